@@ -33,7 +33,7 @@ COMMANDS = [
 COMMANDS += ["export", "validate", "seal", "doctor", "serve", "mcp"]
 COMMANDS += ["keys create", "keys list", "keys revoke", "keys scopes"]
 COMMANDS += ["rank", "simulate letor", "simulate catalogue", "simulate ordinal", "simulate ratings", "sweep", "figure"]
-COMMANDS += ["check", "learners", "data"]
+COMMANDS += ["check", "learners"]
 
 
 def process(*args: object, **environment: str) -> subprocess.CompletedProcess[str]:

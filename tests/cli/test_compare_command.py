@@ -20,7 +20,7 @@ from command import heedful
 
 from compared import answers, logos, png, study_of_rows
 from heedful import Loop
-from heedful.cli.compare import _tell
+from heedful.cli.compare import _print_answers
 from heedful.cli.sharing import link_base, listening_host
 from heedful.server.links import Links
 from heedful.studies.study import study_of
@@ -256,7 +256,7 @@ def test_what_is_told_at_the_end_counts_what_stands(tmp_path: Path, capsys: pyte
     path = study_of_rows(tmp_path / "words.heedful", 4)
 
     def told() -> str:
-        _tell(path, json=False)
+        _print_answers(path, json=False)
         return capsys.readouterr().err
 
     with Loop.open(path) as loop:

@@ -188,18 +188,18 @@ def test_scopes_are_set(folder: Path) -> None:
 
 
 def test_a_server_says_at_its_start_whom_it_lets_in(folder: Path) -> None:
-    from heedful.cli.serve import _who
+    from heedful.cli.serve import _keys_note
 
     keys = Keys(folder)
     made = "heedful keys create NAME"
-    assert _who(keys.all(), made).endswith(f"everybody on this machine may do everything; {made}")
+    assert _keys_note(keys.all(), made).endswith(f"everybody on this machine may do everything; {made}")
     first, _ = keys.create("first")
-    assert _who(keys.all(), made) == "every request needs a key (1 key)"
+    assert _keys_note(keys.all(), made) == "every request needs a key (1 key)"
     second, _ = keys.create("second")
-    assert _who(keys.all(), made) == "every request needs a key (2 keys)"
+    assert _keys_note(keys.all(), made) == "every request needs a key (2 keys)"
     for key in (first, second):
         keys.revoke(key.prefix)
-    assert _who(keys.all(), made) == f"every request needs a key, and all keys were revoked; {made}"
+    assert _keys_note(keys.all(), made) == f"every request needs a key, and all keys were revoked; {made}"
 
 
 # ---------------------------------------------------------------------------- what is missing or broken

@@ -21,7 +21,7 @@ Rows = list[dict[str, Any]]
 def counted(rows: Rows) -> dict[tuple[Any, ...], int]:
     """How often each answer counts, by its tiers."""
     found: dict[tuple[Any, ...], int] = {}
-    for each in by_name(pairs_in("rows", rows).whole().choices):
+    for each in by_name(pairs_in("rows", rows).to_choices().choices):
         found[each.person, each.tiers] = found.get((each.person, each.tiers), 0) + each.times
     return found
 
@@ -140,7 +140,7 @@ def test_what_was_left_out_is_said(tmp_path: Path) -> None:
     assert not [each for each in rank(PAIRS).remarks if each.kind == "repeated"]
     file = tmp_path / "x.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert open_choices(file).choices == pairs_in("rows", PAIRS).whole().choices
+    assert open_choices(file).choices == pairs_in("rows", PAIRS).to_choices().choices
 
 
 def test_votes_of_an_arena_count_the_newest_version() -> None:

@@ -23,7 +23,7 @@ PEOPLE = np.random.default_rng(1).normal(size=(6, 2))
 
 
 def covariance_of(people: UserCovariance) -> Array:
-    return people.shared.R @ people.shared.R.T + np.diag(people.shared.own)
+    return people.shared.R @ people.shared.R.T + np.diag(people.shared.independent)
 
 
 # ---------------------------------------------------------------------------- against the transcription
@@ -74,7 +74,7 @@ def test_fitc_over_pairs_is_the_transcription_with_the_covariance_of_fitc() -> N
     """[H12] section 5.1: K' = Q + diag(K - Q), and predictions from the pseudo-inputs."""
     got = fit(SMALL.K, 6, SMALL.rows, D=3, pseudo_pairs=3, seed=2, cycles=15, tolerance=0.0)
     prior: Any = got.items
-    naive = EPVB(SMALL.K, 6, triples(SMALL.rows), 3, None, prior.R @ prior.R.T + np.diag(prior.own))
+    naive = EPVB(SMALL.K, 6, triples(SMALL.rows), 3, None, prior.R @ prior.R.T + np.diag(prior.independent))
     naive.cycles(15)
     np.testing.assert_allclose(np.abs(got.mw), np.abs(naive.mw), atol=1e-8)
     assert got.log_evidence == pytest.approx(naive.log_evidence(), abs=1e-8)
@@ -89,7 +89,7 @@ def test_fitc_over_pairs_is_the_transcription_with_the_covariance_of_fitc() -> N
         pair_covariance(SMALL.K, pseudo, pseudo), pair_covariance(SMALL.K, pseudo, pairs)
     )
     np.testing.assert_allclose(prior.R @ prior.R.T, Q, atol=1e-8)
-    np.testing.assert_allclose(prior.own, np.diag(K - Q), atol=1e-8)
+    np.testing.assert_allclose(prior.independent, np.diag(K - Q), atol=1e-8)
     # a new h with the covariance of FITC: Q across
     sites = np.linalg.inv(Q + np.diag(np.diag(K - Q)) + np.diag(1.0 / t[d]))
     h, v = got.functions.at(got.cells.first, got.cells.second)

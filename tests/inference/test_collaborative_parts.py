@@ -203,10 +203,10 @@ def test_the_covariance_of_people(rho: float | None) -> None:
     alike = covariance(standardise(Z), half_median(Z))
     wanted = alike + 0.1 * np.eye(9) if rho is None else rho * alike + (1.0 - rho) * np.eye(9)
     got = user_covariance(Z, rho=rho)
-    np.testing.assert_allclose(got.shared.R @ got.shared.R.T + np.diag(got.shared.own), wanted, atol=1e-6)
+    np.testing.assert_allclose(got.shared.R @ got.shared.R.T + np.diag(got.shared.independent), wanted, atol=1e-6)
     again = got.of(Z[2:4])
     np.testing.assert_allclose(again.R, got.shared.R[2:4], atol=1e-9)
-    np.testing.assert_allclose(again.own, got.shared.own[2:4], atol=1e-9)
+    np.testing.assert_allclose(again.independent, got.shared.independent[2:4], atol=1e-9)
     new = got.of(Z[:1] + 1e6)  # like nobody
     np.testing.assert_allclose(new.R, 0.0, atol=1e-9)
     np.testing.assert_allclose(new.variance(), 1.1 if rho is None else 1.0)

@@ -133,7 +133,7 @@ def test_some_of_many_people_give_the_curvature_and_all_the_answer(monkeypatch: 
     assert isinstance(few, JointPosterior)
     assert isinstance(everybody, JointPosterior)
     np.testing.assert_allclose(few.mean, everybody.mean, atol=0.1 * whole[0].hyper.spread)
-    assert few.each.size == 120
+    assert few.log_evidences.size == 120
 
 
 def test_some_of_many_items_are_where_the_search_begins(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -454,7 +454,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (
         DECISION | {"show": 3},
         "decision: expected id, person, time, candidates, shown, context, prior, standardised, "
-        "probability, arm, learner, seed, proposal, deferred, predicted, grades, ratings, chances, unknown, rival, "
+        "probability, arm, learner, seed, proposal, deferred, predicted, unknown, rival, "
         "after, got another field: 'show'",
     ),
     (DECISION | {"id": ""}, "id: expected a text of 1 to 200 printable characters, got ''"),

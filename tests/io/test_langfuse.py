@@ -15,14 +15,14 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from heedful import TEXTS, Loop, Settings
-from heedful.client import langfuse as client
-from heedful.client.langfuse import Langfuse, LangfuseError
+from heedful.client import langfuse_http as client
+from heedful.client.langfuse_http import Langfuse, LangfuseError
 from heedful.data.jsonl import Line
 from heedful.data.langfuse import as_text, parse_scores
 from heedful.data.row_report import Report
 from heedful.io import Outcome, import_lines
 from heedful.io.formats import FORMATS, check_options
-from heedful.io.langfuse import Meanings
+from heedful.io.langfuse_import import Meanings
 from loops import rating_loop
 
 DRAFTS = [{"id": "long", "text": "We would perhaps like to inform you."}, {"id": "short", "text": "It is here."}]

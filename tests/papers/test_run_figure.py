@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from heedful.core.fold import play, trace
-from heedful.data.datasets import KNOWN
 from heedful.diagnostics import slacks, true_utilities
 from heedful.experiments.setting import Setting
 from heedful.learners.registry import make_user
 from heedful.papers import FIGURES, runner
-from heedful.papers.datasets import EDITIONS, FILES, FOLDERS, files_of, missing_files
+from heedful.papers.datasets import FILES, files_of, missing_files
 from heedful.papers.figure import (
     AVERAGE,
     CUMULATIVE,
@@ -257,16 +256,6 @@ def test_half_a_track_is_none(tmp_path: Path) -> None:
         "or .gz"
     )
     assert Sources(tmp_path).lacks(FIGURES["jair2015/fig1"].panels[0]) == missing_files(CHAINS, tmp_path)
-
-
-def test_every_folder_of_the_figures_is_one_that_heedful_data_knows() -> None:
-    known = {entry.key: set(entry.files) for entry in KNOWN}
-    for world, folders in FOLDERS.items():
-        assert folders[0] in known, world
-        assert set(FILES[world]) <= known[folders[0]], world
-    assert {file for files in EDITIONS[CHAINS] for file in files} <= known["trec-session-2012"] | known[
-        "trec-session-2013"
-    ]
 
 
 def test_what_was_looked_for_is_told(tmp_path: Path) -> None:

@@ -200,11 +200,6 @@ COMMANDS = {
     "learners": CommandEntry(
         "learners:learners", "List the learners, or explain one.", "heedful learners second-order"
     ),
-    "data": CommandEntry(
-        "data:data",
-        "List the data sets that are known, or check those in a folder.",
-        "heedful data downloads/letor4-mq2008",
-    ),
 }
 
 
@@ -214,10 +209,10 @@ class Group(Commands):
     def __init__(self, **extra: Any) -> None:
         super().__init__(**extra)
         self.path = "" if self.name == "heedful" else f"{self.name} "
-        for path, each in COMMANDS.items():
+        for path, entry in COMMANDS.items():
             name = path.removeprefix(self.path)
             if path.startswith(self.path) and " " not in name:
-                self.add_command(TyperCommand(name, help=each.help))
+                self.add_command(TyperCommand(name, help=entry.help))
 
     def get_params(self, ctx: Any) -> list[Any]:
         return with_plain_coercion(super().get_params(ctx))
@@ -248,13 +243,13 @@ def command(path: str) -> Any:
     listed, name = COMMANDS[path], path.rpartition(" ")[2]
     if listed.where:
         module, _, function = listed.where.partition(":")
-        made = typer.Typer(**STYLE)
+        app = typer.Typer(**STYLE)
         examples = "\n\n".join(f"Example: {line}" for line in listed.example.splitlines())
-        made.command(name, cls=PlainCommand, epilog=examples)(getattr(import_module(f"{__name__}.{module}"), function))
+        app.command(name, cls=PlainCommand, epilog=examples)(getattr(import_module(f"{__name__}.{module}"), function))
     else:
-        made = typer.Typer(name=name, cls=Group, help=listed.help, **STYLE)
-        made.callback(invoke_without_command=True)(_help)
-    return typer.main.get_command(made)
+        app = typer.Typer(name=name, cls=Group, help=listed.help, **STYLE)
+        app.callback(invoke_without_command=True)(_help)
+    return typer.main.get_command(app)
 
 
 def _help(context: typer.Context) -> None:

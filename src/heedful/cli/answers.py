@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from heedful.cli.console import console, note, print_json
+from heedful.cli.console import note, print_json, say
 
 if TYPE_CHECKING:
     from heedful.results.answers import Answer
@@ -27,9 +27,9 @@ def print_answers(answers: Sequence[Answer], json: bool, named: Sequence[str] = 
         print_json(last._asdict() | activated)
     else:
         for answer in answers:
-            console().print(_in_words(answer), markup=False, soft_wrap=True)
+            say(_in_words(answer))
     if last.status == "rejected":
-        if commas := [each for each in named if "," in each]:
+        if commas := [name for name in named if "," in name]:
             note(f"{commas[0]!r} was taken for one name: name each item with an option of its own")
         raise typer.Exit(REJECTED)
 
@@ -39,10 +39,10 @@ def _in_words(answer: Answer) -> str:
         return f"rejected {answer.event}: {answer.reason}"
     if answer.status == "duplicate":
         return f"duplicate {answer.event}: it came before, as event {answer.seq}; nothing was changed"
-    told = [f"event {answer.seq}", f"model version {answer.version}", *(["late"] if answer.late else [])]
+    notes = [f"event {answer.seq}", f"model version {answer.version}", *(["late"] if answer.late else [])]
     if not answer.learned:  # without a reason it was no feedback, which is nothing to learn from
-        told += [f"nothing in it to learn: {answer.reason}"] if answer.reason else []
-        return f"applied {answer.event}: {', '.join(told)}"
-    return f"applied {answer.event}: {', '.join(told)}, learned from it" + (
+        notes += [f"nothing in it to learn: {answer.reason}"] if answer.reason else []
+        return f"applied {answer.event}: {', '.join(notes)}"
+    return f"applied {answer.event}: {', '.join(notes)}, learned from it" + (
         f" ({answer.reason})" if answer.reason else ""
     )

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from heedful.cli.common import Json
 from heedful.cli.console import console, print_json, reading_input
 
 MARKS = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}
@@ -13,7 +14,7 @@ MARKS = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}
 
 def check(
     learner: Annotated[str, typer.Argument(help="FILE.py:Class[:A=1,...], module:Class, or the name of a built-in.")],
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
+    json: Json = False,
 ) -> None:
     """Test a learner of your own for the properties that every learner must have.
 
@@ -34,25 +35,25 @@ def check(
     with reading_input():
         from heedful.experiments.trials import make_trial
 
-        mine, world = make_trial(learner)
+        trial, world = make_trial(learner)
     from heedful.core import conformance
 
     screen, findings = console(), []
-    for found in conformance.check_learner(mine, world):  # each is shown as soon as it is known
-        findings.append(found)
+    for finding in conformance.check_learner(trial, world):  # each is shown as soon as it is known
+        findings.append(finding)
         if not json:
-            told = found.evidence if found.kept else found.where
+            detail = finding.evidence if finding.kept else finding.where
             line = Table.grid(padding=(0, 1))
-            style = "red" if found.kept is False else "dim"
-            line.add_row(MARKS[found.kept], f"{escape(found.promise)}\n[{style}]{escape(told)}[/]")
+            style = "red" if finding.kept is False else "dim"
+            line.add_row(MARKS[finding.kept], f"{escape(finding.promise)}\n[{style}]{escape(detail)}[/]")
             screen.print(line)
-    broken, open_ = (sum(found.kept is each for found in findings) for each in (False, None))
+    broken, open_ = (sum(finding.kept is state for finding in findings) for state in (False, None))
     if json:
-        print_json([found._asdict() for found in findings])
+        print_json([finding._asdict() for finding in findings])
     else:
         left = f", {open_} cannot be told{' before that is mended' if broken else ''}" if open_ else ""
-        kept = f"{len(findings) - open_} of {len(findings)} kept" if open_ else f"All {len(findings)} kept"
-        all_told = f"{broken} of {len(findings)} promises broken{left}." if broken else f"{kept}{left}."
+        kept_count = f"{len(findings) - open_} of {len(findings)} kept" if open_ else f"All {len(findings)} kept"
+        all_told = f"{broken} of {len(findings)} promises broken{left}." if broken else f"{kept_count}{left}."
         screen.print(f"\n{all_told}")
     if broken:
         raise typer.Exit(1)

@@ -32,7 +32,7 @@ class PlainCoercion:
         if value is None:
             return () if several else None
         if several and declared.annotation == list[str] and not isinstance(value, str):
-            return [str(each) for each in value]
+            return [str(item) for item in value]
         if not several and isinstance(value, str):
             if declared.annotation is str and declared.parameter_info.parser is None:
                 return value

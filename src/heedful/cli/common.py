@@ -50,14 +50,14 @@ def use_database(url: str, typed: bool = False) -> None:
     If it was `typed` on the command line, warn of a password in it. Raise BadInput if it is no such URL.
     """
     if not is_address(url):
-        got = shown_path(url) if shown_path(url) != url else "another text"  # there may be a password in it
-        raise BadInput(f"--database: expected postgresql://USER@HOST/DATABASE, got {got}")
+        shown = shown_path(url) if shown_path(url) != url else "another text"  # there may be a password in it
+        raise BadInput(f"--database: expected postgresql://USER@HOST/DATABASE, got {shown}")
     if "#" in url:
-        told = "got one with a #: in a password write %23, and name the loop in the command"
-        raise BadInput(f"--database: expected postgresql://USER@HOST/DATABASE, {told}")
+        problem = "got one with a #: in a password write %23, and name the loop in the command"
+        raise BadInput(f"--database: expected postgresql://USER@HOST/DATABASE, {problem}")
     if typed and re.search(r"://[^/?]*:[^/?]*@|[?&]password=", url):
-        told = "others on this machine can read its password in the list of processes"
-        note(f"--database: {told}: leave it out, and set PGPASSWORD, or set HEEDFUL_DATABASE instead of --database")
+        problem = "others on this machine can read its password in the list of processes"
+        note(f"--database: {problem}: leave it out, and set PGPASSWORD, or set HEEDFUL_DATABASE instead of --database")
     os.environ["HEEDFUL_DATABASE"] = url
 
 
@@ -76,9 +76,9 @@ def place(name: str) -> Place:
     if is_address(name) or shown_path(name) != name:
         with asking():
             return place_of(name)
-    there = database()
-    if there is not None and name.strip():
-        return there / name
+    address = database()
+    if address is not None and name.strip():
+        return address / name
     separators = [mark for mark in (os.sep, os.altsep, "/") if mark]
     if not name.strip():
         raise BadInput(f"NAME: expected the name of a loop, got {name!r}")
@@ -117,14 +117,14 @@ def asking() -> Iterator[None]:
 
 @contextmanager
 def open_loop(
-    name: str, own: Sequence[str] | None, *, rehearse_only: bool = False, read_only: bool = False
+    name: str, own_learners: Sequence[str] | None, *, rehearse_only: bool = False, read_only: bool = False
 ) -> Iterator[Loop]:
     """Open the loop `name` for the block, and close it afterwards; print the loop's warnings on stderr.
 
-    `own` names those of the loop's learners that are the user's own (FILE.py:Class), so that their code may run. With
-    `rehearse_only` the loop does all that it is asked, but nothing is written (`heedful.io.rehearse`); with `read_only`
-    what would write is refused. Raise BadInput if there is no such loop or learner, and Failure if the loop cannot be
-    opened.
+    `own_learners` names those of the loop's learners that are the user's own (FILE.py:Class), so that their code may
+    run. With `rehearse_only` the loop does all that it is asked, but nothing is written (`heedful.io.rehearse`); with
+    `read_only` what would write is refused. Raise BadInput if there is no such loop or learner, and Failure if the loop
+    cannot be opened.
     """
     folder = find_loop(name)
     from heedful.loop import Loop
@@ -133,9 +133,9 @@ def open_loop(
         if rehearse_only:
             from heedful.io import rehearse
 
-            loop = rehearse(folder, learner=own)
+            loop = rehearse(folder, learner=own_learners)
         else:
-            loop = Loop.open(folder, learner=own, read_only=read_only)
+            loop = Loop.open(folder, learner=own_learners, read_only=read_only)
     except (KeyError, IndexError):
         raise
     except (FileNotFoundError, ModuleNotFoundError) as error:
@@ -143,98 +143,98 @@ def open_loop(
     except LookupError as error:
         raise BadInput(f"{error} (here: --own SPEC)") from error
     except (ValueError, TimeoutError) as error:
-        raise (BadInput if own else Failure)(str(error)) from error
-    told = 0
+        raise (BadInput if own_learners else Failure)(str(error)) from error
+    notes_shown = 0
     try:
         with loop:
-            told = _tell(loop, told)
+            notes_shown = _print_notes(loop, notes_shown)
             yield loop
     finally:
-        _tell(loop, told)
+        _print_notes(loop, notes_shown)
 
 
-def _tell(loop: Loop, told: int) -> int:
-    for each in loop.notes[told:]:
-        note(each)
+def _print_notes(loop: Loop, first: int) -> int:
+    for text in loop.notes[first:]:
+        note(text)
     return len(loop.notes)
 
 
-def read_json(option: str, given: str | None) -> Any:
-    """Return the value of the JSON text `given`, None for None. Raise BadInput, naming the `option`, if it is not
+def read_json(option: str, text: str | None) -> Any:
+    """Return the value of the JSON `text`, None for None. Raise BadInput, naming the `option`, if it is not
     JSON."""
-    if given is None:
+    if text is None:
         return None
     try:
-        return json.loads(given, parse_constant=_not_json)
+        return json.loads(text, parse_constant=_not_json)
     except json.JSONDecodeError as error:
         why = f"{error.msg.replace('Expecting', 'expected')} at character {error.pos + 1}"
-        raise BadInput(f"{option}: expected JSON, got {shorten(given)}: {why}") from None
+        raise BadInput(f"{option}: expected JSON, got {shorten(text)}: {why}") from None
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{option}: expected JSON, got {shorten(given)}: {error}") from None
+        raise BadInput(f"{option}: expected JSON, got {shorten(text)}: {error}") from None
 
 
 def _not_json(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
-def read_text(option: str, given: str) -> str:
-    """Return the content of the UTF-8 file `given`, or of stdin if it is "-".
+def read_text(option: str, path: str) -> str:
+    """Return the content of the UTF-8 file `path`, or of stdin if it is "-".
 
     Raise BadInput, naming the `option`, if it cannot be read.
     """
     try:
-        return sys.stdin.read() if given == "-" else Path(given).read_text(encoding="utf-8")
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise BadInput(f"{option}: {given}: no such file") from None
+        raise BadInput(f"{option}: {path}: no such file") from None
     except OSError as error:
-        raise BadInput(f"{option}: {given}: {error.strerror}") from None
+        raise BadInput(f"{option}: {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise BadInput(f"{option}: {given}: expected UTF-8, got other bytes") from None
+        raise BadInput(f"{option}: {path}: expected UTF-8, got other bytes") from None
 
 
 def note_alike(person: str, alike: Sequence[str]) -> None:
     """Print on stderr which names in the log are spelt like that of a `person`, if any are."""
     if alike:
-        told = "is spelt like {0!r}, and may be" if len(alike) == 1 else "are spelt like {0!r}, and each may be"
-        note(f"{', '.join(map(repr, alike))} {told.format(person)} the same person")
+        verb = "is spelt like {0!r}, and may be" if len(alike) == 1 else "are spelt like {0!r}, and each may be"
+        note(f"{', '.join(map(repr, alike))} {verb.format(person)} the same person")
 
 
-def pairs(option: str, meaning: str, given: Sequence[str], *, at_first: bool = False) -> dict[str, str]:
-    """Return the texts `given`, LEFT=RIGHT each, as {left: right}.
+def pairs(option: str, meaning: str, texts: Sequence[str], *, at_first: bool = False) -> dict[str, str]:
+    """Return `texts`, LEFT=RIGHT each, as {left: right}.
 
     They are split at the last "=", as names of items may have one, or `at_first`, where the value may.
 
     Raise BadInput, naming the `option`, if one has another form (`meaning` says which is expected) or a LEFT comes
     twice.
     """
-    made: dict[str, str] = {}
-    for each in given:
-        left, mark, right = each.partition("=") if at_first else each.rpartition("=")
+    parts: dict[str, str] = {}
+    for text in texts:
+        left, mark, right = text.partition("=") if at_first else text.rpartition("=")
         if not (left and mark and right):
-            raise BadInput(f"{option}: expected {meaning}, got {each!r}")
-        if left in made:
+            raise BadInput(f"{option}: expected {meaning}, got {text!r}")
+        if left in parts:
             raise BadInput(f"{option}: expected each once, got {left!r} twice")
-        made[left] = right
-    return made
+        parts[left] = right
+    return parts
 
 
-def numbers(option: str, meaning: str, given: Sequence[str]) -> dict[str, float]:
-    """Return the texts `given`, LEFT=NUMBER each, as {left: number}; whole numbers are int.
+def numbers(option: str, meaning: str, texts: Sequence[str]) -> dict[str, float]:
+    """Return `texts`, LEFT=NUMBER each, as {left: number}; whole numbers are int.
 
     Raise BadInput, naming the `option`, as `pairs` does; `meaning` is the expected form, such as ITEM=NUMBER.
     """
-    made: dict[str, float] = {}
-    for left, right in pairs(option, meaning, given).items():
+    values: dict[str, float] = {}
+    for left, right in pairs(option, meaning, texts).items():
         try:
-            made[left] = int(right) if right.lstrip("+-").isdecimal() and right.isascii() else float(right)
+            values[left] = int(right) if right.lstrip("+-").isdecimal() and right.isascii() else float(right)
         except ValueError:
             raise BadInput(f"{option}: expected {meaning}, got {f'{left}={right}'!r}") from None
-    return made
+    return values
 
 
-def shorten(given: object, most: int = 60) -> str:
-    """Return the value `given` as one line of text of at most `most` characters, with "..." where it was cut."""
-    text = " ".join(str(given).split())
+def shorten(value: object, most: int = 60) -> str:
+    """Return the `value` as one line of text of at most `most` characters, with "..." where it was cut."""
+    text = " ".join(str(value).split())
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 

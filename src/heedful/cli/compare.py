@@ -152,51 +152,45 @@ def compare(
     if share:
         check_extra("segno", "serve", "heedful compare --share")
     else:
-        given = {"--segment": segment, "--address": address, "--listen": listen, "--share-port": share_port}
-        if option := next((option for option, value in given.items() if value), ""):
+        only_shared = {"--segment": segment, "--address": address, "--listen": listen, "--share-port": share_port}
+        if option := next((option for option, value in only_shared.items() if value), ""):
             raise BadInput(f"{option}: expected --share with it, got none")
     if share and share_port is not None and share_port == (port or PORT):
         raise BadInput(f"--share-port: expected another port than --port, got {share_port} for both")
     seconds, reached, segments = _seconds(lasts), _address(address), _segments(segment or [""])
     where = listening_host(listen, reached) if share else ""
-    told: dict[str, Any] = {"ask": ask, "consent": consent, "questions": questions, "show": tuple(show or ()) or None}
+    fields: dict[str, Any] = {"ask": ask, "consent": consent, "questions": questions, "show": tuple(show or ()) or None}
     interrupt_once(signal.SIGINT, signal.SIGTERM)
     path, left_out = _open_or_create(
-        source, folder, name, identifier, goal, {k: v for k, v in told.items() if v is not None}, models, keep_answers
+        source, folder, name, identifier, goal, {k: v for k, v in fields.items() if v is not None}, models, keep_answers
     )
     with suppress(KeyboardInterrupt):
         sharing = Sharing(share_port, where, reached, seconds, people, segments) if share else None
         _serve(path, port, browser, json, sharing, left_out)
-    _tell(path, json)
+    _print_answers(path, json)
 
 
-def _seconds(given: str) -> float:
-    """Return the duration `given`, such as "90m", "12h" or "7d", in seconds.
-
-    Raise BadInput unless it is from a minute to 366 days.
-    """
-    match = re.fullmatch(r"([0-9]{1,6})([mhd])", given)
+def _seconds(text: str) -> float:
+    """Return a duration such as "90m", "12h" or "7d" in seconds; raise BadInput unless it is a minute to 366 days."""
+    match = re.fullmatch(r"([0-9]{1,6})([mhd])", text)
     if match is None or not 60.0 <= int(match[1]) * SECONDS[match[2]] <= 366 * SECONDS["d"]:
-        raise BadInput(f"--lasts: expected a minute to a year, such as 90m, 12h or 7d, got {given!r}")
+        raise BadInput(f"--lasts: expected a minute to a year, such as 90m, 12h or 7d, got {text!r}")
     return int(match[1]) * SECONDS[match[2]]
 
 
-def _address(given: str | None) -> str | None:
-    if given is not None and not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]-]+/?", given):
-        told = "expected where a site begins, such as https://study.example.org, without a path"
-        raise BadInput(f"--address: {told}, got {given!r}")
-    return None if given is None else given.rstrip("/")
+def _address(text: str | None) -> str | None:
+    if text is not None and not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]-]+/?", text):
+        expected = "expected where a site begins, such as https://study.example.org, without a path"
+        raise BadInput(f"--address: {expected}, got {text!r}")
+    return None if text is None else text.rstrip("/")
 
 
-def _segments(given: list[str]) -> list[str]:
-    """Return the names of segments (groups of participants) `given`, all checked before a link is made for the first.
-
-    This comes first because a link can be shown only when it is made. Raise BadInput for a name that is not allowed.
-    """
+def _segments(names: list[str]) -> list[str]:
+    """Return the `names` of segments, all checked before a link, which is shown only once, is made for the first."""
     from heedful.server.links import check_segment
 
     with reading_input():
-        return [check_segment("--segment", each) for each in given]
+        return [check_segment("--segment", name) for name in names]
 
 
 # ---------------------------------------------------------------------------- the study
@@ -208,23 +202,18 @@ def _open_or_create(
     name: str | None,
     identifier: str | None,
     goal: str | None,
-    told: dict[str, Any],
+    fields: dict[str, Any],
     models: bool,
     keep: bool,
 ) -> tuple[Path, list[str]]:
-    """Return (folder of the study, a line for each file that was left out), creating the study if it is not there.
-
-    `source` is what is to be compared, or a study. A new study is created in `folder` under `name` (None: that of the
-    source). `told` are the fields of `Study` that were given as options; `models`: the source has answers of models;
-    `keep`: answers about items that changed stand. Raise BadInput if options contradict each other or the study.
-    """
+    """Return (folder of the study `source`, or of a new one in `folder`, a line for each file that was left out)."""
     if (source / "log.db").is_file():
-        for option, given in (("--name", name), ("--identifier", identifier)):
-            if given is not None:
-                raise BadInput(f"{option}: expected none with a study that is there, got {given!r}")
+        for option, value in (("--name", name), ("--identifier", identifier)):
+            if value is not None:
+                raise BadInput(f"{option}: expected none with a study that is there, got {value!r}")
         with reading_input():
             path = _study_folder(source)
-            _check_same(path, goal, told)
+            _check_same(path, goal, fields)
         return path, []
     if goal not in (None, "best", "ranking"):
         raise BadInput(f"--goal: expected best or ranking, got {goal!r}")
@@ -236,26 +225,25 @@ def _open_or_create(
         if models:
             from heedful.cli.compare_models import open_arena
 
-            for option, given in (("--identifier", identifier), ("--show", told.get("show"))):
-                if given is not None:
-                    raise BadInput(f"{option}: expected none with --models, got {given!r}")
+            for option, value in (("--identifier", identifier), ("--show", fields.get("show"))):
+                if value is not None:
+                    raise BadInput(f"{option}: expected none with --models, got {value!r}")
             if (path / "log.db").is_file():
-                _check_same(path, goal, told)
-            return path, open_arena(source, path, goal or "ranking", told)
+                _check_same(path, goal, fields)
+            return path, open_arena(source, path, goal or "ranking", fields)
         with notes().status("Reading what is to be compared"):
             material = read_material(source, identifier)
-        left_out = [f"{each.name}: {each.why}" for each in material.left_out]
+        left_out = [f"{part.name}: {part.why}" for part in material.left_out]
         if (path / "log.db").is_file():
-            _check_same(path, goal, told)
+            _check_same(path, goal, fields)
             _add_material(path, material, keep)
         else:
-            _create(path, material, goal, told)
+            _create(path, material, goal, fields)
     return path, left_out
 
 
 def _study_folder(source: Path) -> Path:
-    """Return the absolute path of the existing study `source`. Raise ValueError unless it is called NAME.heedful, with
-    a name that can be part of a URL."""
+    """Return the absolute path of the study `source`; raise ValueError for a name that cannot be part of a URL."""
     from heedful.server.loops import loop_name
     from heedful.storage.address import SUFFIX
 
@@ -266,11 +254,11 @@ def _study_folder(source: Path) -> Path:
     return path
 
 
-def _create(path: Path, material: Material, goal: str | None, told: dict[str, Any]) -> None:
+def _create(path: Path, material: Material, goal: str | None, fields: dict[str, Any]) -> None:
     from heedful.studies.study import Study, create_study
 
     kind: Literal["best", "ranking"] = "ranking" if goal == "ranking" else "best"
-    study = Study(kind=material.kind, **told)
+    study = Study(kind=material.kind, **fields)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         create_study(path, material, study, kind).close()
@@ -287,34 +275,30 @@ def _add_material(path: Path, material: Material, keep: bool) -> None:
     with Loop.open(path) as loop:
         added = add_material(loop, material, keep)
     note(f"going on with {path}" + (f"; {len(added.new):,} new" if added.new else ""))
-    for told, names in (("people see otherwise from now on", added.changed), (GONE, added.gone)):
+    for what, names in (("people see otherwise from now on", added.changed), (GONE, added.gone)):
         if names:
-            note(f"{told}: {', '.join(names[:TOLD])}{f' and {len(names) - TOLD:,} more' if len(names) > TOLD else ''}")
+            note(f"{what}: {', '.join(names[:TOLD])}{f' and {len(names) - TOLD:,} more' if len(names) > TOLD else ''}")
 
 
-def _check_same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
-    """Raise BadInput if the options contradict the study in the folder `path`, whose answers are to its own question.
-
-    `goal` and `told`, the fields of `Study` that were given, are the options. Those in `FREE` may differ: the study is
-    updated.
-    """
+def _check_same(path: Path, goal: str | None, fields: dict[str, Any]) -> None:
+    """Raise BadInput if `goal` or `fields` contradict the study's own question; update the fields that are FREE."""
     from heedful.loop import Loop
     from heedful.studies.study import study_of, update_study
 
     study = study_of(path)
     with Loop.open(path) as loop:
         interaction = loop.projection.interaction
-    kept, card = interaction.goal, interaction.describe()
+    goal_before, card = interaction.goal, interaction.describe()
     if card.widget.name != "pairs":
         raise BadInput(f"{path}: expected a study, or a loop that compares two, got {card.loop}: choose another --name")
-    for option, given in {"goal": goal, **{name: told[name] for name in told if name not in FREE}}.items():
-        before = kept if option == "goal" else getattr(study, option)
+    for option, given in {"goal": goal, **{name: fields[name] for name in fields if name not in FREE}}.items():
+        before = goal_before if option == "goal" else getattr(study, option)
         if given is not None and given != before:
             more = "; --name begins another study"
             raise BadInput(
                 f"--{option}: expected {before!r}, as the study in {path.name} began with, got {given!r}{more}"
             )
-    free = {name: told[name] for name in FREE if told.get(name) not in (None, getattr(study, name))}
+    free = {name: fields[name] for name in FREE if fields.get(name) not in (None, getattr(study, name))}
     if free:
         from msgspec.structs import replace
 
@@ -348,24 +332,24 @@ def _serve(
             sharing = stack.enter_context(participants_socket(share.listen, share.port))
             reached = share.address or link_base(share.listen, sharing.getsockname()[1])
         app, listener = listen(stack, path.parent, port, Options(shared=reached))
-        own = host_and_port(*listener.getsockname()[:2])
-        theirs = None if sharing is None else host_and_port(*sharing.getsockname()[:2])
-        page = f"http://{own}/loops/{path.name.removesuffix('.heedful')}/compare"
+        page_host = host_and_port(*listener.getsockname()[:2])
+        shared_host = None if sharing is None else host_and_port(*sharing.getsockname()[:2])
+        page = f"http://{page_host}/loops/{path.name.removesuffix('.heedful')}/compare"
         old = _links(app, path)
         if old:
-            told = f"{old} earlier {'link is' if old == 1 else 'links are'} still good"
-            note(told if share is not None else f"{told}, but reached by nobody else without --share")
+            earlier = f"{old} earlier {'link is' if old == 1 else 'links are'} still good"
+            note(earlier if share is not None else f"{earlier}, but reached by nobody else without --share")
         with reading_input():
-            links = [] if share is None else [_link(app, path, reached, share, each) for each in share.segments]
+            links = [] if share is None else [_link(app, path, reached, share, segment) for segment in share.segments]
 
-        def ready() -> None:
-            if share is not None and theirs is not None:
-                say_listening(theirs, share)
-            _say(path, page, links, left_out, json, {"page": own, "participants": theirs})
+        def announce() -> None:
+            if share is not None and shared_host is not None:
+                say_listening(shared_host, share)
+            _say(path, page, links, left_out, json, {"page": page_host, "participants": shared_host})
             if browser and has_display():
                 open_browser(page)
 
-        serve(app, listener, ready, sharing)
+        serve(app, listener, announce, sharing)
 
 
 def _links(app: App, path: Path) -> int:
@@ -388,25 +372,21 @@ def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> S
 
     when = _creation_time(path)
     name = path.name.removesuffix(".heedful")
-    made = app.service.links.create("main", name, when, segment=segment, seconds=share.seconds, people=share.people)
-    link, token = made
+    created = app.service.links.create("main", name, when, segment=segment, seconds=share.seconds, people=share.people)
+    link, token = created
     return ShareLink(segment, f"{reached}/s/{token}", moment(link.ends).text)
 
 
 def _say(
     path: Path, page: str, links: list[ShareLink], left_out: list[str], json: bool, listens: dict[str, str | None]
 ) -> None:
-    """Print where the study can be reached; called once the server answers.
-
-    `page` is the address of the study's page, `links` are new ones, `left_out` describes files that are not in the
-    study, and `listens` has HOST:PORT of the page and of the participants' port, for `json`.
-    """
+    """Print where the study can be reached, once the server answers; `listens` has its ports, for `json`."""
     if json:
-        told = [{"segment": each.segment, "url": each.url, "until": each.ends} for each in links]
-        print_json({"study": str(path), "page": page, "listens": listens, "links": told, "left_out": left_out})
+        described = [{"segment": link.segment, "url": link.url, "until": link.ends} for link in links]
+        print_json({"study": str(path), "page": page, "listens": listens, "links": described, "left_out": left_out})
         return
-    for each in left_out[:TOLD]:
-        note(f"left out: {each}")
+    for file in left_out[:TOLD]:
+        note(f"left out: {file}")
     if len(left_out) > TOLD:
         note(f"left out: {len(left_out) - TOLD:,} more")
     print(f"Compare, and see the results, at {page} (Ctrl-C ends it)", flush=True)
@@ -418,7 +398,7 @@ def _say(
             segno.make(link.url, error="m").terminal(compact=True)
 
 
-def _tell(path: Path, json: bool) -> None:
+def _print_answers(path: Path, json: bool) -> None:
     """Print what the answers to the study in the folder `path` say so far, unless `json` is true; called at the end."""
     from heedful.loop import Loop
     from heedful.studies.answers import study_answers
@@ -427,9 +407,9 @@ def _tell(path: Path, json: bool) -> None:
         return
     with Loop.open(path) as loop:
         n = sum(1 for _ in study_answers(loop))
-        many = len(loop.items) > QUICK
-        told = (count(n, "answer") if many else closing_line(loop)) if n else "nobody has answered yet"
-    note(f"{told}; heedful compare {path} goes on")
+        is_large = len(loop.items) > QUICK
+        summary = (count(n, "answer") if is_large else closing_line(loop)) if n else "nobody has answered yet"
+    note(f"{summary}; heedful compare {path} goes on")
 
 
 def closing_line(loop: Loop) -> str:
@@ -438,16 +418,16 @@ def closing_line(loop: Loop) -> str:
     from heedful.studies.study import study_of
     from heedful.studies.things import labels
 
-    found = loop.standing()
-    if not found.answers:
+    standings = loop.standing()
+    if not standings.answers:
         return "nobody could judge yet"
-    answers, sure = count(found.answers, "answer"), "enough" if found.stop else found.left.told
+    answers, sure = count(standings.answers, "answer"), "enough" if standings.stop else standings.left.told
     board = None if outputs_of(loop.path) is None else leaderboard_of(loop)
     if board is not None:
         best = share(board.best[board.order[0]])
         return f"{answers}: {board.items[0]} is first, and the best with probability {best} ({sure})"
-    favourite = labels(loop, study_of(loop.path), [found.favourite])[found.favourite]
-    if found.goal == "best":
-        return f"{answers}: {favourite} is first, {share(found.sure)} sure ({sure})"
-    right = f"{share(found.sure)} of all pairs are expected to be in the right order"
+    favourite = labels(loop, study_of(loop.path), [standings.favourite])[standings.favourite]
+    if standings.goal == "best":
+        return f"{answers}: {favourite} is first, {share(standings.sure)} sure ({sure})"
+    right = f"{share(standings.sure)} of all pairs are expected to be in the right order"
     return f"{answers}: {favourite} is first; {right} ({sure})"

@@ -32,10 +32,10 @@ def find_uncompiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
     for name, learner in learners.items():
         if must_interpret(learner) or must_interpret(world):
             continue
-        mine = coerce(learner)
+        coerced = coerce(learner)
         try:
-            state, truth = mine.init(draws[2]), world.init(draws[0])
-            if not is_cached(mine, world, state, truth, np.empty(1), 0, *draws):
+            state, truth = coerced.init(draws[2]), world.init(draws[0])
+            if not is_cached(coerced, world, state, truth, np.empty(1), 0, *draws):
                 new.append(name)
         except Exception:  # whatever is wrong with it is told where it is run
             continue
@@ -65,8 +65,7 @@ def _ignore_interrupts() -> None:
 
 
 def _compile(setting: Setting, name: str) -> None:
-    """Compile the learner with the spec `name` for `setting`, and store its code on disk; called in a process of its
-    own."""
+    """Compile the learner `name` for `setting`, and store its code on disk; called in a process of its own."""
     from heedful.core.fold import trace
 
     with warnings.catch_warnings():

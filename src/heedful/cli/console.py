@@ -46,10 +46,10 @@ class Commands(TyperGroup):
 
     def main(self, *positional: Any, **extra: Any) -> Any:
         extra |= dict(zip(("args", "prog_name"), positional)) | {"standalone_mode": False}
-        given = sys.argv[1:] if extra.get("args") is None else list(extra["args"])
-        debug = "--debug" in given
+        arguments = sys.argv[1:] if extra.get("args") is None else list(extra["args"])
+        debug = "--debug" in arguments
         if debug:
-            extra["args"] = [arg for arg in given if arg != "--debug"]
+            extra["args"] = [arg for arg in arguments if arg != "--debug"]
         _print_anyway()
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: note(str(message))
@@ -79,8 +79,8 @@ def interrupt_once(*signals: int) -> None:
         if len(first) == 1 or first[-1] - first[0] > 1.0:
             raise KeyboardInterrupt
 
-    for each in signals:
-        signal.signal(each, interrupt)
+    for number in signals:
+        signal.signal(number, interrupt)
 
 
 def _print_anyway() -> None:
@@ -95,36 +95,32 @@ def in_words(error: Exception) -> tuple[str, int]:
         return str(error), error.code
     if hasattr(error, "format_message"):  # a mistake in the command line itself
         context = getattr(error, "ctx", None)
-        told = _refused_option(error) or error.format_message()
-        hint = f"{'' if told.endswith(('.', '?')) else '.'} Try: {context.command_path} --help" if context else ""
-        return f"{told}{hint}", getattr(error, "exit_code", 2)
+        message = _refused_option(error) or error.format_message()
+        hint = f"{'' if message.endswith(('.', '?')) else '.'} Try: {context.command_path} --help" if context else ""
+        return f"{message}{hint}", getattr(error, "exit_code", 2)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'output'}: {error.strerror}", 1
-    told = str(error).splitlines()[0] if str(error) else "nothing more"
-    return f"{type(error).__name__}: {told}; --debug shows where", 1
+    message = str(error).splitlines()[0] if str(error) else "nothing more"
+    return f"{type(error).__name__}: {message}; --debug shows where", 1
 
 
 def _refused_option(error: Any) -> str:
-    """Return an `error` of typer in the value of one option in the words of heedful; "" if it is of another kind.
-
-    The value is known from pydantic's error, with which typer converts it; from which number to which it may be, and
-    whether it is whole, is declared with the option.
-    """
-    found: list[Any] = getattr(error.__cause__, "errors", list)()
+    """Return typer's `error` in the value of one option in the words of heedful; "" if it is of another kind."""
+    problems: list[Any] = getattr(error.__cause__, "errors", list)()
     declared: Any = getattr(getattr(error, "param", None), "type_descriptor", None)
     of: Any = getattr(declared, "annotation", None)
     kind = "a whole number" if of is int else "a number" if of is float else None
-    if not found or kind is None:
+    if not problems or kind is None:
         return ""
     limits = declared.parameter_info.min, declared.parameter_info.max
-    least, most = ("" if each is None else str(each).removesuffix(".0") for each in limits)
+    least, most = ("" if limit is None else str(limit).removesuffix(".0") for limit in limits)
     if least and most:
         bounds = f" from {least} to {most}"
     else:
         bounds = f", {least} or more" if least else f", {most} or less" if most else ""
     param = error.param
     name = param.opts[0] if param.param_type_name == "option" else param.metavar or param.name.upper()
-    return f"{name}: expected {kind}{bounds}, got {found[0]['input']!r}"
+    return f"{name}: expected {kind}{bounds}, got {problems[0]['input']!r}"
 
 
 @contextmanager
@@ -133,8 +129,8 @@ def reading_input() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        told = f"{error.filename}: {error.strerror}" if error.strerror else str(error)
-        raise BadInput(told) from error
+        message = f"{error.filename}: {error.strerror}" if error.strerror else str(error)
+        raise BadInput(message) from error
     except ValueError as error:
         raise BadInput(str(error)) from error
 
@@ -149,6 +145,11 @@ def console() -> Console:
     from rich.console import Console
 
     return Console(highlight=False, emoji=False)
+
+
+def say(text: str) -> None:
+    """Print `text` on stdout as it is: without markup, and its lines are not wrapped."""
+    console().print(text, markup=False, soft_wrap=True)
 
 
 def notes() -> Console:
@@ -212,7 +213,6 @@ def check_server(extra: str, why: str) -> None:
 
 
 def has_display() -> bool:
-    """Return whether there is a screen to open a browser on. Without one, a browser could open in the terminal
-    itself."""
-    seen = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
-    return seen or sys.platform in ("win32", "darwin")
+    """Return whether there is a screen to open a browser on; without one it could open in the terminal itself."""
+    display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    return display or sys.platform in ("win32", "darwin")

@@ -22,9 +22,8 @@ from heedful.cli.console import (
     interrupt_once,
     note,
     notes,
-    reading_input,
 )
-from heedful.cli.output import check_path
+from heedful.cli.output import check_plot
 from heedful.cli.own_page import HOST, PORT, listen, open_browser
 
 if TYPE_CHECKING:
@@ -84,15 +83,12 @@ def demo(
     if not proof and (plot is not None or seed):
         raise BadInput(f"{'--seed' if plot is None else '--plot'}: expected --proof with it, got none")
     once = once or (as_json and not proof)
-    for name, given in (("--dir", folder), ("--port", port)):
-        if (once or proof) and given is not None:
+    for name, value in (("--dir", folder), ("--port", port)):
+        if (once or proof) and value is not None:
             option = "--proof" if proof else "--once"
             raise BadInput(f"{name}: expected without {option}, which keeps nothing and serves nobody")
     if proof:
-        with reading_input():
-            check_path("--plot", plot, (".png", ".pdf", ".svg"))
-        if plot is not None:
-            check_extra("matplotlib", "plot", "--plot")
+        check_plot(plot)
         demo_proof.run(as_json, plot, seed)
         return
     check_extra("vega_datasets", "demo", "the demo")
@@ -107,7 +103,7 @@ def demo(
             demo_loops.make_demo_loops(home)
         with suppress(KeyboardInterrupt):
             _serve(home, port, browser, kept=folder is not None)
-        _tell(home, kept=folder)
+        _print_lessons(home, kept=folder)
 
 
 @contextmanager
@@ -144,10 +140,7 @@ def _serve(home: Path, port: int | None, browser: bool, kept: bool) -> None:
 
 
 def _say(port: int, browser: bool) -> None:
-    """Print the address of the page on `port`, and open it in a `browser` if that is true.
-
-    It is called once the page answers: before that, Ctrl-C would interrupt the start.
-    """
+    """Print the address of the page, and open it in a `browser`, once it answers: Ctrl-C would interrupt the start."""
     address = f"http://{HOST}:{port}/loops/{demo_loops.CARS}"
     print(f"Teach it at {address} (Ctrl-C ends it)", flush=True)
     note(
@@ -162,14 +155,13 @@ def _say(port: int, browser: bool) -> None:
 # ---------------------------------------------------------------------------- at the end
 
 
-def _tell(home: Path, kept: Path | None) -> None:
-    """Print what was learned by the loop in the folder `home`, and whether it is kept (in the folder `kept`) or
-    gone."""
+def _print_lessons(home: Path, kept: Path | None) -> None:
+    """Print what the loop in `home` learned, and whether it is kept or gone."""
     from heedful import Loop
     from heedful.server.pages.feature_phrases import Phrases, level
 
     with Loop.open(home / f"{demo_loops.CARS}.heedful") as loop:
-        lessons = sum(each.learned and not each.undone for each in loop.lessons(10_000))
+        lessons = sum(lesson.learned and not lesson.undone for lesson in loop.lessons(10_000))
         helped = demo_once.benefit(loop)
         bars = Phrases(loop.manifest, loop.feature_names, demo_loops.WORDS).bars(loop.weights)[:MOST]
     screen = console()
@@ -179,9 +171,9 @@ def _tell(home: Path, kept: Path | None) -> None:
             if level(bars)
             else "What you seem to like, the strongest first"
         )
-        told = f"{lessons} {'lesson' if lessons == 1 else 'lessons'}. {sure}: "
+        text = f"{lessons} {'lesson' if lessons == 1 else 'lessons'}. {sure}: "
         liked = ", ".join(bar.words if level(bars) else f"{bar.words} {bar.pluses}" for bar in bars) or "nothing yet"
-        screen.print(f"\n{told}{liked}.\nDoes learning help? {helped}", soft_wrap=True, markup=False)
+        screen.print(f"\n{text}{liked}.\nDoes learning help? {helped}", soft_wrap=True, markup=False)
     else:
         screen.print("\nNobody taught it, so nothing was learned.")
     if kept is None:

@@ -27,8 +27,8 @@ COLUMNS = {
     "Year": ("year", "newer", "older"),
 }
 WORDS = {name: (more, less) for name, more, less in COLUMNS.values()}
-ORIGINS = {f"origin={there}": there for there in ("Europe", "Japan", "the USA")}
-WORDS |= {feature: (f"from {there}", f"not from {there}") for feature, there in ORIGINS.items()}
+ORIGINS = {f"origin={place}": place for place in ("Europe", "Japan", "the USA")}
+WORDS |= {feature: (f"from {place}", f"not from {place}") for feature, place in ORIGINS.items()}
 """(words for more, words for less) of each feature, on the pages and in the terminal."""
 
 # Spelling mistakes in the file of vega_datasets, some made by a replacement of "acc" long ago.
@@ -66,13 +66,13 @@ def cars() -> list[dict[str, Any]]:
         raise Failure(f"the demo needs {file.name} of vega_datasets, which has none: pip install 'heedful[demo]'")
     rows: dict[str, dict[str, Any]] = {}
     for car in json.loads(file.read_text(encoding="utf-8")):
-        name = called = f"{_spelling(car['Name'])} '{car['Year'][2:4]}"
-        again = 1
-        while called in rows:  # three were sold in two makes that year
-            called = f"{name} ({(again := again + 1)})"
+        name = unique_name = f"{_spelling(car['Name'])} '{car['Year'][2:4]}"
+        number = 1
+        while unique_name in rows:  # three were sold in two makes that year
+            unique_name = f"{name} ({(number := number + 1)})"
         year = int(car["Year"][:4])
-        rows[called] = {"name": called} | {name: car[column] for column, (name, *_) in COLUMNS.items()}
-        rows[called] |= {"year": year, "origin": car["Origin"].replace("USA", "the USA")}
+        rows[unique_name] = {"name": unique_name} | {name: car[column] for column, (name, *_) in COLUMNS.items()}
+        rows[unique_name] |= {"year": year, "origin": car["Origin"].replace("USA", "the USA")}
     return list(rows.values())
 
 
@@ -91,9 +91,9 @@ def encoding_of(rows: Sequence[dict[str, Any]]) -> Encoding:
 
     from heedful import infer
 
-    found = infer(rows, identifier="name")
-    columns = tuple(msgspec.structs.replace(column, missing=0) for column in found.columns)
-    encoding: Encoding = msgspec.structs.replace(found, columns=columns)
+    inferred = infer(rows, identifier="name")
+    columns = tuple(msgspec.structs.replace(column, missing=0) for column in inferred.columns)
+    encoding: Encoding = msgspec.structs.replace(inferred, columns=columns)
     return encoding
 
 
@@ -121,8 +121,7 @@ def cars_loop(folder: Path, rows: Sequence[dict[str, Any]], control: float) -> N
 
 
 def _make_whole(folder: Path, name: str, make: Callable[[Path], None]) -> None:
-    """Call `make` with a temporary folder and rename it to NAME.heedful, so that an interrupted start leaves no half
-    loop."""
+    """Call `make` with a temporary folder, then rename it, so that an interrupted start leaves no half loop."""
     path, making = folder / f"{name}.heedful", folder / f".{name}.making"
     if path.exists():
         return
@@ -191,11 +190,7 @@ class Person(NamedTuple):
 
 
 def _simulate(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Make a loop of the cars in `rows` in the new folder `path`, and have a simulated person teach it.
-
-    The regret bound holds only if all that is learned comes from lists in the learned order. So on a control list (in
-    another order) the person only rates the best car, which teaches nothing.
-    """
+    """Have a simulated person teach a new loop; on a control list they teach nothing, as the regret bound needs."""
     import numpy as np
 
     from heedful import Loop, Settings

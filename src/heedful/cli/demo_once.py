@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from heedful.cli.console import console, new_table, notes, print_json
+from heedful.cli.console import console, new_table, notes, print_json, say
 from heedful.cli.demo_loops import CARS, ORIGINS, WORDS, Person, cars, cars_loop
 from heedful.core.wording import share
 
@@ -38,8 +38,7 @@ NEXT = """What to try next
 
 
 class DemoResult(NamedTuple):
-    """The result of `heedful demo --once`: the hidden taste of the simulated person, and what the loop learned of
-    it."""
+    """The result of `heedful demo --once`: the hidden taste of the simulated person, and what was learned of it."""
 
     hidden: dict[str, float]
     """the person's true weight of each feature, scaled by `comparable`"""
@@ -56,11 +55,11 @@ class DemoResult(NamedTuple):
 def run(as_json: bool) -> None:
     """Run `heedful demo --once` in a temporary folder and print the result, as JSON with `as_json`."""
     with TemporaryDirectory(prefix="heedful-demo-", ignore_cleanup_errors=True) as folder:
-        taught = _teach(Path(folder))
+        result = _teach(Path(folder))
     if as_json:
-        print_json(_as_json(taught))
+        print_json(_as_json(result))
     else:
-        _show(taught)
+        _show(result)
 
 
 def _teach(folder: Path) -> DemoResult:
@@ -83,10 +82,10 @@ def _teach(folder: Path) -> DemoResult:
                 wish = person.wish(offered) if rng.random() >= MISTAKES else offered[int(rng.integers(HAND))]
                 loop.feedback(decision, id=f"lesson-{i}", better=[wish])
         weights, report = loop.weights(), loop.report()
-    with Loop.open(folder / f"{CARS}.heedful") as there:
-        told = benefit(there)
+    with Loop.open(folder / f"{CARS}.heedful") as reopened:
+        helped = benefit(reopened)
     learned = {name: weights[name] for name in person.features}
-    return DemoResult(comparable(person.taste), comparable(learned), person.alike(weights), report, told)
+    return DemoResult(comparable(person.taste), comparable(learned), person.alike(weights), report, helped)
 
 
 def comparable(weights: Mapping[str, float]) -> dict[str, float]:
@@ -121,70 +120,66 @@ def benefit(loop: Loop) -> str:
 
     A share of all lists, the control lists, is left in another order for comparison. The loop's page says the same.
     """
-    told = loop.projection.interaction.findings(loop.report()).verdict
-    return " ".join([told.short, *told.more])
+    verdict = loop.projection.interaction.findings(loop.report()).verdict
+    return " ".join([verdict.short, *verdict.more])
 
 
-def _as_json(taught: DemoResult) -> dict[str, object]:
+def _as_json(result: DemoResult) -> dict[str, object]:
     from heedful.results.answers import plain
 
-    weights = [{"feature": name, "hidden": w, "learned": taught.learned[name]} for name, w in taught.hidden.items()]
+    weights = [{"feature": name, "hidden": w, "learned": result.learned[name]} for name, w in result.hidden.items()]
     return {
         "lessons": LESSONS,
         "hand": HAND,
         "weights": weights,
-        "pairs_alike": taught.pairs_alike,
-        "report": plain(taught.report),
+        "pairs_alike": result.pairs_alike,
+        "report": plain(result.report),
     }
 
 
-def _show(taught: DemoResult) -> None:
+def _show(result: DemoResult) -> None:
     screen = console()
     screen.print(
         f"A simulated person with a hidden taste saw {HAND} of 406 cars, {LESSONS} times, and named each time the car "
         "that they would rather have; one time in six they named any. Each answer went to heedful's server over HTTP "
         "and was learned before the next list.\n"
     )
-    screen.print(_taste(taught))
-    screen.print(f"{_around(taught)}\n", markup=False)
+    screen.print(_taste(result))
+    screen.print(f"{_around(result)}\n", markup=False)
     alike = (
-        f"{share(taught.pairs_alike)} of all pairs of cars are in the order of the hidden taste; guessing gets 50 %."
+        f"{share(result.pairs_alike)} of all pairs of cars are in the order of the hidden taste; guessing gets 50 %."
     )
     screen.print(f"{alike}\n", markup=False)
-    screen.print(f"Does learning help? {taught.helped}\n")
-    screen.print(NEXT, markup=False, soft_wrap=True)
+    screen.print(f"Does learning help? {result.helped}\n")
+    say(NEXT)
 
 
-def _taste(taught: DemoResult) -> Table:
+def _taste(result: DemoResult) -> Table:
     table = new_table("The hidden taste, and what was learned")
     for name in ("hidden taste", "learned"):
         table.add_column(name, no_wrap=True)
-    around = other_way(taught)
-    for name, hidden in sorted(taught.hidden.items(), key=lambda each: -abs(each[1])):
-        learned = taught.learned[name]
-        told = f"[red]{_cell(name, learned)} opposite[/]" if name in around else f"[green]{_cell(name, learned)}[/]"
-        table.add_row(_cell(name, hidden), told)
+    around = other_way(result)
+    for name, hidden in sorted(result.hidden.items(), key=lambda weight: -abs(weight[1])):
+        learned = result.learned[name]
+        cell = f"[red]{_cell(name, learned)} opposite[/]" if name in around else f"[green]{_cell(name, learned)}[/]"
+        table.add_row(_cell(name, hidden), cell)
     return table
 
 
-def other_way(taught: DemoResult) -> list[str]:
-    """Return the features whose learned weight has the wrong sign, in the result `taught`; the greatest hidden weight
-    first."""
-    wrong = [name for name, hidden in taught.hidden.items() if hidden * taught.learned[name] < 0]
-    return sorted(wrong, key=lambda name: -abs(taught.hidden[name]))
+def other_way(result: DemoResult) -> list[str]:
+    """Return the features whose learned weight has the wrong sign, the greatest hidden weight first."""
+    wrong = [name for name, hidden in result.hidden.items() if hidden * result.learned[name] < 0]
+    return sorted(wrong, key=lambda name: -abs(result.hidden[name]))
 
 
-def _around(taught: DemoResult) -> str:
-    """Return a sentence that names the features learned with the wrong sign, and says how that can happen.
-
-    `taught` is the result of the demo.
-    """
+def _around(result: DemoResult) -> str:
+    """Return a sentence that names the features learned with the wrong sign, and says how that can happen."""
     why = "Weight, horsepower and miles per gallon go together in cars, so one can stand in for another"
-    wrong = [phrase(name, taught.hidden[name]) for name in other_way(taught)]
+    wrong = [phrase(name, result.hidden[name]) for name in other_way(result)]
     if not wrong:
         return f"Nothing came out the other way round, only stronger or weaker. {why}."
-    told = f"{', '.join(wrong[:-1])} and {wrong[-1]}" if len(wrong) > 1 else wrong[0]
-    return f"The other way round came out: {told}. {why}; {LESSONS} lessons did not tell them apart here."
+    phrases = f"{', '.join(wrong[:-1])} and {wrong[-1]}" if len(wrong) > 1 else wrong[0]
+    return f"The other way round came out: {phrases}. {why}; {LESSONS} lessons did not tell them apart here."
 
 
 def _cell(feature: str, weight: float) -> str:

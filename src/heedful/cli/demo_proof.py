@@ -53,8 +53,8 @@ def _run_steps(proof: Proof) -> Iterator[tuple[str, list[Part]]]:
     rows = tuple((learner, what) for learner, what in CANDIDATES.items())
     yield "The shop", [Line(about), Table("Candidates", ("learner", "what it is"), rows, (0, 1))]
     yield f"1. What a log of {sizes.blind:,} lists says without exploration", _log(proof.blind, proof.blind_true)
-    told = Line(f"{percent(SAMPLED)} of lists are drawn at random, with a known probability: Settings(sampled=...).")
-    yield f"2. What a log of {sizes.log:,} lists says with exploration", [told, *_log(proof.log, proof.log_true)]
+    line = Line(f"{percent(SAMPLED)} of lists are drawn at random, with a known probability: Settings(sampled=...).")
+    yield f"2. What a log of {sizes.log:,} lists says with exploration", [line, *_log(proof.log, proof.log_true)]
     yield f"3. Shadow: what {sizes.shadow} lists would have been", _shadow(proof)
     yield f"4. Plan: what {sizes.limit:,} lists would find", _plan_parts(proof)
     yield "5. Interleaving: whose items are clicked", _experiment_parts(proof)
@@ -62,28 +62,25 @@ def _run_steps(proof: Proof) -> Iterator[tuple[str, list[Part]]]:
     yield "7. Rollback", [Line(_back(proof.rollback))]
 
 
-def _log(found: Evaluation, true: dict[str, float]) -> list[Part]:
-    """Return what an evaluation says: each learner's values with intervals, what they are the mean of, and why some
-    cannot be told.
-
-    `true` are the true values of the learners, by name."""
+def _log(evaluation: Evaluation, true: dict[str, float]) -> list[Part]:
+    """Return what an evaluation says, next to the learners' `true` values, and why some values cannot be told."""
     from heedful.loop.interactions.telling import Line, Table
 
     parts: list[Part] = []
-    for j, measure in enumerate(found.measures):
+    for j, measure in enumerate(evaluation.measures):
         rows, reasons = [], dict[str, list[str]]()
-        for each in found.learners:
-            value, truth = each.values[j], f"{true[each.learner]:.3f}"
+        for learner in evaluation.learners:
+            value, truth = learner.values[j], f"{true[learner.learner]:.3f}"
             if value.value is None:
-                rows.append((each.learner, "unknown", "", "", truth))
-                reasons.setdefault(f"{value.refused}. {value.remedy}".strip(), []).append(each.learner)
+                rows.append((learner.learner, "unknown", "", "", truth))
+                reasons.setdefault(f"{value.refused}. {value.remedy}".strip(), []).append(learner.learner)
             else:
                 limits = f"{value.low:.3f} to {value.high:.3f}"
-                rows.append((each.learner, f"{value.value:.3f}", limits, value.verdict, truth))
-        columns = ("learner", "value", f"{percent(1.0 - found.alpha, 6)} interval", "verdict", "true clicks")
+                rows.append((learner.learner, f"{value.value:.3f}", limits, value.verdict, truth))
+        columns = ("learner", "value", f"{percent(1.0 - evaluation.alpha, 6)} interval", "verdict", "true clicks")
         parts += [Table(measure.name.capitalize(), columns, tuple(rows), (0, 2, 3)), Line(measure.about)]
         for reason, names in reasons.items():
-            of = "All" if len(names) == len(found.learners) else ", ".join(names)
+            of = "All" if len(names) == len(evaluation.learners) else ", ".join(names)
             parts.append(Line(f"{of}: the log cannot tell, because {reason}"))
     return parts
 
@@ -94,7 +91,7 @@ def _shadow(proof: Proof) -> list[Part]:
     rows = []
     for trial in proof.trials:
         split = trial.shadow
-        moves = ", ".join(f"{each.item} {each.proposed - each.shown:+d}" for each in split.moves[:3])
+        moves = ", ".join(f"{move.item} {move.proposed - move.shown:+d}" for move in split.moves[:3])
         rows.append((trial.learner, percent(split.same_first or 0.0, 2), percent(split.overlap or 0.0, 2), moves))
     columns = ("candidate", "same first item", "items in common", "items that enter (+) or leave (-) most lists")
     why = "Nobody sees a candidate's lists. This tells how much would change, not whether that is better."
@@ -109,10 +106,10 @@ def _plan_parts(proof: Proof) -> list[Part]:
         (percent(win.share), f"{win.found:.2f}", "" if win.sessions is None else f"{win.sessions:,}")
         for win in plan.wins
     ]
-    told = f"{percent(SHARE)} of the people take part: about {plan.people:,} people and {plan.sessions:,} sessions, of "
-    told += f"which {percent(plan.ties, 2)} are ties. By simulation, from how the log was used."
+    text = f"{percent(SHARE)} of the people take part: about {plan.people:,} people and {plan.sessions:,} sessions, of "
+    text += f"which {percent(plan.ties, 2)} are ties. By simulation, from how the log was used."
     columns = ("sessions won", "found to be better", "median sessions")
-    return [Table("If a candidate won so many of the others", columns, tuple(rows)), Line(told)]
+    return [Table("If a candidate won so many of the others", columns, tuple(rows)), Line(text)]
 
 
 def _experiment_parts(proof: Proof) -> list[Part]:
@@ -123,21 +120,21 @@ def _experiment_parts(proof: Proof) -> list[Part]:
     limit = 1.0 / proof.trials[0].found.alpha
     longest = max(len(trial.looks) for trial in proof.trials)
     for trial in proof.trials:
-        said = trial.found.verdict
+        verdict = trial.found.verdict
         gain = f"{trial.value - trial.served:+.3f}"
-        won = f"{said.share:.2f} ({said.low:.2f} to {said.high:.2f})"
-        rows.append((trial.learner, VERDICTS[said.verdict], won, f"{said.sessions:,}", f"{said.people}", gain))
+        won = f"{verdict.share:.2f} ({verdict.low:.2f} to {verdict.high:.2f})"
+        rows.append((trial.learner, VERDICTS[verdict.verdict], won, f"{verdict.sessions:,}", f"{verdict.people}", gain))
         heights = [_height(look.e_value, limit) for look in trial.looks]
-        charts.append((trial.learner, f"{said.e_value:.3g}"))
+        charts.append((trial.learner, f"{verdict.e_value:.3g}"))
         trends.append((*heights, *[None] * (longest - len(heights))))
     columns = ("candidate", "preferred", "won", "sessions", "people", "true gain")
     against = Table("Candidate against the learner that serves, both frozen", columns, tuple(rows), (0, 1))
     evidence = Table("Evidence at each look", ("candidate", "last e-value"), tuple(charts), (0,), tuple(trends))
-    told = (
+    text = (
         f"The chart has a log scale, from 1 at its foot to {limit:g} at its top, where it is decided. One may look as "
     )
-    told += f"often as one likes: equal rankers are ever decided with probability {1.0 / limit:.3g} at most."
-    return [against, evidence, Line(told)]
+    text += f"often as one likes: equal rankers are ever decided with probability {1.0 / limit:.3g} at most."
+    return [against, evidence, Line(text)]
 
 
 VERDICTS = {"a": "serving", "b": "candidate", "undecided": "undecided"}
@@ -149,8 +146,8 @@ def _height(e_value: float, limit: float) -> float:
 
 
 def _gate(trial: Trial) -> str:
-    told = "promoted" if trial.promoted else f"refused, because {'; '.join(trial.reasons)}"
-    return f"{trial.learner}: {told}. True clicks a list: {trial.value:.3f} against {trial.served:.3f}."
+    outcome = "promoted" if trial.promoted else f"refused, because {'; '.join(trial.reasons)}"
+    return f"{trial.learner}: {outcome}. True clicks a list: {trial.value:.3f} against {trial.served:.3f}."
 
 
 def _back(back: Rollback | None) -> str:
@@ -162,9 +159,9 @@ def _back(back: Rollback | None) -> str:
         "so are the rankings of 20 requests": back.same_lists,
         "the model made from the whole log again is the same": not back.problems,
     }
-    told = "; ".join(f"{name}: {'yes' if right else 'NO'}" for name, right in checks.items())
+    text = "; ".join(f"{name}: {'yes' if right else 'NO'}" for name, right in checks.items())
     where = f"{back.learner} had served; a rollback to version {back.to:,} left out {back.left_out:,} answers, and "
-    return f"{where}{back.again} serves again. Checked: {told}."
+    return f"{where}{back.again} serves again. Checked: {text}."
 
 
 def _plot(path: Path, proof: Proof) -> None:

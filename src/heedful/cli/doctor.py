@@ -51,7 +51,7 @@ class Finding(NamedTuple):
     """what to do about it; "" if there is nothing to do"""
 
 
-def doctor(name: Name, own: Own = None, json: Json = False) -> None:
+def doctor(name: Name, own_learners: Own = None, json: Json = False) -> None:
     """Check a loop: its log, its model, its snapshots, what comes in, its files. Nothing is changed.
 
     The model is computed again from the whole log and compared, which takes time if the log is long.
@@ -59,7 +59,7 @@ def doctor(name: Name, own: Own = None, json: Json = False) -> None:
     Exit codes: 0 no problem, perhaps warnings; 1 a problem; 2 bad input.
     """
     folder, findings = find_loop(name), []
-    for finding in _inspect(folder, own):
+    for finding in _inspect(folder, own_learners):
         findings.append(finding)
         if not json:
             _show(finding)
@@ -68,8 +68,8 @@ def doctor(name: Name, own: Own = None, json: Json = False) -> None:
     if json:
         print_json([finding._asdict() for finding in findings])
     else:
-        told = f"{problems} problem{'s' * (problems != 1)}, {warnings} warning{'s' * (warnings != 1)}"
-        console().print(f"\n{told}." if problems or warnings else "\nAll is well.")
+        counts = f"{problems} problem{'s' * (problems != 1)}, {warnings} warning{'s' * (warnings != 1)}"
+        console().print(f"\n{counts}." if problems or warnings else "\nAll is well.")
     if problems:
         raise typer.Exit(1)
 
@@ -84,37 +84,40 @@ def _show(finding: Finding) -> None:
     console().print(line)
 
 
-def _inspect(folder: Place, own: Sequence[str] | None) -> Iterator[Finding]:
+def _inspect(folder: Place, own_learners: Sequence[str] | None) -> Iterator[Finding]:
     from heedful.loop import Loop
     from heedful.storage import Newer
 
     if isinstance(folder, Path):
         yield from _files(folder)
     try:
-        loop = Loop.open(folder, learner=own, read_only=True)
+        loop = Loop.open(folder, learner=own_learners, read_only=True)
     except (KeyError, IndexError):
         raise
     except LookupError as error:
         raise BadInput(f"{error} (here: --own SPEC)") from error
     except (ValueError, OSError) as error:
-        if own is not None and isinstance(error, ValueError) and str(error).startswith("learner:"):
+        if own_learners is not None and isinstance(error, ValueError) and str(error).startswith("learner:"):
             raise BadInput(str(error)) from error
-        told, hint = str(error), _restore(folder) if isinstance(error, ValueError) else "The log itself may be whole."
+        message, hint = (
+            str(error),
+            _restore(folder) if isinstance(error, ValueError) else "The log itself may be whole.",
+        )
         if isinstance(error, Newer):
-            told, hint = f"newer than this heedful: {error}", "Upgrade heedful: the log is whole."
-        yield Finding("log", "problem", told, hint)
+            message, hint = f"newer than this heedful: {error}", "Upgrade heedful: the log is whole."
+        yield Finding("log", "problem", message, hint)
         return
     if isinstance(folder, Address):
         yield from _role(folder)
     with loop:
-        known = set[str]()
+        messages = set[str]()
         for look in (_log, _segments, _snapshots, _learners, _incoming, _exports, _arms, _settings):
             try:
                 for finding in look(loop):
-                    known.add(finding.told)
+                    messages.add(finding.told)
                     yield finding
             except (ValueError, OSError) as error:  # a damaged log: the other checks may still find something
-                if str(error) not in known:
+                if str(error) not in messages:
                     yield Finding("log", "problem", str(error), _restore(folder))
 
 
@@ -138,17 +141,17 @@ def _files(folder: Path) -> Iterator[Finding]:
             yield Finding("permissions", "ok", "nobody else can read it")
     locked = [str(path) for path in (folder, *files) if not os.access(path, os.W_OK)]
     if locked:
-        told = f"cannot be written by this user: {', '.join(locked)}"
-        yield Finding("writing", "warning", told, "It is read; give the right to who decides and takes answers.")
+        message = f"cannot be written by this user: {', '.join(locked)}"
+        yield Finding("writing", "warning", message, "It is read; give the right to who decides and takes answers.")
     size = sum(path.stat().st_size for path in files)
     free = shutil.disk_usage(folder).free
-    told = f"{_bytes(free)} free, the loop takes {_bytes(size)}"
+    message = f"{_bytes(free)} free, the loop takes {_bytes(size)}"
     if free < 2 * size:  # forgetting somebody rewrites the log, next to the old one
-        yield Finding("disk", "problem", told, "Make room: to forget somebody takes as much again as the loop.")
+        yield Finding("disk", "problem", message, "Make room: to forget somebody takes as much again as the loop.")
     elif free < ROOM:
-        yield Finding("disk", "warning", told, "Make room before it is full: then nothing can be decided.")
+        yield Finding("disk", "warning", message, "Make room before it is full: then nothing can be decided.")
     else:
-        yield Finding("disk", "ok", told)
+        yield Finding("disk", "ok", message)
 
 
 def _bytes(size: float) -> str:
@@ -164,9 +167,9 @@ def _role(address: Address) -> Iterator[Finding]:
     from heedful.loop.log.table import Directory
 
     with closing(Directory(address)) as directory:
-        for told in directory.lacks(0):
-            said, _, grant = told.rpartition(": ")
-            yield Finding("role", "warning", said, grant)
+        for lack in directory.lacks(0):
+            message, _, grant = lack.rpartition(": ")
+            yield Finding("role", "warning", message, grant)
 
 
 # ---------------------------------------------------------------------------- log, model, snapshots
@@ -190,15 +193,15 @@ def _log(loop: Loop) -> Iterator[Finding]:
     if loop.overflown:
         hint = "heedful export, heedful init with another --learner, heedful import: nothing that was said is lost."
         yield Finding("weights", "problem", loop.overflown, hint)
-    told, hint = loop.unmoved.rpartition(". ")[::2] if loop.unmoved else ("", "")
+    text, hint = loop.unmoved.rpartition(". ")[::2] if loop.unmoved else ("", "")
     moves = loop.projection.moves
-    if told:
-        yield Finding("lessons", "warning", told, hint)
+    if text:
+        yield Finding("lessons", "warning", text, hint)
     elif moves.given:
         yield Finding("lessons", "ok", f"{moves.moved:,} of {moves.given:,} feedback moved the model")
-    for told in loop.notes:
-        if not told.endswith(("the log is folded again", "the log is read instead")):  # of snapshots and segments
-            yield Finding("note", "warning", told)
+    for text in loop.notes:
+        if not text.endswith(("the log is folded again", "the log is read instead")):  # of snapshots and segments
+            yield Finding("note", "warning", text)
 
 
 def _segments(loop: Loop) -> Iterator[Finding]:
@@ -211,11 +214,11 @@ def _segments(loop: Loop) -> Iterator[Finding]:
     except ModuleNotFoundError as error:
         yield Finding("segment", "warning", str(error), "Until then the log is folded instead.")
         return
-    for name, told in wrong:
+    for name, problem in wrong:
         hint = "Nothing is lost: the log has its events. heedful seal writes it again."
-        yield Finding("segment", "warning", f"{name}: {told}", hint)
+        yield Finding("segment", "warning", f"{name}: {problem}", hint)
     if sealed and not wrong:
-        events = sum(each.events for each in sealed)
+        events = sum(segment.events for segment in sealed)
         yield Finding("segments", "ok", f"{len(sealed):,}, with {count(events, 'event')}, as in the log")
 
 
@@ -237,12 +240,12 @@ def _snapshots(loop: Loop) -> Iterator[Finding]:
             wrong.append(f"{shelf.name(position)}: made with another {', '.join(other)}")
         elif not loop.projection.log.is_superseded(position):
             usable.append(position)
-    for told in wrong:
-        yield Finding("snapshot", "warning", told, "Nothing is lost: the log is folded instead. It can be removed.")
+    for message in wrong:
+        yield Finding("snapshot", "warning", message, "Nothing is lost: the log is folded instead. It can be removed.")
     head, _ = loop.projection.log.last()
     if usable:
-        told = f"{len(usable)} usable, the newest {count(head - max(usable), 'event')} behind the log"
-        yield Finding("snapshots", "ok", told)
+        message = f"{len(usable)} usable, the newest {count(head - max(usable), 'event')} behind the log"
+        yield Finding("snapshots", "ok", message)
     elif not wrong:
         yield Finding("snapshots", "ok", "none yet, or none that still holds: a start folds the log")
 
@@ -255,15 +258,16 @@ def _learners(loop: Loop) -> Iterator[Finding]:
         record = read_promotion(event.payload)
         by = f" by {record.by}" if record.by else ""
         against = f", against {count(len(record.forced), 'reason')}" if record.forced else ""
-        told = f"{record.learner} serves in place of {record.before}: promoted{by} in event {event.seq:,}{against}"
-        yield Finding("promotion", "ok", told)
+        message = f"{record.learner} serves in place of {record.before}: promoted{by} in event {event.seq:,}{against}"
+        yield Finding("promotion", "ok", message)
     elif (apprentice := loop.apprentice()) is not None:
         yield Finding("apprentice", "ok", apprentice.told)
     if (running := loop.projection.experiment) is not None:
-        event, begun = running
-        share = f"{percent(begun.share)} of the people" if begun.share else "nobody's lists: it only proposes"
-        told = f"{begun.learner} is tried against {begun.against} on {share}, since event {event.seq:,} ({event.id})"
-        yield Finding("experiment", "ok", told)
+        event, experiment = running
+        share = f"{percent(experiment.share)} of the people" if experiment.share else "nobody's lists: it only proposes"
+        message = f"{experiment.learner} is tried against {experiment.against} on {share}, since event {event.seq:,}"
+        message += f" ({event.id})"
+        yield Finding("experiment", "ok", message)
 
 
 # ---------------------------------------------------------------------------- what came in
@@ -298,14 +302,14 @@ class _Counts:
     def _take(self, event: Event) -> None:
         self.kinds[event.kind] += 1
         if event.kind == "decision":
-            known = self.loop.projection.decision(event)
+            decision = self.loop.projection.decision(event)
             self._times[event.seq] = event.time
-            self.strange.update({name for _, name in known.record.unknown})
-            self.undeclared.update(known.record.undeclared)
-            self._encode(known)
+            self.strange.update({name for _, name in decision.record.unknown})
+            self.undeclared.update(decision.record.undeclared)
+            self._encode(decision)
             if event.subject is not None:
                 self.people.add(event.subject)
-            if known.record.arm == "imported":
+            if decision.record.arm == "imported":
                 return  # its time is by another system's clock
         elif event.kind == "feedback":
             decided = self._times.get(event.target or 0, event.time)
@@ -322,8 +326,8 @@ class _Counts:
         self.backwards += ran_back
         self.clock = event.time if ran_back else max(self.clock, event.time)
 
-    def _encode(self, known: LoggedDecision) -> None:
-        manifest, record = self.loop.manifest, known.record
+    def _encode(self, decision: LoggedDecision) -> None:
+        manifest, record = self.loop.manifest, decision.record
         for encoding, rows in ((manifest.encoding, record.attributes), (manifest.context, [record.context or {}])):
             for row in rows if encoding is not None else ():
                 try:
@@ -350,15 +354,15 @@ class _Counts:
             "forgotten": kinds["forget"],
             "exports": kinds["export"],
         }
-        told = ", ".join(f"{name} {count:,}" for name, count in shown.items())
-        yield Finding("events", "ok", told)
+        message = ", ".join(f"{name} {count:,}" for name, count in shown.items())
+        yield Finding("events", "ok", message)
         from heedful.loop.interactions.protocol import CALLERS_SCORE
         from heedful.loop.undeclared import use_of
 
         names = self.loop.feature_names
         if names:
-            told = ", the caller's score among them" if CALLERS_SCORE in names else ""
-            yield Finding("features", "ok", f"{len(names):,}{told}")
+            message = ", the caller's score among them" if CALLERS_SCORE in names else ""
+            yield Finding("features", "ok", f"{len(names):,}{message}")
         if self.unknown:
             hint = "They count as none of the known ones. A new loop over today's items knows them; import the export."
             yield Finding("categories", "warning", f"unknown to the encoding: {_most_common(self.unknown)}", hint)
@@ -375,27 +379,29 @@ class _Counts:
         else:
             yield Finding("candidates", "ok", "all that were asked about were on offer")
         after = f"came more than {self.loop.settings.late_after:g} s after the decision"
-        told = f"{self.late:,} of {n:,} feedback {after}"
+        message = f"{self.late:,} of {n:,} feedback {after}"
         if 2 * self.late > n:
             hint = "It is learned all the same. Is the clock of its sender right, or does it wait in a queue?"
-            yield Finding("late", "warning", told, hint)
+            yield Finding("late", "warning", message, hint)
         else:
-            yield Finding("late", "ok", told)
+            yield Finding("late", "ok", message)
         if self.again:
-            told = f"{self.again:,} of {n:,} feedback say again what was said of the same decision, under another id"
-            yield Finding("repeated", "warning", told, "Send an event again with the id it had: then it counts once.")
+            message = f"{self.again:,} of {n:,} feedback say again what was said of the same decision, under another id"
+            yield Finding(
+                "repeated", "warning", message, "Send an event again with the id it had: then it counts once."
+            )
         else:
             yield Finding("repeated", "ok", "no feedback twice under different ids")
         yield from self._clock()
 
     def _clock(self) -> Iterator[Finding]:
         if self.early:
-            told = f"{self.early:,} feedback are older than their decisions"
-            yield Finding("clock", "warning", told, "Set the clocks of those who send it; the model does not mind.")
+            message = f"{self.early:,} feedback are older than their decisions"
+            yield Finding("clock", "warning", message, "Set the clocks of those who send it; the model does not mind.")
         if self.backwards:
-            told = f"time ran backwards {count(self.backwards, 'time')}"
+            message = f"time ran backwards {count(self.backwards, 'time')}"
             hint = "The clock was set back, or an export was imported. The order of the log counts, not its times."
-            yield Finding("clock", "warning", told, hint)
+            yield Finding("clock", "warning", message, hint)
         if not self.early and not self.backwards:
             yield Finding("clock", "ok", "time never ran backwards")
 
@@ -414,8 +420,8 @@ def _arms(loop: Loop) -> Iterator[Finding]:
     """Yield whether learned and control lists are answered equally often; nothing if they are not compared."""
     ratio = loop.report(last=2**62).sample_ratio
     if ratio is not None and ratio.differs:
-        told, _, hint = ratio.said.partition(". ")
-        yield Finding("sample ratio", "warning", told, f"{hint}.")
+        message, _, hint = ratio.said.partition(". ")
+        yield Finding("sample ratio", "warning", message, f"{hint}.")
     elif ratio is not None:
         yield Finding("sample ratio", "ok", ratio.said)
 

@@ -22,6 +22,7 @@ Jobs = Annotated[
     int | None,
     typer.Option("--jobs", "--processes", min=1, help="How many runs are done at a time.", show_default="all cores"),
 ]
+Interpreted = Annotated[bool, typer.Option("--interpreted", help="Do not compile learners; slower.")]
 
 
 def check_option(engine: Engine) -> None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.common import Json, Own, asking, find_loop, open_loop
-from heedful.cli.console import BadInput, Failure, check_extra, note, print_json, reading_input
+from heedful.cli.console import BadInput, Failure, note, print_json, reading_input
 from heedful.cli.engine import EngineOption, check_option, distributing
-from heedful.cli.output import check_path
+from heedful.cli.output import check_plot
 from heedful.cli.parts import print_parts
 from heedful.core.wording import percent
 
@@ -76,7 +76,7 @@ def evaluate(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the values with their intervals (.png, .pdf, .svg).")
     ] = None,
-    own: Own = None,
+    own_learners: Own = None,
     engine: EngineOption = "auto",
     jobs: Annotated[
         int | None,
@@ -108,10 +108,7 @@ def evaluate(
     for spec in learner or ():
         if (learner or []).count(spec) > 1:
             raise BadInput(f"--learner: expected each once, got {spec} {(learner or []).count(spec)} times")
-    with reading_input():
-        check_path("--plot", plot, (".png", ".pdf", ".svg"))
-    if plot is not None:
-        check_extra("matplotlib", "plot", "--plot")
+    check_plot(plot)
     of_table = {
         "targets": target or (), "always": always or (), "columns": column or (),
         "least_probability": least_probability, "least_reward": least_reward, "most_reward": most_reward,
@@ -127,39 +124,37 @@ def evaluate(
             raise BadInput(
                 f"{'--plot' if plot is not None else named[0]}: expected one loop or table, got {len(names)}"
             )
-        _of_loops(names, own, learner or (), alpha, engine, jobs, json)
+        _of_loops(names, own_learners, learner or (), alpha, engine, jobs, json)
         return
     name = names[0]
     if Path(name).is_file():
-        found, told = _of_table(Path(name), learner or (), alpha, of_table)
+        evaluation, parts = _of_table(Path(name), learner or (), alpha, of_table)
     elif Path(name).suffix in TABLES:
         raise BadInput(f"{name}: there is no such file")
     elif named:
         raise BadInput(f"{named[0]}: expected a table, got the loop {name}")
     else:
-        found, told = _of_loop(name, own, learner or (), alpha)
+        evaluation, parts = _of_loop(name, own_learners, learner or (), alpha)
     if json:
         from heedful.results.answers import plain
 
-        print_json(plain(found))
+        print_json(plain(evaluation))
     else:
-        print_parts(told)
+        print_parts(parts)
     if plot is not None:
-        _plot(plot, found, name)
+        _plot(plot, evaluation, name)
 
 
 def _of_loops(
     names: Sequence[str],
-    own: Own,
+    own_learners: Own,
     learners: Sequence[str],
     alpha: float,
     engine: Engine,
     jobs: int | None,
     json: bool,
 ) -> None:
-    """Evaluate `learners` on the log of each of the loops `names`, and print the results in their order.
-
-    The other arguments are those of the command. Raise Failure after that if any loop could not be evaluated."""
+    """Evaluate `learners` on the logs of several loops and print results in order; raise Failure if one failed."""
     from heedful.loop.many import map_loops
     from heedful.results.answers import plain
 
@@ -168,22 +163,24 @@ def _of_loops(
             raise BadInput(f"NAME: expected each loop once, got {name} {names.count(name)} times")
         if Path(name).is_file():
             raise BadInput(f"{name}: expected a loop, got a file; a table is evaluated by itself")
-    places, failures, found = [find_loop(name) for name in names], [], {}
+    places, failures, results = [find_loop(name) for name in names], [], {}
     with distributing():
-        outcomes = map_loops(_evaluation_parts, places, learners, alpha, own=own, engine=engine, jobs=jobs, tell=note)
+        outcomes = map_loops(
+            _evaluation_parts, places, learners, alpha, own=own_learners, engine=engine, jobs=jobs, tell=note
+        )
         for number, value, error in outcomes:
             if error is None:
-                found[number] = value
+                results[number] = value
             else:
                 failures.append(f"{names[number]}: {error.message or error.kind}")
-    for number in sorted(found):
-        _, told, notes = found[number]
-        for each in notes:
-            note(f"{names[number]}: {each}")
+    for number in sorted(results):
+        _, parts, notes = results[number]
+        for text in notes:
+            note(f"{names[number]}: {text}")
         if not json:
-            print_parts(told, title=names[number])
+            print_parts(parts, title=names[number])
     if json:
-        print_json([{"loop": names[number], **plain(found[number][0])} for number in sorted(found)])
+        print_json([{"loop": names[number], **plain(results[number][0])} for number in sorted(results)])
     for failure in sorted(failures):
         note(failure.splitlines()[0])
     if failures:
@@ -194,28 +191,21 @@ def _evaluation_parts(loop: Loop, learners: Sequence[str], alpha: float) -> tupl
     """Return (the evaluation of `learners` on the log of `loop`, it as lines and tables to print, warnings)."""
     from heedful.loop.interactions import telling
 
-    found = loop.evaluate(*learners, alpha=alpha)
-    return found, telling.evaluation(found), loop.notes
+    evaluation = loop.evaluate(*learners, alpha=alpha)
+    return evaluation, telling.evaluation(evaluation), loop.notes
 
 
-def _of_loop(name: str, own: Own, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[Part]]:
-    """Evaluate `learners` on the log of the loop `name`; return the evaluation, and it as lines and tables to print.
-
-    `own` names the loop's learner again if it is one of the user's own; an interval misses with probability `alpha`.
-    """
-    with open_loop(name, own, read_only=True) as loop, asking():
-        found, parts, _ = _evaluation_parts(loop, learners, alpha)
-        return found, parts
+def _of_loop(name: str, own_learners: Own, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[Part]]:
+    """Evaluate `learners` on the log of the loop `name`; return the evaluation, and what to print."""
+    with open_loop(name, own_learners, read_only=True) as loop, asking():
+        evaluation, parts, _ = _evaluation_parts(loop, learners, alpha)
+        return evaluation, parts
 
 
 def _of_table(
     path: Path, learners: Sequence[str], alpha: float, options: Mapping[str, Any]
 ) -> tuple[Evaluation, list[Part]]:
-    """Evaluate learners and other policies on the table `path`; return the evaluation, and it as lines and tables to
-    print.
-
-    The other arguments, and the `options`, are those of `evaluate_table`.
-    """
+    """Evaluate learners and other policies on the table `path`; return the evaluation, and what to print."""
     from heedful.data.known_forms import unpack
     from heedful.data.roles import columns_of
     from heedful.data.table import open_table
@@ -225,49 +215,57 @@ def _of_table(
     with reading_input(), asking():
         rows = [row for _, row in unpack(open_table(path)).located()]
         options = {**options, "columns": columns_of(options["columns"])}
-        found = evaluate_table(rows, learners=learners, alpha=alpha, **options)
-    return found, telling.evaluation(found)
+        evaluation = evaluate_table(rows, learners=learners, alpha=alpha, **options)
+    return evaluation, telling.evaluation(evaluation)
 
 
-def _plot(path: Path, found: Evaluation, title: str) -> None:
-    """Draw the values of each measure, and the differences to the first learner, with intervals into the file `path`.
-
-    A measure that the log does not determine for any learner is left out; a note says so if none remains."""
+def _plot(path: Path, evaluation: Evaluation, title: str) -> None:
+    """Draw values, and differences to the first learner, with intervals into the file `path`; a note if there are
+    none."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    known = [
-        (measure, [(each.learner, each.values[j]) for each in found.learners if each.values[j].value is not None])
-        for j, measure in enumerate(found.measures)
+    panels = [
+        (
+            measure,
+            [
+                (learner.learner, learner.values[j])
+                for learner in evaluation.learners
+                if learner.values[j].value is not None
+            ],
+        )
+        for j, measure in enumerate(evaluation.measures)
     ]
-    known = [(measure, rows) for measure, rows in known if rows]
-    if not known:
+    panels = [(measure, rows) for measure, rows in panels if rows]
+    if not panels:
         note(f"--plot: the log determines none of the values, so there is nothing to draw in {path}")
         return
-    heights = [0.9 + 0.32 * len(rows) for _, rows in known]
+    heights = [0.9 + 0.32 * len(rows) for _, rows in panels]
     figure = Figure(figsize=(8.4, 0.4 + sum(heights)), dpi=160, layout="constrained")
-    grid = figure.subplots(len(known), 2, squeeze=False, height_ratios=heights)
-    for (left, right), (measure, rows) in zip(grid, known):
+    grid = figure.subplots(len(panels), 2, squeeze=False, height_ratios=heights)
+    for (left, right), (measure, rows) in zip(grid, panels):
         better = "higher" if measure.more_is_better else "lower"
         values = [(name, v.value, v.low, v.high) for name, v in rows]
         apart = [(name, v.difference, v.difference_low, v.difference_high) for name, v in rows]
-        for axes, drawn, label in (
+        for axes, intervals, label in (
             (left, values, f"{measure.name} ({better} is better)"),
-            (right, apart, f"difference to {found.learners[0].learner}"),
+            (right, apart, f"difference to {evaluation.learners[0].learner}"),
         ):
-            for y, (_, value, low, high) in enumerate(drawn):
+            for y, (_, value, low, high) in enumerate(intervals):
                 if value is None or low is None or high is None or not math.isfinite(high - low):
                     continue
                 axes.plot((low, high), (y, y), color="C0", linewidth=4, alpha=0.4, solid_capstyle="butt")
                 axes.plot((value,), (y,), "|", color="C0", markersize=11, markeredgewidth=2.5)
-            axes.set_ylim(len(drawn) - 0.5, -0.5)
-            axes.set_yticks(range(len(drawn)), [name for name, *_ in drawn] if axes is left else [""] * len(drawn))
+            axes.set_ylim(len(intervals) - 0.5, -0.5)
+            axes.set_yticks(
+                range(len(intervals)), [name for name, *_ in intervals] if axes is left else [""] * len(intervals)
+            )
             axes.set_xlabel(label)
             axes.xaxis.set_major_locator(MaxNLocator(5))
             axes.grid(axis="x", alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)
         right.axvline(0.0, color="0.4", linestyle="--", linewidth=1.0)
         right.set_visible(any(value.difference is not None for _, value in rows))
-    sure = percent(1.0 - found.alpha, 6)
+    sure = percent(1.0 - evaluation.alpha, 6)
     figure.suptitle(f"{title}: what the log says, with {sure} intervals", fontsize=10)
     figure.savefig(path)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.common import As, Json, Name, Options, Own, asking, numbers, open_loop, pairs
-from heedful.cli.console import BadInput, Failure, console, note, notes, print_json, reading_input
+from heedful.cli.console import BadInput, Failure, console, note, notes, print_json, reading_input, say
 from heedful.cli.import_summary import Tally, report_json, show_counts, show_report
 from heedful.core.wording import count
 from heedful.data.files import cut_list
@@ -75,7 +75,7 @@ def import_(
     evaluations: Annotated[
         bool, typer.Option("--evaluations", help="Of scores: also those that a model gave.")
     ] = False,
-    own: Own = None,
+    own_learners: Own = None,
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -109,7 +109,7 @@ def import_(
     files = files or []
     options = pairs("--option", "NAME=VALUE", option or (), at_first=True)
     options |= {} if format is None else pairs("--column", "WHAT=COLUMN", column or (), at_first=True)
-    options |= {f"score:{each}": how for each, how in pairs("--score", "NAME=MEANING", score or ()).items()}
+    options |= {f"score:{score}": how for score, how in pairs("--score", "NAME=MEANING", score or ()).items()}
     options |= ({"evaluations": "yes"} if evaluations else {}) | ({} if traces is None else {"traces": str(traces)})
     if options and format is None and url is None:
         raise BadInput(f"--{'option' if option else 'score'}: expected --as FORMAT too, got none")
@@ -127,7 +127,7 @@ def import_(
         raise BadInput(f"FILE: expected one with --ubi, the events, got {len(files)}")
     if chains and ubi is None:
         raise BadInput("--chains: expected --ubi too, got none")
-    for file in [*files, *(each for each in (ubi, traces) if each is not None)]:
+    for file in [*files, *(path for path in (ubi, traces) if path is not None)]:
         if not file.is_file() and not file.is_fifo():
             raise BadInput(f"{file}: {'expected a file, got a folder' if file.is_dir() else 'no such file'}")
     if format is not None and url is None and (ubi is not None or not files):
@@ -135,7 +135,7 @@ def import_(
     from heedful.io.table_import import holds_events
 
     tally = Tally()
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own_learners) as loop, asking():
         loop.projection.look()
         before = loop.projection.moves
         # All of them are looked at before anything of one is taken.
@@ -152,11 +152,11 @@ def import_(
             raise BadInput(f"{named[0]}: expected a table that it is about, got none")
         put: Put | None = None
         for table in tables.values():
-            for each in table.notes:
-                note(each)
+            for text in table.notes:
+                note(text)
             if table.items:
-                made = loop.put_items(table.items)
-                put = made if put is None else Put(put.put + made.put, (*put.changed, *made.changed))
+                change = loop.put_items(table.items)
+                put = change if put is None else Put(put.put + change.put, (*put.changed, *change.changed))
         report = _import_ubi(loop, ubi, files[0], chains, tally) if ubi is not None else None
         if url is not None:
             report = _import_langfuse(loop, url, since, options, tally)
@@ -164,16 +164,16 @@ def import_(
             report = _import_as(loop, format, options, files, tally)
         for file in plain:
             _import_file(loop, file, tally, tables.get(file))
-        given, moved = (max(now - then, 0) for now, then in zip(loop.projection.moves, before))
-        told = tally.as_json() | {"version": loop.version}
-        told |= {"lessons": {"feedback": given, "moved": moved}} if given else {}
-        told |= {} if put is None else {"items_put": put.put, "items_changed": list(put.changed)}
-        told |= {} if report is None else {"report" if ubi is None else "ubi": report_json(report)}
+        lessons, moved = (max(now - earlier, 0) for now, earlier in zip(loop.projection.moves, before))
+        result = tally.as_json() | {"version": loop.version}
+        result |= {"lessons": {"feedback": lessons, "moved": moved}} if lessons else {}
+        result |= {} if put is None else {"items_put": put.put, "items_changed": list(put.changed)}
+        result |= {} if report is None else {"report" if ubi is None else "ubi": report_json(report)}
         if json:
-            print_json(told)
+            print_json(result)
         else:
             read = (bool(files) or url is not None) and (put is None or tally.lines > 0)
-            _show(loop, tally, put, report, read, (given, moved))
+            _show(loop, tally, put, report, read, (lessons, moved))
     unused = [] if report is None or ubi is None else _unused_files(report, {"queries": ubi, "events": files[0]})
     if report is not None and ubi is None and not report.used.total() and set(report.dropped) - {ALREADY}:
         n = report.rows.total()
@@ -185,29 +185,19 @@ def import_(
 
 
 def _check_objects(file: Path) -> None:
-    """Raise BadInput if a file does not hold JSON objects, as an error for every line of a CSV file would help nobody.
+    """Raise BadInput if neither of the first two lines begins a JSON object."""
+    from heedful.data.files import cut_repr
+    from heedful.io.table_import import first_lines
 
-    The first line alone may be broken, as in a log that was cut; so the file is refused if neither of its first two
-    lines begins an object. A pipe is not checked, since it can be read only once.
-    """
-    from heedful.data.files import cut_repr, open_uncompressed
-
-    if not file.is_file():
-        return
-    first = list[str]()
-    with suppress(ValueError), open_uncompressed(file) as text:  # that it is cut off is said where it is read
-        while len(first) < 2 and (line := text.readline(2**16)):
-            if told := line.decode(errors="replace").removeprefix("\ufeff").strip():
-                first.append(told)
-    if first and not any(each.startswith("{") for each in first):
+    first = first_lines(file)
+    if first and not any(text.startswith("{") for text in first):
         expected = f"expected JSON lines, one object a line, got {cut_repr(first[0])} first"
         help = "docs/commands.md, import, has their fields; a table is for `heedful import`"
         raise BadInput(f"{file}: {expected}; {help}")
 
 
 def _unused_files(report: Report, files: Mapping[str, Path]) -> list[str]:
-    """Return a warning for each UBI file in `files` ("queries", "events") of which no row was used, by the import's
-    `report`."""
+    """Return a warning for each UBI file in `files` ("queries", "events") of which no row was used."""
     named = " and ".join(f"{file.name} the {what}" for what, file in files.items())
     return [
         f"{file.name}: none of its {report.rows[what]:,} rows was used as {what}: is {named}?"
@@ -252,9 +242,13 @@ def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Ta
     from heedful.io import import_lines
 
     # If the loop has an action of the same name as the log's, the name is kept.
-    own = {name: name for name, what in ACTIONS.items() if what not in NO_ACTIONS and name in loop.settings.actions}
+    own_actions = {
+        name: name for name, what in ACTIONS.items() if what not in NO_ACTIONS and name in loop.settings.actions
+    }
     report = Report()
-    records = _on_offer(loop, read_ubi(queries, events, report, chains=chains, actions={**ACTIONS, **own}), report)
+    records = _on_offer(
+        loop, read_ubi(queries, events, report, chains=chains, actions={**ACTIONS, **own_actions}), report
+    )
     with _progress(queries.name, None) as advance:
         for outcome in import_lines(loop, advance(Line(i, record, None) for i, record in enumerate(records, 1))):
             tally.add(outcome, f"{outcome.kind} {outcome.id}")
@@ -285,13 +279,13 @@ def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequenc
 
 def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[str, str], tally: Tally) -> Report:
     """Import the scores of a Langfuse project at `url`, page by page, and return what became of them."""
-    from heedful.client.langfuse import Langfuse, LangfuseError
+    from heedful.client.langfuse_http import Langfuse, LangfuseError
     from heedful.data.jsonl import Line
     from heedful.data.langfuse import Output, Score, parse_outputs, parse_scores
     from heedful.data.row_report import Report
     from heedful.io import import_lines
     from heedful.io.formats import check_options, find_format
-    from heedful.io.langfuse import Meanings, find_output, score_lines
+    from heedful.io.langfuse_import import Meanings, find_output, score_lines
     from heedful.io.line_schema import check_time
 
     check_options(find_format("langfuse", "read"), options)
@@ -327,7 +321,7 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
     try:
         with _progress("scores", None) as advance:
             lines = score_lines(loop, scores(), report, meaning, texts, options.get("text"))
-            for outcome in import_lines(loop, advance(Line(i, each, None) for i, each in enumerate(lines, 1))):
+            for outcome in import_lines(loop, advance(Line(i, line, None) for i, line in enumerate(lines, 1))):
                 tally.add(outcome, f"{outcome.kind} {outcome.id}")
         if broken:
             raise broken[0]
@@ -336,28 +330,29 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
     return report
 
 
-def _has_texts(loop: Loop, given: str | None) -> bool:
+def _has_texts(loop: Loop, column: str | None) -> bool:
     from heedful.io.preference_export import text_column
 
     with suppress(ValueError):
-        return bool(text_column(loop, given))
+        return bool(text_column(loop, column))
     return False
 
 
 def _on_offer(loop: Loop, records: Iterator[dict[str, Any]], report: Report) -> Iterator[dict[str, Any]]:
-    """Yield the lines in `records`; of a decision, candidates that are no items of the loop are left out.
-
-    The report counts these. A decision of which no candidate is an item stays as it is, so that it is rejected by name.
-    """
-    known = set(loop.items)
+    """Yield `records` without candidates that are no items, which `report` counts; a decision with no item stays, to be
+    rejected."""
+    items = set(loop.items)
     for record in records:
         if record["kind"] == "decision":
-            there = [name for name in record["candidates"] if name in known]
-            if there and len(there) < len(record["candidates"]):
+            candidates = [name for name in record["candidates"] if name in items]
+            if candidates and len(candidates) < len(record["candidates"]):
                 report.left_out["hits that are not on offer (--features brings items along)"] += len(
                     record["candidates"]
-                ) - len(there)
-                record = record | {"candidates": there, "shown": [name for name in record["shown"] if name in known]}
+                ) - len(candidates)
+                record = record | {
+                    "candidates": candidates,
+                    "shown": [name for name in record["shown"] if name in items],
+                }
         yield record
 
 
@@ -370,11 +365,7 @@ def _count_lines(file: Path) -> int:
 
 @contextmanager
 def _progress(what: str, total: int | None) -> Iterator[Any]:
-    """Yield a function that passes lines on and counts them in a progress bar on stderr or, where that is no terminal,
-    in a note for every `EVERY` lines.
-
-    `what` stands before the bar; `total` is the number of lines, None if it is not known.
-    """
+    """Yield a function that passes lines on and counts them in a progress bar, or in notes if there is no terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
@@ -397,28 +388,27 @@ def _show(loop: Loop, tally: Tally, put: Put | None, report: Report | None, read
         screen.print(f"{count(put.put, 'item')} {'was' if put.put == 1 else 'were'} new or changed")
         if put.changed:
             counts = "for the item" if loop.projection.interaction.by_number else "for what was shown then"
-            told = f"{cut_list(put.changed)} had other attributes before: what was answered still counts, {counts}"
-            screen.print(told, markup=False, soft_wrap=True)
+            text = f"{cut_list(put.changed)} had other attributes before: what was answered still counts, {counts}"
+            say(text)
     if report is not None:
-        known = tally.counts.get("feedback", Counter())["duplicate"]
-        show_report(report, known if len(report.rows) == 1 else 0)
+        duplicates = tally.counts.get("feedback", Counter())["duplicate"]
+        show_report(report, duplicates if len(report.rows) == 1 else 0)
     if read:
         show_counts(tally, "What became of the lines" if report is None else "What became of decisions and feedback")
     if moves[0]:
         _show_moves(loop, *moves)
-    screen.print(f"{loop.path}: model version {loop.version}", markup=False, soft_wrap=True)
+    say(f"{loop.path}: model version {loop.version}")
 
 
-def _show_moves(loop: Loop, given: int, moved: int) -> None:
-    """Print how many of the `given` pieces of feedback changed the loop's model (`moved`); if none did, why, and what
-    would."""
+def _show_moves(loop: Loop, feedback: int, moved: int) -> None:
+    """Print how many of the pieces of `feedback` changed the model; if none did, why, and what would."""
     from heedful.loop.movement import why_unmoved
 
-    told = f"moved the model: {moved:,} of {given:,} feedback"
+    text = f"moved the model: {moved:,} of {feedback:,} feedback"
     if moved == 0:
         why, how = why_unmoved(loop.projection)
-        told += f": {why}. {how}"
-    console().print(told, markup=False, soft_wrap=True)
+        text += f": {why}. {how}"
+    say(text)
 
 
 # ---------------------------------------------------------------------------- validate
@@ -432,7 +422,7 @@ def validate(
         ),
     ],
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="JSON lines, plain or gzip.")] = None,
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Check JSON lines one by one, and write nothing: would `heedful import` take them?
@@ -459,49 +449,48 @@ def validate(
     with reading_input(), _progress(path.name, total) as advance:
         if file is None:
             _check_objects(path)
-            for outcome in _forms(advance(read_lines(path)), own):
+            for outcome in _forms(advance(read_lines(path)), own_learners):
                 take(outcome)
         else:
-            with open_loop(name, own, rehearse_only=True) as loop:
+            with open_loop(name, own_learners, rehearse_only=True) as loop:
                 _check_objects(path)
                 for outcome in import_lines(loop, advance(read_lines(path))):
                     take(outcome)
     problems.sort(key=lambda problem: problem["line"])
-    remarks = [each for each in tally.reasons if each["status"] == "applied"]
+    remarks = [reason for reason in tally.reasons if reason["status"] == "applied"]
     if json:
-        told = {"lines": tally.lines, "counts": tally.as_json()["counts"], "problems": problems, "reasons": remarks}
-        print_json(told)
+        result = {"lines": tally.lines, "counts": tally.as_json()["counts"], "problems": problems, "reasons": remarks}
+        print_json(result)
     else:
         for problem in problems:
             screen_line = f"{path.name}:{problem['line']}: {problem['problem']}"
-            console().print(screen_line, markup=False, soft_wrap=True)
-        for each in remarks:
-            screen_line = f"{each['first']}: {each['reason']} ({count(each['count'], 'line')})"
-            console().print(screen_line, markup=False, soft_wrap=True)
+            say(screen_line)
+        for reason in remarks:
+            screen_line = f"{reason['first']}: {reason['reason']} ({count(reason['count'], 'line')})"
+            say(screen_line)
         _summary(tally, path, against=file is not None)
     if problems:
         raise typer.Exit(1)
 
 
-def _forms(lines: Iterable[Line], own: Sequence[str] | None) -> Iterator[Outcome]:
-    """Yield the outcome of checking each line's form, without a loop; `own` names learners that may add forms of
-    feedback."""
+def _forms(lines: Iterable[Line], own_learners: Sequence[str] | None) -> Iterator[Outcome]:
+    """Yield the outcome of checking each line's form, without a loop; `own_learners` may add forms of feedback."""
     from heedful.io import Outcome, check_form
     from heedful.learners.registry import learner_class
     from heedful.loop.interactions.forms import known_forms
     from heedful.loop.interactions.registry import interaction_class
 
-    forms = known_forms(*(interaction_class(learner_class(spec)) for spec in own or ()))
+    forms = known_forms(*(interaction_class(learner_class(spec)) for spec in own_learners or ()))
     for line in lines:
-        told = check_form(line, forms)
-        yield told if isinstance(told, Outcome) else Outcome(line.number, told[0], told[1], "applied")
+        checked = check_form(line, forms)
+        yield checked if isinstance(checked, Outcome) else Outcome(line.number, checked[0], checked[1], "applied")
 
 
 def _summary(tally: Tally, path: Path, *, against: bool) -> None:
-    told = [f"{kind} {found.total():,}" for kind, found in tally.counts.items()]
-    total = f"{path.name}: {count(tally.lines, 'line')}{': ' if told else ''}{', '.join(told)}"
+    counts = [f"{kind} {statuses.total():,}" for kind, statuses in tally.counts.items()]
+    total = f"{path.name}: {count(tally.lines, 'line')}{': ' if counts else ''}{', '.join(counts)}"
     ends = [f"{tally.rejected:,} wrong" if tally.rejected else "all are right"]
-    known = sum(found["duplicate"] for found in tally.counts.values())
-    ends += [f"{known:,} known to the loop already"] if known else []
+    duplicates = sum(statuses["duplicate"] for statuses in tally.counts.values())
+    ends += [f"{duplicates:,} known to the loop already"] if duplicates else []
     ends += [] if against else ["only their form was checked, as no loop was named"]
-    console().print(f"{total}; {'; '.join(ends)}", markup=False, soft_wrap=True)
+    say(f"{total}; {'; '.join(ends)}")

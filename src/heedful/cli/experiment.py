@@ -9,7 +9,7 @@ import typer
 
 from heedful.cli.answers import print_answers
 from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
-from heedful.cli.console import BadInput, console, print_json
+from heedful.cli.console import BadInput, console, print_json, say
 from heedful.cli.parts import print_parts
 from heedful.core.wording import count, percent
 
@@ -57,7 +57,7 @@ def experiment(
             min=1e-6, max=0.5, help="The probability with which the verdict may be wrong.", show_default="0.05"
         ),
     ] = None,
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Try another learner on a share of the people, and say which one people prefer; look whenever you like.
@@ -74,17 +74,17 @@ def experiment(
     """
     if sum((start is not None, stop, plan)) > 1:
         raise BadInput("--start, --stop, --plan: expected one of them at most")
-    for option, given, taken in (
+    for option, is_given, is_used in (
         ("--share", share is not None, start is not None or plan),
         ("--alpha", alpha is not None, start is not None or plan),
         ("--frozen", frozen, start is not None),
         ("--days", days is not None, plan),
     ):
-        if given and not taken:
+        if is_given and not is_used:
             others = {"--frozen": "--start", "--days": "--plan"}.get(option, "--start or --plan")
             raise BadInput(f"{option}: expected only with {others}")
     alpha = 0.05 if alpha is None else alpha
-    with open_loop(name, own, read_only=start is None and not stop) as loop, asking():
+    with open_loop(name, own_learners, read_only=start is None and not stop) as loop, asking():
         if start is not None:
             print_answers([loop.start_experiment(start, share=share or 0.0, frozen=frozen, alpha=alpha)], json)
             if not json:
@@ -100,8 +100,8 @@ def experiment(
             if apprentice is not None and not apprentice.serves:
                 _print(apprentice, _apprentice(apprentice, name), json)
                 return
-            found = _ask(loop.experiment)
-            _print(found, _experiment(found, name), json)
+            result = _ask(loop.experiment)
+            _print(result, _experiment(result, name), json)
 
 
 def promote(
@@ -123,7 +123,7 @@ def promote(
     listed: Annotated[
         bool, typer.Option("--list", help="Say who was promoted when, and what is left of the evidence.")
     ] = False,
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Let another learner serve everybody from here on, if it is better: by an experiment, or by what the log says.
@@ -134,29 +134,36 @@ def promote(
 
     Exit codes: 0 promoted; 1 the loop cannot be read or written; 2 bad input, or there is not enough evidence.
     """
-    for option, given in (("--learner", learner is not None), ("--force", force), ("--by", by), ("--reason", reason)):
-        if listed and given:
+    for option, is_given in (
+        ("--learner", learner is not None),
+        ("--force", force),
+        ("--by", by),
+        ("--reason", reason),
+    ):
+        if listed and is_given:
             raise BadInput(f"{option}: expected none with --list, which promotes nobody")
-    with open_loop(name, own, read_only=listed) as loop, asking():
+    with open_loop(name, own_learners, read_only=listed) as loop, asking():
         if listed:
-            found = loop.promotions()
+            promotions = loop.promotions()
             if json:
                 from heedful.results.answers import plain
 
-                print_json([plain(each) for each in found])
+                print_json([plain(promotion) for promotion in promotions])
             else:
-                print_parts(_promotions(found))
+                print_parts(_promotions(promotions))
             return
-        made = loop.promote(learner, force=force, by=by, reason=reason)
+        promotion = loop.promote(learner, force=force, by=by, reason=reason)
         if json:
-            print_json(made._asdict() | {"answer": made.answer._asdict(), "forced": list(made.forced)})
+            print_json(promotion._asdict() | {"answer": promotion.answer._asdict(), "forced": list(promotion.forced)})
             return
         screen = console()
-        screen.print(f"{made.learner} serves now in place of {made.before}; model version {made.answer.version}",
-                     markup=False, soft_wrap=True)  # fmt: skip
-        for told in made.forced:
-            screen.print(f"Against it spoke: {told}", markup=False, soft_wrap=True)
-        before = (made.answer.seq or 1) - 1
+        text = (
+            f"{promotion.learner} serves now in place of {promotion.before}; model version {promotion.answer.version}"
+        )
+        say(text)
+        for objection in promotion.forced:
+            say(f"Against it spoke: {objection}")
+        before = (promotion.answer.seq or 1) - 1
         screen.print(
             f"To go back on this: {shell_quote(['heedful', 'rollback', name, str(before)])}",
             markup=False,
@@ -172,64 +179,75 @@ def _ask(ask: Callable[[], T]) -> T:
         raise BadInput(str(error)) from None
 
 
-def _print(found: Experiment | PlannedExperiment | Apprentice, parts: list[Part], json: bool) -> None:
+def _print(result: Experiment | PlannedExperiment | Apprentice, parts: list[Part], json: bool) -> None:
     if json:
         from heedful.results.answers import plain
 
-        print_json(plain(found))
+        print_json(plain(result))
     else:
         print_parts(parts)
 
 
-def _apprentice(found: Apprentice, name: str) -> list[Part]:
+def _apprentice(apprentice: Apprentice, name: str) -> list[Part]:
     """Return lines on how well the learner of the loop `name` imitates the caller's order."""
     from heedful.loop.interactions.telling import Line
 
-    parts: list[Part] = [Line(found.told)]
+    parts: list[Part] = [Line(apprentice.told)]
     return [
         *parts,
-        *([Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}")] if found.ready else []),
+        *([Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}")] if apprentice.ready else []),
     ]
 
 
-def _started(found: Experiment, name: str) -> list[Part]:
-    """Return a line on what the experiment `found`, which has just begun in the loop `name`, does from here on."""
+def _started(experiment: Experiment, name: str) -> list[Part]:
+    """Return a line on what the `experiment`, which has just begun in the loop `name`, does from here on."""
     from heedful.loop.interactions.telling import Line
 
-    how = f"lists of {percent(found.share)} of the people are drafted by both" if found.share else "it only proposes"
+    how = (
+        f"lists of {percent(experiment.share)} of the people are drafted by both"
+        if experiment.share
+        else "it only proposes"
+    )
     look = shell_quote(["heedful", "experiment", name])
-    return [Line(f"Tried: {found.learner}, next to {found.against}; {how}. How it stands: {look}")]
+    return [Line(f"Tried: {experiment.learner}, next to {experiment.against}; {how}. How it stands: {look}")]
 
 
-def _experiment(found: Experiment, name: str) -> list[Part]:
-    """Return lines and tables on the state of the experiment `found` in the loop `name`."""
+def _experiment(experiment: Experiment, name: str) -> list[Part]:
+    """Return lines and tables on the state of the `experiment` in the loop `name`."""
     from heedful.loop.experiment import VERDICTS
     from heedful.loop.interactions.telling import Line, Table
 
-    said, split = found.verdict, found.agreement
-    how = f"lists of {percent(found.share)} of the people are drafted together" if found.share else "it only proposes"
-    over = "" if found.running else "; it is over"
-    parts: list[Part] = [Line(f"{found.learner} against {found.against}: {how}{over}")]
-    if found.share:
-        credit = "" if found.credit is None else f"{found.credit:+.4f}"
-        credit += "" if found.credit_error is None else f" +- {found.credit_error:.4f}"
+    verdict, split = experiment.verdict, experiment.agreement
+    how = (
+        f"lists of {percent(experiment.share)} of the people are drafted together"
+        if experiment.share
+        else "it only proposes"
+    )
+    over = "" if experiment.running else "; it is over"
+    parts: list[Part] = [Line(f"{experiment.learner} against {experiment.against}: {how}{over}")]
+    if experiment.share:
+        credit = "" if experiment.credit is None else f"{experiment.credit:+.4f}"
+        credit += "" if experiment.credit_error is None else f" +- {experiment.credit_error:.4f}"
         rows = [
-            ("sessions", f"{said.sessions:,}"),
-            ("people", f"{said.people:,}"),
-            ("share of decided ones that the candidate won", f"{said.share:.3f} [{said.low:.3f}, {said.high:.3f}]"),
-            ("e-value", f"{said.e_value:.4g} (decided from {1.0 / found.alpha:.4g} on)"),
-            ("largest share of one person", f"{said.largest:.3f}"),
+            ("sessions", f"{verdict.sessions:,}"),
+            ("people", f"{verdict.people:,}"),
+            (
+                "share of decided ones that the candidate won",
+                f"{verdict.share:.3f} [{verdict.low:.3f}, {verdict.high:.3f}]",
+            ),
+            ("e-value", f"{verdict.e_value:.4g} (decided from {1.0 / experiment.alpha:.4g} on)"),
+            ("largest share of one person", f"{verdict.largest:.3f}"),
             ("credit by positions (+: for the candidate)", credit),
-            ("first picks of the loop, of the candidate", f"{found.coins.own:,}, {found.coins.candidate:,}"),
+            ("first picks of the loop, of the candidate", f"{experiment.coins.own:,}, {experiment.coins.candidate:,}"),
         ]
         parts.append(Table("Which one people prefer", ("drafted lists that were answered", "so far"), tuple(rows)))
-        parts.append(Line(VERDICTS[said.verdict].format(learner=found.learner, against=found.against)))
+        parts.append(Line(VERDICTS[verdict.verdict].format(learner=experiment.learner, against=experiment.against)))
     if split.decisions and split.overlap is not None and split.same_first is not None:
         moves = [
-            (each.item, f"{each.shown:,}", f"{each.proposed:,}", "" if each.places is None else f"{each.places:+.1f}")
-            for each in split.moves[:10]
+            (move.item, f"{move.shown:,}", f"{move.proposed:,}", "" if move.places is None else f"{move.places:+.1f}")
+            for move in split.moves[:10]
         ]
-        people = [(each.person, f"{each.decisions:,}", percent(each.overlap, 2)) for each in split.people[:5]]
+        people = [(person.person, f"{person.decisions:,}", percent(person.overlap, 2)) for person in split.people[:5]]
         parts += [
             Table("Items that would move", ("item", "shown", "proposed", "places up"), tuple(moves)),
             Line(
@@ -242,43 +260,46 @@ def _experiment(found: Experiment, name: str) -> list[Part]:
                 f"first item, and {percent(split.overlap, 2)} of the items shown would be in them."
             ),
         ]
-    if not found.running:
+    if not experiment.running:
         return parts  # what is over cannot be promoted by what it found
-    parts += [Line(f"Not to be promoted: {told}.") for told in found.against_promotion]
-    if found.ready:
+    parts += [Line(f"Not to be promoted: {objection}.") for objection in experiment.against_promotion]
+    if experiment.ready:
         parts.append(Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}"))
     return parts
 
 
-def _plan(found: PlannedExperiment, share: float) -> list[Part]:
+def _plan(plan: PlannedExperiment, share: float) -> list[Part]:
     from heedful.loop.interactions.telling import Line, Table
 
     rows = [
-        (percent(win.share), f"{win.found:.2f}", "" if win.days is None else f"{win.days:.1f}") for win in found.wins
+        (percent(win.share), f"{win.found:.2f}", "" if win.days is None else f"{win.days:.1f}") for win in plan.wins
     ]
-    told = f"With {percent(share)} of the people: about {count(found.people, 'person', 'people')} and "
-    told += f"{count(found.sessions, 'session')} in "
-    told += f"{found.days:g} days, of which {percent(found.ties, 2)} are ties."
+    text = f"With {percent(share)} of the people: about {count(plan.people, 'person', 'people')} and "
+    text += f"{count(plan.sessions, 'session')} in "
+    text += f"{plan.days:g} days, of which {percent(plan.ties, 2)} are ties."
     table = Table("If the candidate won so many", ("sessions won", "found to be better", "median days"), tuple(rows))
-    return [table, Line(told), *([Line(f"Take it with care: {found.caveat}.")] if found.caveat else [])]
+    return [table, Line(text), *([Line(f"Take it with care: {plan.caveat}.")] if plan.caveat else [])]
 
 
-def _promotions(found: tuple[Promotion, ...]) -> list[Part]:
+def _promotions(promotions: tuple[Promotion, ...]) -> list[Part]:
     from heedful.loop.interactions.telling import Line, Table
 
-    if not found:
+    if not promotions:
         return [Line("nobody was promoted: the loop has the learner that it was made with")]
     rows = [
         (
-            f"{each.seq:,}",
-            each.learner,
-            each.before,
-            each.by,
-            "forced" if each.forced else each.evidence.get("method", ""),
-            "" if each.in_effect else "rolled back",
+            f"{promotion.seq:,}",
+            promotion.learner,
+            promotion.before,
+            promotion.by,
+            "forced" if promotion.forced else promotion.evidence.get("method", ""),
+            "" if promotion.in_effect else "rolled back",
         )
-        for each in found
+        for promotion in promotions
     ]
     columns = ("version", "learner", "in place of", "by", "evidence", "")
     parts: list[Part] = [Table("Promotions", columns, tuple(rows), texts=(1, 2, 3, 4, 5))]
-    return [*parts, *(Line(f"{each.learner}: {each.changed}.") for each in found if each.changed)]
+    return [
+        *parts,
+        *(Line(f"{promotion.learner}: {promotion.changed}.") for promotion in promotions if promotion.changed),
+    ]

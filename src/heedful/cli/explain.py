@@ -14,18 +14,20 @@ from heedful.cli.parts import print_parts
 def explain(
     name: Name,
     decision: Annotated[str, typer.Argument(metavar="DECISION", help="The id that `heedful decide` gave.")],
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Explain why the first item was shown first: what put it there, and which feedback moved it.
 
     Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as a decision that is not in the log.
     """
-    with open_loop(name, own, read_only=True) as loop, asking():
-        told = loop.explain(decision)
+    with open_loop(name, own_learners, read_only=True) as loop, asking():
+        explanation = loop.explain(decision)
         if json:
             from heedful.results.answers import plain
 
-            print_json(plain(told))
+            print_json(plain(explanation))
         else:
-            print_parts(loop.projection.interaction.tell_explanation(told), beyond="which count less: --json has all")
+            print_parts(
+                loop.projection.interaction.tell_explanation(explanation), beyond="which count less: --json has all"
+            )

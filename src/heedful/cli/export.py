@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.common import As, Json, Name, Options, Own, asking, note_alike, open_loop, pairs
-from heedful.cli.console import BadInput, Failure, check_extra, console, note, print_json
+from heedful.cli.console import BadInput, Failure, check_extra, note, print_json, say
 from heedful.cli.import_summary import report_json, show_report
 from heedful.core.wording import count
 from heedful.data.files import TEMPORARY, find_unfinished
@@ -37,7 +37,7 @@ def export(
     person: Annotated[
         str | None, typer.Option(metavar="NAME", help="Write what the loop has about this person, and nothing else.")
     ] = None,
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Write every item, decision and feedback as JSON lines, people included; with --as, a format of others.
@@ -64,18 +64,18 @@ def export(
         raise BadInput(f"--person: expected none with --as, got {person!r}")
     from heedful.io import events_of_person, export_lines
 
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own_learners) as loop, asking():
         if format is not None:
             _export_as(loop, format, options, file, target, json)
             return
         counts, alike = Counter[str](), tuple[str, ...]()
         lines = _encode(export_lines(loop))
         if person is not None:
-            found = events_of_person(loop, person)
-            lines, alike = _encode(found.events), found.alike
-            if not found.events:
-                told = f"; spelt alike: {', '.join(map(repr, alike))}" if alike else ""
-                raise Failure(f"{person}: nothing in the log is about this person{told}")
+            events = events_of_person(loop, person)
+            lines, alike = _encode(events.events), events.alike
+            if not events.events:
+                spelt_alike = f"; spelt alike: {', '.join(map(repr, alike))}" if alike else ""
+                raise Failure(f"{person}: nothing in the log is about this person{spelt_alike}")
             note_alike(person, alike)
         with _write_whole(target, zipped=path.suffix.lower() == ".gz") if file != "-" else _stdout() as out:
             loop.note_export(file)  # before: nothing goes out that nobody knows of
@@ -87,13 +87,15 @@ def export(
 
 def _say(file: str, path: Path, counts: Counter[str], json: bool, more: Mapping[str, object] | None = None) -> None:
     """Print how many lines of which kind were written, as JSON with the fields `more`."""
-    told = f"{count(counts.total(), 'line')}: {', '.join(f'{kind} {n:,}' for kind, n in counts.items()) or 'nothing'}"
+    summary = (
+        f"{count(counts.total(), 'line')}: {', '.join(f'{kind} {n:,}' for kind, n in counts.items()) or 'nothing'}"
+    )
     if json:
         print_json({"path": str(path), "lines": counts.total(), "counts": dict(counts), **(more or {})})
     elif file == "-":
-        note(told)
+        note(summary)
     else:
-        console().print(f"{file}: {told}", markup=False, soft_wrap=True)
+        say(f"{file}: {summary}")
 
 
 def _export_as(loop: Loop, name: str, options: Mapping[str, str], file: str, target: Path, json: bool) -> None:
@@ -127,9 +129,7 @@ def _note_dropped(report: Report) -> None:
 def _encode_as(
     loop: Loop, format: Format, report: Report, options: Mapping[str, str], counts: Counter[str], suffix: str
 ) -> Iterator[bytes]:
-    """Yield the bytes of a file in a format of others, and count its lines in `counts`, by what they are.
-
-    `suffix` is the end of the file's name: a table if it is .parquet, a script if it is .sh and the format has one."""
+    """Yield the bytes of a file in a format of others, as a table (.parquet) or script (.sh) if its name ends so."""
     import msgspec
 
     write = format.write
@@ -143,15 +143,15 @@ def _encode_as(
     rows = []
     for kind, line in write(loop, report, options):
         counts[kind] += 1
-        for each in line.get("notes", ()) if format.document else ():
-            note(each)
+        for text in line.get("notes", ()) if format.document else ():
+            note(text)
         if parquet:
             rows.append(line)
         elif suffix == ".sh" and format.script is not None:
             yield format.script(line).encode()
         else:
-            told = msgspec.json.encode(line)
-            yield (msgspec.json.format(told, indent=2) if format.document else told) + b"\n"
+            encoded = msgspec.json.encode(line)
+            yield (msgspec.json.format(encoded, indent=2) if format.document else encoded) + b"\n"
     if parquet:
         if not rows:
             _note_dropped(report)
@@ -168,9 +168,9 @@ def _parquet(rows: list[Mapping[str, Any]]) -> bytes:
     try:
         table = pyarrow.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
     except (pyarrow.ArrowException, TypeError) as error:
-        told = str(error).splitlines()[0]
+        problem = str(error).splitlines()[0]
         raise BadInput(
-            f"FILE: expected values of one type in a column of Parquet, got: {told}; .jsonl takes any"
+            f"FILE: expected values of one type in a column of Parquet, got: {problem}; .jsonl takes any"
         ) from None
     sink = pyarrow.BufferOutputStream()
     pyarrow.parquet.write_table(table, sink)
@@ -178,10 +178,7 @@ def _parquet(rows: list[Mapping[str, Any]]) -> bytes:
 
 
 def _check_target(file: str, target: Path) -> None:
-    """Raise BadInput if no file can be created at `target`, or if something is there that a file must not replace.
-
-    `file` is the path as the user wrote it, `target` what it leads to if it is a link.
-    """
+    """Raise BadInput if no file can be created at `target`, or if something is there that must not be replaced."""
     if os.path.isdir(file):
         raise BadInput(f"{file}: expected a file, got a folder")
     if os.path.exists(file) and not os.path.isfile(file):
@@ -201,11 +198,7 @@ def _encode(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[str, bytes]]:
 
 @contextmanager
 def _write_whole(path: Path, *, zipped: bool) -> Iterator[IO[bytes]]:
-    """Yield a file to write, readable by its owner only, which replaces `path` when the block ends, and not if it
-    raises.
-
-    If `zipped`, what is written is compressed with gzip.
-    """
+    """Yield a file, readable by its owner only, that replaces `path` when the block ends without an error."""
     for left in find_unfinished(path):
         if time.time() - left.stat().st_mtime > TEMPORARY:  # it has people's events, too
             left.unlink()

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from heedful.cli.console import (
-    BadInput,
-    check_extra,
-    console,
-    new_table,
-    note,
-    notes,
-    print_json,
-    reading_input,
-)
+from heedful.cli.common import Json
+from heedful.cli.console import BadInput, check_extra, console, new_table, note, notes, print_json, reading_input, say
 from heedful.cli.engine import EngineOption, Jobs, check_option, distributing
 from heedful.core.engine import cores
 
@@ -63,7 +55,7 @@ def figure(
         typer.Option(metavar="one|two", help="For print: as wide as one or two columns.", show_default="for screens"),
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Also write what is drawn as CSV, next to the pictures.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
+    json: Json = False,
 ) -> None:
     """Draw a figure of one of the papers from your data, and say whether the paper's claims hold there.
 
@@ -102,18 +94,18 @@ def figure(
     for why in dict.fromkeys(why for one in figures for why in missing_panels(one, sources).values()):
         note(f"left out: {why}")
     workers = Workers(jobs or cores(), engine, note)
-    drawn, found = [], []
+    drawings, descriptions = [], []
     for one in figures:
-        done, described = _draw(one, sources, quick, workers, out, csv, columns)
-        drawn.append(done)
-        found.append(described)
+        drawing, described = _draw(one, sources, quick, workers, out, csv, columns)
+        drawings.append(drawing)
+        descriptions.append(described)
         if not json:
-            _show(one, done, described)
+            _show(one, drawing, described)
     if all_:
-        _page(drawn, out / "index.html", quick)
+        _page(drawings, out / "index.html", quick)
     if json:
-        print_json(found if all_ else found[0])
-    if not any(one.picture for one in drawn):
+        print_json(descriptions if all_ else descriptions[0])
+    if not any(one.picture for one in drawings):
         raise typer.Exit(1)
     return None
 
@@ -127,12 +119,7 @@ def _draw(
     csv: bool,
     width: Literal["one", "two"] | None,
 ) -> tuple[Drawing, dict[str, Any]]:
-    """Run the figure `one` behind a progress bar, and write its pictures, and a table with `csv`, into the folder
-    `out`.
-
-    Return (its part of the HTML page, its part of --json). `sources` are the data sets, `workers` run them; `quick`
-    takes the small sizes, `width` is that of pictures in print.
-    """
+    """Run the figure `one`, write its pictures and table; return its part of the page, and of --json."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from heedful.papers.drawing import draw
@@ -164,31 +151,30 @@ def _draw(
         draw(one, outcome, pictures, quick=quick, width=width)
     if table:
         write_csv(one, outcome, table)
-    done = Drawing(one, judged, pictures[1] if pictures else None, time.monotonic() - started, judged_rounds(outcome))
+    drawing = Drawing(
+        one, judged, pictures[1] if pictures else None, time.monotonic() - started, judged_rounds(outcome)
+    )
     files = {"pictures": [str(p) for p in pictures], "csv": str(table) if table else None}
-    return done, _describe(done, outcome, quick) | files
+    return drawing, _describe(drawing, outcome, quick) | files
 
 
-def _describe(done: Drawing, outcome: Outcome, quick: bool) -> dict[str, Any]:
-    """Return a figure as --json prints it: its claims with verdicts (`done`), and its lines (`outcome`, by panel).
-
-    `quick` says whether it was run in the small size.
-    """
+def _describe(drawing: Drawing, outcome: Outcome, quick: bool) -> dict[str, Any]:
+    """Return a figure as --json prints it."""
     from heedful.papers.figure import plain
 
-    one = done.figure
+    one = drawing.figure
     claims = [
         {"says": claim.says, "verdict": verdict.conclusion, "found": verdict.words, "paired": plain(verdict.paired)}
-        for claim, verdict in zip(one.claims, done.verdicts)
+        for claim, verdict in zip(one.claims, drawing.verdicts)
     ]
     return {
         "id": one.id,
         "title": one.title,
         "paper": one.paper,
         "note": one.note,
-        "judged_on": done.judged_on,
+        "judged_on": drawing.judged_on,
         "quick": quick,
-        "seconds": done.seconds,
+        "seconds": drawing.seconds,
         "claims": claims,
         "panels": {panel.key: _lines(panel, outcome[panel.key]) for panel in one.panels if panel.key in outcome},
         "paper_numbers": [{"panel": key, "line": label, "paper": value} for key, label, value in one.paper_numbers],
@@ -196,24 +182,21 @@ def _describe(done: Drawing, outcome: Outcome, quick: bool) -> dict[str, Any]:
 
 
 def _lines(panel: Panel, lines: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `lines` of `panel` for --json, by label, each with its average regret at checkpoints.
-
-    A distribution has one value instead, the mean over runs; panels about choices have the value of every round.
-    """
+    """Return the `lines` of `panel` for --json, by label, each with its average regret at checkpoints, or its value."""
     import numpy as np
 
     from heedful.experiments.run import average_regret, checkpoints, standard_error
     from heedful.papers.figure import plain
     from heedful.papers.panels import CHOICES
 
-    found = {}
+    described = {}
     for label, ran in lines.items():
         T = ran.regrets.shape[1]
         marks = np.arange(1, T + 1) if panel.world in CHOICES else np.union1d(checkpoints(T), ran.once or T)
         average = ran.regrets if panel.world in CHOICES else average_regret(ran.regrets)[:, marks - 1]
         if panel.kind == "distribution":  # the rankings of a chain are one cluster
             marks, average = marks[:1], ran.regrets.mean(axis=1, keepdims=True)
-        found[label] = {
+        described[label] = {
             "learner": ran.learner,
             "person": ran.line.user,
             "runs": len(ran.regrets),
@@ -226,7 +209,7 @@ def _lines(panel: Panel, lines: Mapping[str, Any]) -> dict[str, Any]:
             "bound_rounds": ran.marks.tolist(),
             "bound": plain(ran.bound),
         }
-    return found
+    return described
 
 
 def _list(json: bool) -> None:
@@ -247,23 +230,20 @@ def _list(json: bool) -> None:
         return print_json(rows)
     table = new_table("Figures of the papers")
     for column in ("figure", "what", "needs", "claims"):
-        right, whole = column == "claims", column == "figure"
-        table.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=whole)
+        right, is_name = column == "claims", column == "figure"
+        table.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=is_name)
     for row in rows:
         table.add_row(f"[bold]{row['id']}[/]", str(row["title"]), ", ".join(row["worlds"]), str(len(row["claims"])))
     screen = console()
     screen.print(table)
     for key, words in WORLDS.items():
-        screen.print(f"{key}: {words}", markup=False, soft_wrap=True)
-    screen.print("\nNothing is fetched: `heedful data` says where the data sets live.")
+        say(f"{key}: {words}")
+    screen.print("\nNothing is fetched: docs/data.md says where the data sets live.")
     return None
 
 
-def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
-    """Print the claims of the figure `one`, each with its verdict (`done`) and what was found, and the files written.
-
-    `described` is the figure as --json prints it.
-    """
+def _show(one: Figure, drawing: Drawing, described: dict[str, Any]) -> None:
+    """Print the claims of the figure `one`, each with its verdict, and the files written."""
     from rich.markup import escape
 
     if one.paper_numbers:
@@ -271,24 +251,20 @@ def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
     table = new_table(f"{one.id}: {escape(one.title)}")
     for column in ("the paper says", "here", "found"):
         table.add_column(column, overflow="fold", no_wrap=column == "here")
-    for claim, verdict in zip(one.claims, done.verdicts):
+    for claim, verdict in zip(one.claims, drawing.verdicts):
         table.add_row(escape(claim.says), _MARKS[verdict.conclusion], escape(verdict.words))
     screen = console()
     screen.print(table)
-    for words in (one.note, done.judged_on):
+    for words in (one.note, drawing.judged_on):
         if words:
             screen.print(words, markup=False)
     for path in (*described["pictures"], described["csv"]):
         if path:
-            screen.print(path, markup=False, soft_wrap=True)
+            say(path)
 
 
 def _print_comparison(one: Figure, described: dict[str, Any]) -> None:
-    """Print a table of the figure `one`: the final value of each line in each panel, with the paper's number in
-    brackets.
-
-    `described` is the figure as --json prints it.
-    """
+    """Print a table of the final value of each line in each panel, with the paper's number in brackets."""
     paper = {(key, label): value for key, label, value in one.paper_numbers}
     table = new_table(f"{one.title} (the paper's)")
     for column in ("", *described["panels"]):
@@ -304,10 +280,10 @@ def _print_comparison(one: Figure, described: dict[str, Any]) -> None:
     console().print(table)
 
 
-def _page(drawn: list[Drawing], path: Path, quick: bool) -> None:
+def _page(drawings: list[Drawing], path: Path, quick: bool) -> None:
     from heedful.papers.page import page
 
-    seconds = sum(one.seconds for one in drawn)
+    seconds = sum(one.seconds for one in drawings)
     size = "small sizes (--quick)" if quick else "full size"
-    path.write_text(page(drawn, f"Every figure at {size}, in {seconds:,.0f} s."), encoding="utf-8")
+    path.write_text(page(drawings, f"Every figure at {size}, in {seconds:,.0f} s."), encoding="utf-8")
     note(f"all of them: {path}")

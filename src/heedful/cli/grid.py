@@ -121,39 +121,31 @@ def read_grid(path: Path) -> list[Cell]:
 
 
 def _experiment(where: str, data: Mapping[str, object]) -> GridExperiment:
-    """Return the experiment that the grid's table `data` names.
-
-    Raise ValueError, beginning with the name of the grid (`where`), if it names none, or several.
-    """
-    named = [each for name, each in grid_experiments().items() if name in data]
+    """Return the experiment that the grid's table `data` names; raise ValueError if it names none, or several."""
+    named = [experiment for name, experiment in grid_experiments().items() if name in data]
     if len(named) == 1:
         return named[0]
-    everything = {key: kind for each in grid_experiments().values() for key, kind in each.keys.items()}
+    everything = {key: kind for experiment in grid_experiments().values() for key, kind in experiment.keys.items()}
     if not named and not set(data) <= set(everything):
-        check_keys(f"{where}: data", data, {name: each.keys[name] for name, each in grid_experiments().items()})
-    *most, last = [each.syntax for each in grid_experiments().values()]
+        check_keys(
+            f"{where}: data", data, {name: experiment.keys[name] for name, experiment in grid_experiments().items()}
+        )
+    *most, last = [experiment.syntax for experiment in grid_experiments().values()]
     raise ValueError(f"{where}: data: expected {', '.join(most)} or {last}, got {', '.join(sorted(data))}")
 
 
 def _check_data(where: str, grid: Mapping[str, Any], experiment: GridExperiment) -> None:
-    """Raise ValueError if a key of the grid, or of its table `data`, is not one that the experiment takes.
-
-    The message begins with the name of the grid (`where`) and names the key.
-    """
+    """Raise ValueError, naming the key, if the experiment does not take a key of the grid or of its table `data`."""
     for key in (*grid["data"], *grid):
-        own = key in (*experiment.keys, *experiment.grid_keys)
-        others = [each.name for each in grid_experiments().values() if key in (*each.keys, *each.grid_keys)]
-        if others and not own:
+        is_known = key in (*experiment.keys, *experiment.grid_keys)
+        others = [other.name for other in grid_experiments().values() if key in (*other.keys, *other.grid_keys)]
+        if others and not is_known:
             raise ValueError(f"{where}: {key}: expected only with {' or '.join(others)} data")
     check_keys(f"{where}: data", grid["data"], experiment.keys)
 
 
 def _specs(where: str, entry: object) -> list[str]:
-    """Return the specs of learners in one `entry` of the grid's list `learners`.
-
-    A text is a spec itself; a table gives one spec for each combination of its lists of values. Raise ValueError,
-    beginning with the name of the grid (`where`), for anything else.
-    """
+    """Return the specs in an `entry` of the grid's learners: a text is one, a table gives one for each combination."""
     if isinstance(entry, str):
         return [entry]
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
@@ -163,16 +155,12 @@ def _specs(where: str, entry: object) -> list[str]:
         if not values or not all(isinstance(value, int | float | str) for value in values):
             raise ValueError(f"{where}: learners: {entry['name']}: {field}: expected values, got {entry[field]!r}")
     combinations = itertools.product(*fields.values())
-    given = [",".join(f"{field}={value}" for field, value in zip(fields, values)) for values in combinations]
-    return [f"{entry['name']}:{text}" if text else entry["name"] for text in given]
+    parameters = [",".join(f"{field}={value}" for field, value in zip(fields, values)) for values in combinations]
+    return [f"{entry['name']}:{text}" if text else entry["name"] for text in parameters]
 
 
 def _check_learner(folder: Path, spec: str, setting: Setting) -> tuple[str, str, Any]:
-    """Return (spec to load the learner by, SHA-256 of its source file, the learner).
-
-    `spec` is a name with parameters; paths in it are relative to `folder`. `setting` says what the learner is made for,
-    such as the number of features. Raise ValueError if there is no such learner.
-    """
+    """Return (spec to load the learner by, SHA-256 of its source file, the learner); paths are relative to `folder`."""
     from heedful.learners.registry import learner_class
 
     file = spec.partition(".py:")[0] + ".py"
@@ -201,9 +189,9 @@ def load_cell(folder: Path, cell: Cell) -> tuple[dict[str, Any] | None, str]:
     then), damaged, or of another run.
     """
     try:
-        kept = json.loads((folder / cell.name).read_text(encoding="utf-8"))
-        result = kept["result"]
-        if kept["cell"] != cell.spec:
+        stored = json.loads((folder / cell.name).read_text(encoding="utf-8"))
+        result = stored["result"]
+        if stored["cell"] != cell.spec:
             return None, "it is of another cell"
         if any(not isinstance(result[key], kind) for key, kind in _RESULT.items()):
             return None, "its result is not whole"

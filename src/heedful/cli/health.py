@@ -17,7 +17,7 @@ def health(
         float,
         typer.Option(min=1e-6, max=0.5, help="The probability with which sound feedback may ever raise an alarm."),
     ] = 0.05,
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Say whether feedback is sound and the model still predicts it, with alarms and what to do next.
@@ -31,16 +31,16 @@ def health(
 
     Exit codes: 0 no alarm; 1 an alarm, or the loop cannot be read; 2 bad input.
     """
-    with open_loop(name, own, read_only=True) as loop:
+    with open_loop(name, own_learners, read_only=True) as loop:
         with asking():
-            found = loop.health(alpha)
+            report = loop.health(alpha)
         if json:
             from heedful.results.answers import plain
 
-            print_json(plain(found))
+            print_json(plain(report))
         else:
             from heedful.loop.interactions import telling
 
-            print_parts(telling.health(found))
-    if found.alarms:
+            print_parts(telling.health(report))
+    if report.alarms:
         raise typer.Exit(1)

@@ -46,17 +46,17 @@ class Tally:
             alike = re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "", _without(outcome.reason, outcome.id))
             alike = re.sub(r"\([ ,and more]*\)", "", alike)  # however many names are listed
             about = (outcome.kind, outcome.status, re.sub(r"\b(decision|feedback|item|event) \S+", r"\1", alike))
-            told = {
+            reason = {
                 "kind": outcome.kind,
                 "status": outcome.status,
                 "reason": outcome.reason,
                 "count": 0,
                 "first": first,
             }
-            known = self._reasons.setdefault(about, told | {"line": outcome.line})
-            known["count"] += 1
-            if outcome.line < known["line"] and known["first"].rpartition(":")[0] == first.rpartition(":")[0]:
-                known |= {"line": outcome.line, "first": first, "reason": outcome.reason}  # they come in batches
+            stored = self._reasons.setdefault(about, reason | {"line": outcome.line})
+            stored["count"] += 1
+            if outcome.line < stored["line"] and stored["first"].rpartition(":")[0] == first.rpartition(":")[0]:
+                stored |= {"line": outcome.line, "first": first, "reason": outcome.reason}  # they come in batches
 
     @property
     def rejected(self) -> int:
@@ -69,7 +69,7 @@ class Tally:
 
         Reasons that differ only in names and numbers count as one.
         """
-        return [{name: told[name] for name in told if name != "line"} for told in self._reasons.values()]
+        return [{name: reason[name] for name in reason if name != "line"} for reason in self._reasons.values()]
 
     def as_json(self) -> dict[str, object]:
         """Return the counts and reasons as values for JSON."""
@@ -88,16 +88,16 @@ def show_counts(tally: Tally, title: str) -> None:
     table = new_table(title)
     for column in ("kind", *STATUSES):
         table.add_column(column, justify="left" if column == "kind" else "right")
-    for kind, each in tally.counts.items():
-        table.add_row(kind, *(f"{each[status]:,}" for status in STATUSES))
+    for kind, statuses in tally.counts.items():
+        table.add_row(kind, *(f"{statuses[status]:,}" for status in STATUSES))
     screen = console()
     screen.print(table)
     if tally.reasons:
         why = new_table("Why")
         for column in ("lines", "first", "kind", "reason"):
             why.add_column(column, justify="right" if column == "lines" else "left", overflow="fold")
-        for told in tally.reasons:
-            why.add_row(f"{told['count']:,}", escape(told["first"]), told["kind"], escape(told["reason"]))
+        for reason in tally.reasons:
+            why.add_row(f"{reason['count']:,}", escape(reason["first"]), reason["kind"], escape(reason["reason"]))
         screen.print(why)
 
 
@@ -112,17 +112,17 @@ def report_json(report: Report) -> dict[str, object]:
     }
 
 
-def show_report(report: Report, known: int = 0) -> None:
+def show_report(report: Report, duplicates: int = 0) -> None:
     """Print the `report` on rows in a format of others: how many were used, and why the others were dropped.
 
-    `known` is the number of used rows that the loop has already, of a report on rows of one kind."""
+    `duplicates` is the number of used rows that the loop has already, of a report on rows of one kind."""
     from rich.markup import escape
 
     screen = console()
     for what, rows in report.rows.items():
         of = count(rows, *_NOUNS.get(what, (f"row of {what}", f"rows of {what}")))
-        again = f": {report.used[what] - known:,} new, {known:,} in the loop already" if known else ""
-        screen.print(f"{of}, {report.used[what]:,} used{again}")
+        split = f": {report.used[what] - duplicates:,} new, {duplicates:,} in the loop already" if duplicates else ""
+        screen.print(f"{of}, {report.used[what]:,} used{split}")
     if report.dropped:
         table = new_table("What was not used")
         for column in ("how many", "reason", "such as"):

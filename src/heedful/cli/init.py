@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from heedful.cli.common import Json, asking, pairs, place, read_json, read_text, shell_quote
-from heedful.cli.console import BadInput, Failure, console, new_table, print_json, reading_input
+from heedful.cli.console import BadInput, Failure, console, new_table, print_json, reading_input, say
 from heedful.cli.signature import add_parameters, option
 from heedful.core.wording import count
 from heedful.loop.interactions.protocol import Interaction
@@ -32,23 +32,20 @@ MOST_COLUMNS = 40
 
 
 def _kinds() -> list[type[Interaction[Any]]]:
-    """Return the interactions (kinds of feedback) that have options of `heedful init` of their own.
-
-    The first of these options makes the new loop one of that kind.
-    """
-    return [each for each in interactions().values() if each.options]
+    """Return the interactions that have options of `heedful init`; the first of these makes a loop one of that kind."""
+    return [kind for kind in interactions().values() if kind.options]
 
 
 def _default_learners() -> str:
     """Return the default of --learner in words: the usual one, then those of other kinds of loops."""
-    of = [f"{each.default_learner} with {each.options[0].flag}" for each in _kinds()]
+    of = [f"{kind.default_learner} with {kind.options[0].flag}" for kind in _kinds()]
     return "; ".join([default_learner(Settings()), ", ".join(of)])
 
 
 def _other_actions() -> str:
     """Return in words how kinds of loops write an --action that do not write it as usual."""
-    of = [each for each in _kinds() if each.action_syntax != Interaction.action_syntax]
-    return "".join(f"; with {each.options[0].flag} {each.action_syntax}" for each in of)
+    of = [kind for kind in _kinds() if kind.action_syntax != Interaction.action_syntax]
+    return "".join(f"; with {kind.options[0].flag} {kind.action_syntax}" for kind in of)
 
 
 def init(
@@ -169,7 +166,7 @@ def init(
         bool, typer.Option("--texts", help="Rank texts that come with each request; there is no FILE.")
     ] = False,
     json: Json = False,
-    **given: object,
+    **options: object,
 ) -> None:
     """Make a loop: a folder that learns what to show, from a table of items and what people answer.
 
@@ -179,11 +176,11 @@ def init(
 
     Exit codes: 0 made; 1 it could not be written; 2 bad input.
     """
-    made = _kind_made(given)
+    asked_kind = _kind_made(options)
     others = {"--texts": texts, "--context": context, "--cross": cross, "--query-features": query_features}
-    if made is not None:
-        _check_fit(made, others, kind=kind, features=given.get("features"))
-    if (made is None or made.item_features == "all") and texts == (file is not None):
+    if asked_kind is not None:
+        _check_fit(asked_kind, others, kind=kind, features=options.get("features"))
+    if (asked_kind is None or asked_kind.item_features == "all") and texts == (file is not None):
         raise BadInput(
             "FILE: expected none with --texts, got one"
             if texts
@@ -193,16 +190,16 @@ def init(
         raise BadInput(f"{'--kind' if kind else '--identifier'}: expected a FILE that it is about, got --texts")
     if not 0.0 <= people <= 1e9:
         raise BadInput(f"--people: expected a number from 0 to {1e9:g}, got {people:g}")
-    kinds, type_ = pairs("--kind", "COLUMN=KIND", kind or ()), made or Interaction
+    kinds, type_ = pairs("--kind", "COLUMN=KIND", kind or ()), asked_kind or Interaction
     with asking():
-        chosen = type_.choose(given, learner)
-        said = pairs("--action", type_.action_syntax, action or ())
-        weights = {name: type_.read_action(name, value) for name, value in said.items()}
+        chosen = type_.choose(options, learner)
+        actions = pairs("--action", type_.action_syntax, action or ())
+        weights = {name: type_.read_action(name, value) for name, value in actions.items()}
     loop, rows = _create(
         name,
         file,
         chosen.learner,
-        {"identifier": identifier, "kinds": kinds, "features": bool(given.get("features")) or bool(kinds)},
+        {"identifier": identifier, "kinds": kinds, "features": bool(options.get("features")) or bool(kinds)},
         context,
         cross or [],
         None
@@ -222,46 +219,42 @@ def init(
         else:
             _show(loop, name, len(rows))
             _tell_what_could_count(around, loop, rows)
-            console().print(f"\nNext: {_next(loop, name)}", markup=False, soft_wrap=True)
+            say(f"\nNext: {_next(loop, name)}")
 
 
-def _kind_made(given: Mapping[str, object]) -> type[Interaction[Any]] | None:
-    """Return the interaction that the options in `given` ask for; None if none does.
-
-    Raise BadInput for options of different interactions, and for an option without the one that it belongs to.
-    """
-    made = [each for each in _kinds() if given[each.options[0].name]]
-    if len(made) > 1:
-        first, second = (each.options[0].flag for each in made[:2])
+def _kind_made(options: Mapping[str, object]) -> type[Interaction[Any]] | None:
+    """Return the interaction that `options` ask for, None for none; raise BadInput if they do not go together."""
+    kinds = [kind for kind in _kinds() if options[kind.options[0].name]]
+    if len(kinds) > 1:
+        first, second = (kind.options[0].flag for kind in kinds[:2])
         raise BadInput(f"{second}: expected none with {first}, got it")
-    for each in _kinds():
-        own, *more = each.options
+    for kind in _kinds():
+        main, *more = kind.options
         alone = (
             []
-            if each in made
-            else [other.flag for other in more if given[other.name] is not None and given[other.name] is not False]
+            if kind in kinds
+            else [other.flag for other in more if options[other.name] is not None and options[other.name] is not False]
         )
         if alone:
-            raise BadInput(f"{alone[0]}: expected {own.flag} with it, got none")
-    return made[0] if made else None
+            raise BadInput(f"{alone[0]}: expected {main.flag} with it, got none")
+    return kinds[0] if kinds else None
 
 
-def _check_fit(made: type[Interaction[Any]], others: Mapping[str, object], *, kind: object, features: object) -> None:
-    """Raise BadInput for options that do not fit the interaction `made`, if it knows items by number, not by features.
-
-    `others` are the values of options about features, by name; `kind` and `features` are those options.
-    """
-    if not made.by_number:
+def _check_fit(
+    interaction: type[Interaction[Any]], others: Mapping[str, object], *, kind: object, features: object
+) -> None:
+    """Raise BadInput for options that do not fit an interaction that knows items by number, not by features."""
+    if not interaction.by_number:
         return
-    option = made.options[0].flag
-    for other, there in others.items():
-        if there:
+    option = interaction.options[0].flag
+    for other, value in others.items():
+        if value:
             raise BadInput(f"{other}: expected none with {option}, which knows items by their names alone, got it")
-    if kind and not made.looks_at_items(features):
-        wanted = f"none with {option}, which looks at no features"
-        if made.item_features == "asked":
-            wanted = "--features with it, as items are known by their names alone"
-        raise BadInput(f"--kind: expected {wanted}, got it")
+    if kind and not interaction.looks_at_items(features):
+        expected = f"none with {option}, which looks at no features"
+        if interaction.item_features == "asked":
+            expected = "--features with it, as items are known by their names alone"
+        raise BadInput(f"--kind: expected {expected}, got it")
 
 
 def _create(
@@ -284,30 +277,30 @@ def _create(
         from heedful.loop.interactions.registry import default_learner, interaction_type
         from heedful.loop.settings import Settings
 
-        told = Settings(**settings)
+        fixed_settings = Settings(**settings)
         try:
             rows = item_rows(open_table(file)) if file is not None else []
             requests = read_table(context) if context is not None else None
         except ModuleNotFoundError as error:
             raise Failure(str(error)) from error
-        seen = columns.pop("features")
+        use_features = columns.pop("features")
         crossed = _split_crosses(cross, requests or [], rows)
         around = requested or _around(context, requests, [a for a, _ in crossed])
-        kind = interaction_type(default_learner(told, around) if learner is None else learner, told)
-        said = None if query is None else declare(query)
+        kind = interaction_type(default_learner(fixed_settings, around) if learner is None else learner, fixed_settings)
+        query_features = None if query is None else declare(query)
         if (arranged := kind.arrange(rows, columns["identifier"], around)) is not None:
-            for option, there in (("--cross", cross), ("--kind", columns["kinds"])):
-                if there:
+            for option, value in (("--cross", cross), ("--kind", columns["kinds"])):
+                if value:
                     raise BadInput(f"{option}: expected none in {kind.loop}, which encodes columns itself, got it")
             if requested is not None and context is not None:
                 raise BadInput("--context: expected none where another option says what comes with a request, got it")
             encoding, around, crosses = arranged
         else:
-            if not kind.looks_at_items(seen):
+            if not kind.looks_at_items(use_features):
                 encoding = encode_names(rows, identifier=columns["identifier"])
             else:
                 encoding = infer(rows, **columns, keep=[b for _, b in crossed]) if file is not None else TEXTS
-            crosses = _crosses(cross, around, encoding, said)
+            crosses = _crosses(cross, around, encoding, query_features)
     try:
         with asking():
             loop = Loop.create(
@@ -315,10 +308,10 @@ def _create(
                 encoding=encoding,
                 items=rows,
                 learner=learner,
-                settings=told,
+                settings=fixed_settings,
                 context=around,
                 crosses=crosses,
-                query_features=said,
+                query_features=query_features,
             )
     except FileExistsError as error:
         if isinstance(folder, Path) and not (folder / "log.db").is_file():
@@ -334,10 +327,7 @@ def _create(
 
 
 def _around(file: Path | None, requests: list[dict[str, Any]] | None, keep: Sequence[str]) -> Encoding | None:
-    """Return the encoding of the context, from a table of `requests`; None if there is none.
-
-    The columns to `keep` become features even if they have only one value in these requests. `file` is named in errors.
-    """
+    """Return the encoding of the context, from a table of `requests`, with the columns to `keep`; None without."""
     if requests is None:
         return None
     from heedful.features import infer
@@ -350,56 +340,48 @@ def _around(file: Path | None, requests: list[dict[str, Any]] | None, keep: Sequ
 
 
 def _split_crosses(
-    given: Sequence[str], requests: Sequence[Mapping[str, Any]], rows: Sequence[Any]
+    crosses: Sequence[str], requests: Sequence[Mapping[str, Any]], rows: Sequence[Any]
 ) -> list[tuple[str, str]]:
-    """Return the (context column, item column) pairs that the texts `given` name, CONTEXT:ITEM each.
-
-    Left out are pairs whose columns are not in the context's `requests` and in the `rows` of items. If names contain
-    colons, every split that gives known columns is returned.
-    """
-    there = set().union(*requests), set().union(*rows)
-    cuts = [(each[:i], each[i + 1 :]) for each in given for i, mark in enumerate(each) if mark == ":"]
-    return [(a, b) for a, b in cuts if a in there[0] and b in there[1]]
+    """Return the known (context column, item column) pairs in `crosses`, CONTEXT:ITEM each, for every colon in them."""
+    columns = set().union(*requests), set().union(*rows)
+    cuts = [(cross[:i], cross[i + 1 :]) for cross in crosses for i, mark in enumerate(cross) if mark == ":"]
+    return [(a, b) for a, b in cuts if a in columns[0] and b in columns[1]]
 
 
-def _crosses(given: Sequence[str], context: Encoding | None, items: Encoding, said: Encoding | None) -> Any:
-    if not given:
+def _crosses(crosses: Sequence[str], context: Encoding | None, items: Encoding, query_features: Encoding | None) -> Any:
+    if not crosses:
         return ()
     if context is None:
         raise BadInput("--cross: expected --context too, whose columns are crossed, got none")
-    if list(given) == ["all"]:
+    if list(crosses) == ["all"]:
         return "all"
-    places = items.places | ({} if said is None else said.places)
-    return [_cross(each, context, places) for each in given]
+    places = items.places | ({} if query_features is None else query_features.places)
+    return [_cross(cross, context, places) for cross in crosses]
 
 
-def _cross(given: str, context: Encoding, places: Mapping[str, range]) -> tuple[str, str]:
-    """Return the text `given`, CONTEXT:ITEM, as (context column, item column).
-
-    If names contain colons, it is split at the first colon that leaves a column of `context` on the left and one of the
-    items (`places`) on the right. Raise BadInput if there is no colon.
-    """
-    cuts = [i for i, mark in enumerate(given) if mark == ":"]
+def _cross(cross: str, context: Encoding, places: Mapping[str, range]) -> tuple[str, str]:
+    """Return `cross`, CONTEXT:ITEM, as two columns, split at the first colon with a known column on both sides."""
+    cuts = [i for i, mark in enumerate(cross) if mark == ":"]
     if not cuts:
-        raise BadInput(f"--cross: expected CONTEXT:ITEM, the names of two columns, or all, got {given!r}")
-    known = [i for i in cuts if context.places.get(given[:i]) and places.get(given[i + 1 :])]
-    at = (known or cuts)[0]
-    return given[:at], given[at + 1 :]
+        raise BadInput(f"--cross: expected CONTEXT:ITEM, the names of two columns, or all, got {cross!r}")
+    fitting = [i for i in cuts if context.places.get(cross[:i]) and places.get(cross[i + 1 :])]
+    colon = (fitting or cuts)[0]
+    return cross[:colon], cross[colon + 1 :]
 
 
 add_parameters(
     init,
     [
         option(
-            each.name,
-            each.takes if each.takes is bool else Optional[each.takes],  # noqa: UP045  # a type that is read when run
-            False if each.takes is bool else None,
-            each.help,
-            metavar=each.metavar,
-            show_default=each.default,
+            declared.name,
+            declared.takes if declared.takes is bool else Optional[declared.takes],  # noqa: UP045  # read when run
+            False if declared.takes is bool else None,
+            declared.help,
+            metavar=declared.metavar,
+            show_default=declared.default,
         )
         for kind in _kinds()
-        for each in kind.options
+        for declared in kind.options
     ],
     before="repeats",
     names={},
@@ -430,8 +412,8 @@ def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, object]:
         "items": len(loop.items),
         "rows": n_items,
         "identifier": manifest.encoding.identifier,
-        "columns": [each._asdict() for each in manifest.encoding.describe()],
-        "context": [each._asdict() for each in manifest.context.describe()] if manifest.context else None,
+        "columns": [column._asdict() for column in manifest.encoding.describe()],
+        "context": [column._asdict() for column in manifest.context.describe()] if manifest.context else None,
         **({} if manifest.query is None else {"query_features": [e._asdict() for e in manifest.query.describe()]}),
         "crosses": manifest.crosses if manifest.crosses == "all" else [list(pair) for pair in manifest.crosses],
         "features": len(loop.feature_names),
@@ -443,67 +425,62 @@ def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, object]:
 
 def _show(loop: Loop, name: str, n_items: int) -> None:
     manifest, interaction, screen = loop.manifest, loop.projection.interaction, console()
-    whole = interaction.item_features == "all"
-    items = f"{count(n_items, 'item')} by {manifest.encoding.identifier}" if n_items or whole else "no items yet"
-    if whole or manifest.encoding.size:
+    all_features = interaction.item_features == "all"
+    items = f"{count(n_items, 'item')} by {manifest.encoding.identifier}" if n_items or all_features else "no items yet"
+    if all_features or manifest.encoding.size:
         screen.print(_table(f"{loop.path}: {items}", manifest.encoding))
     else:
-        screen.print(f"{loop.path}: {items}", markup=False, soft_wrap=True)
+        say(f"{loop.path}: {items}")
     if manifest.query is not None:
         screen.print(_table("What a request says of each", manifest.query))
     if manifest.context is not None:
         screen.print(_table("The context", manifest.context))
-    if whole:
+    if all_features:
         n, crossed = len(loop.feature_names), "crosses included, " if manifest.crosses else ""
-        told = f"{count(n, 'feature')}, {crossed}your own score the last. All of this is frozen: an item has the same "
-        told += "features for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND."
+        text = f"{count(n, 'feature')}, {crossed}your own score the last. All of this is frozen: an item has the same "
+        text += "features for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND."
         if interaction.arranges:
-            told = (
+            text = (
                 f"{count(n - 1, 'feature')}, crosses included. All of this is frozen, but for the values of the items."
             )
-        screen.print(told, markup=False, soft_wrap=True)
-    for told in interaction.introduce():
-        screen.print(told, markup=False, soft_wrap=True)
+        say(text)
+    for text in interaction.introduce():
+        say(text)
     if manifest.settings.apprentice:
         how_well = shell_quote(["heedful", "experiment", name])
-        told = f"Your own order is shown, and {manifest.learner} imitates it: {how_well} says how well."
-        screen.print(told, markup=False, soft_wrap=True)
+        text = f"Your own order is shown, and {manifest.learner} imitates it: {how_well} says how well."
+        say(text)
     if manifest.context is not None and not manifest.crosses:
-        told = interaction.context_alone()
-        screen.print(f"Note: {told}: name what it is crossed with, --cross CONTEXTCOLUMN:ITEMCOLUMN.", markup=False)
+        text = interaction.context_alone()
+        screen.print(f"Note: {text}: name what it is crossed with, --cross CONTEXTCOLUMN:ITEMCOLUMN.", markup=False)
     for caveat in loop.caveats:
-        screen.print(f"Note: {caveat}.", markup=False, soft_wrap=True)
+        say(f"Note: {caveat}.")
 
 
 def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Mapping[str, object]]) -> None:
-    """Print the columns of texts that were ignored because few texts recur, and the commands that would use them.
-
-    `rows` are the items of the new loop; `around` is typer's context, which has the command line.
-    """
+    """Print the columns of texts that were ignored because few texts recur, and the commands that would use them."""
     from heedful.features.inference import TOO_FEW
 
     kinds = {}
-    for each in loop.manifest.encoding.describe() if loop.manifest.encoding.size else ():
-        if each.why.endswith(TOO_FEW) and (kind := _kind_if_asked([row.get(each.column) for row in rows])):
-            kinds[each.column] = kind
+    for described in loop.manifest.encoding.describe() if loop.manifest.encoding.size else ():
+        column = described.column
+        if described.why.endswith(TOO_FEW) and (kind := _kind_if_asked([row.get(column) for row in rows])):
+            kinds[column] = kind
     if kinds:
         remove = shell_quote(["rm", "-r", str(loop.path)])
-        told = f"Ignored, though they may well matter: {', '.join(kinds)}. With them:"
-        again = shell_quote([*_words(around), *(f"--kind={column}={kind}" for column, kind in kinds.items())])
-        console().print(f"\n{told}\n  {remove}\n  {again}", markup=False, soft_wrap=True)
+        text = f"Ignored, though they may well matter: {', '.join(kinds)}. With them:"
+        command = shell_quote([*_words(around), *(f"--kind={column}={kind}" for column, kind in kinds.items())])
+        say(f"\n{text}\n  {remove}\n  {command}")
 
 
 def _kind_if_asked(cells: Sequence[object]) -> str:
-    """Return which kind the `cells` of a column of few texts could have, if the user asked for it.
-
-    It is "text" if words recur, "category" if whole texts do, otherwise "".
-    """
+    """Return "text" if words of the `cells` recur, "category" if whole texts do, otherwise ""."""
     from heedful.features.texts import words
 
     texts = [str(cell) for cell in cells if cell is not None]
     apart = [set(words(text)) for text in texts]
-    recur = Counter(word for each in apart for word in each)
-    if any(len(each) > 1 for each in apart) and any(times > 1 for times in recur.values()):
+    recur = Counter(word for words in apart for word in words)
+    if any(len(words) > 1 for words in apart) and any(times > 1 for times in recur.values()):
         return "text"
     return "category" if len(set(texts)) < len(texts) else ""
 
@@ -513,13 +490,13 @@ def _words(around: typer.Context) -> list[str]:
     words = ["heedful", "init"]
     for parameter in around.command.params:
         name = str(parameter.name)
-        told = around.get_parameter_source(name)
-        if told is None or told.name != "COMMANDLINE":
+        source = around.get_parameter_source(name)
+        if source is None or source.name != "COMMANDLINE":
             continue
         value = around.params[name]
-        for each in value if isinstance(value, list | tuple) else [value]:
+        for part in value if isinstance(value, list | tuple) else [value]:
             option = [] if parameter.param_type_name == "argument" else [parameter.opts[0]]
-            words += option if each is True else [*option, str(each)]
+            words += option if part is True else [*option, str(part)]
     return words
 
 
@@ -530,13 +507,13 @@ def _table(title: str, encoding: Encoding) -> rich.table.Table:
     for column in ("column", "kind", "features", "example", "missing", "why"):
         table.add_column(column, overflow="fold", justify="right" if column in ("features", "missing") else "left")
     described = encoding.describe()
-    rest = Counter(each.kind for each in described[MOST_COLUMNS:])
+    rest = Counter(column.kind for column in described[MOST_COLUMNS:])
     if rest:
         table.caption = (
             f"and {count(rest.total(), 'more column')}: {', '.join(f'{n:,} {kind}' for kind, n in rest.items())}"
         )
-    for each in described[:MOST_COLUMNS]:
-        style = "dim" if each.kind == "ignored" else ""
-        cells = [each.column, each.kind, f"{each.features:,}", each.example, f"{each.missing:,}", each.why]
+    for row in described[:MOST_COLUMNS]:
+        style = "dim" if row.kind == "ignored" else ""
+        cells = [row.column, row.kind, f"{row.features:,}", row.example, f"{row.missing:,}", row.why]
         table.add_row(*map(escape, cells), style=style)
     return table

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.common import Json, asking, database
-from heedful.cli.console import BadInput, Failure, console, new_table, note, print_json
+from heedful.cli.console import BadInput, Failure, console, new_table, note, print_json, say
 from heedful.storage.address import shown_path
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def open_keys(folder: Path) -> Iterator[Keys]:
 
     with asking():
         try:
-            with closing(Keys(home)) as held:
-                yield held
+            with closing(Keys(home)) as keys:
+                yield keys
         except Damaged as error:
             raise Failure(str(error)) from error
 
@@ -65,20 +65,20 @@ def create(
 
     Exit codes: 0 made; 1 the database cannot be read or written; 2 bad input.
     """
-    with open_keys(folder) as held:
+    with open_keys(folder) as keys:
         from heedful.server.keys import SCOPES
 
-        first = not held.exist()
-        here = database() is None
-        bare = here and not any(folder.glob("*.heedful/log.db")) and not any(folder.glob("*/*.heedful/log.db"))
-        made, text = held.create(name, tenant=tenant, scopes=SCOPES if scope is None else scope, rate=rate)
+        first = not keys.exist()
+        in_folder = database() is None
+        bare = in_folder and not any(folder.glob("*.heedful/log.db")) and not any(folder.glob("*/*.heedful/log.db"))
+        key, text = keys.create(name, tenant=tenant, scopes=SCOPES if scope is None else scope, rate=rate)
     if json:
-        print_json({"key": text} | _as_json(made))
+        print_json({"key": text} | _as_json(key))
     else:
         typer.echo(text)
-    note(f"{made.prefix} may {_words(made)}, for tenant {made.tenant}; the key is shown this once: keep it now")
+    note(f"{key.prefix} may {_words(key)}, for tenant {key.tenant}; the key is shown this once: keep it now")
     if first:
-        of = "folder" if here else "database"
+        of = "folder" if in_folder else "database"
         note(f"the first key: from now on a server of this {of} wants one with every request")
     if bare:
         note(f"there is no loop in {folder.resolve()}: is that the folder that is served? --folder names another")
@@ -92,12 +92,12 @@ def list_(folder: Folder = Path("."), json: Json = False) -> None:
 
     Exit codes: 0 listed; 1 the database cannot be read; 2 bad input.
     """
-    with open_keys(folder) as held:
-        found = held.all()
+    with open_keys(folder) as keys:
+        listed = keys.all()
     if json:
-        print_json([_as_json(key) for key in found])
+        print_json([_as_json(key) for key in listed])
         return
-    if not found:
+    if not listed:
         note("no key was ever made here; make one: heedful keys create NAME")
         return
     from rich.markup import escape
@@ -107,7 +107,7 @@ def list_(folder: Folder = Path("."), json: Json = False) -> None:
         table.add_column(
             title, overflow="fold", no_wrap=title == "prefix", justify="right" if title == "rate" else "left"
         )
-    for key in found:
+    for key in listed:
         cells = [key.prefix, escape(key.name), key.tenant, _words(key), "" if key.rate is None else f"{key.rate:g}"]
         table.add_row(*cells, _when(key.created), _when(key.revoked), style="dim" if key.revoked is not None else "")
     console().print(table)
@@ -120,16 +120,16 @@ def revoke(prefix: Prefix, folder: Folder = Path("."), json: Json = False) -> No
 
     Exit codes: 0 revoked, or revoked before; 1 the database cannot be read or written; 2 bad input: no such key.
     """
-    with open_keys(folder) as held:
-        before = {key.prefix for key in held.all() if key.revoked is not None}
-        ended = held.revoke(prefix)
-        left = [key for key in held.all() if key.tenant == ended.tenant and key.revoked is None]
-    told = "was revoked before" if prefix in before else "is revoked"
-    _end(ended, f"{ended.prefix} ({ended.name}) {told}: {_when(ended.revoked)}", json)
+    with open_keys(folder) as keys:
+        before = {key.prefix for key in keys.all() if key.revoked is not None}
+        revoked = keys.revoke(prefix)
+        left = [key for key in keys.all() if key.tenant == revoked.tenant and key.revoked is None]
+    what = "was revoked before" if prefix in before else "is revoked"
+    _end(revoked, f"{revoked.prefix} ({revoked.name}) {what}: {_when(revoked.revoked)}", json)
     if not left:
-        note(f"tenant {ended.tenant} has no key any more: nobody gets in until heedful keys create makes one")
-    elif "admin" in ended.scopes and not any("admin" in key.scopes for key in left):
-        note(f"no key of tenant {ended.tenant} may admin any more: only heedful keys create makes others")
+        note(f"tenant {revoked.tenant} has no key any more: nobody gets in until heedful keys create makes one")
+    elif "admin" in revoked.scopes and not any("admin" in key.scopes for key in left):
+        note(f"no key of tenant {revoked.tenant} may admin any more: only heedful keys create makes others")
 
 
 def scopes(
@@ -144,18 +144,18 @@ def scopes(
 
     Exit codes: 0 set; 1 the database cannot be read or written; 2 bad input: no such key, or a revoked one.
     """
-    with open_keys(folder) as held:
+    with open_keys(folder) as keys:
         if not scope:
             raise BadInput("--scope: expected at least one of decide, feedback, read, admin, got none of them")
-        changed = held.change(prefix, scopes=scope)
+        changed = keys.change(prefix, scopes=scope)
     _end(changed, f"{changed.prefix} ({changed.name}) may now {_words(changed)}", json)
 
 
-def _end(key: Key, told: str, json: bool) -> None:
+def _end(key: Key, text: str, json: bool) -> None:
     if json:
         print_json(_as_json(key))
     else:
-        console().print(told, markup=False, soft_wrap=True)
+        say(text)
 
 
 def _words(key: Key) -> str:

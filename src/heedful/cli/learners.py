@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from heedful.cli.common import Json
 from heedful.cli.console import console, new_table, print_json, reading_input
 
 _FROM_DATA = {
@@ -23,7 +24,7 @@ def learners(
     name: Annotated[
         str | None, typer.Argument(help="The learner: one of the package, FILE.py:Class or module:Class.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
+    json: Json = False,
 ) -> None:
     """List the learners, or explain one.
 
@@ -41,17 +42,19 @@ def _list(json: bool) -> None:
 
     from heedful.learners.registry import ALIASES, find_learners, summarise
 
-    known = find_learners()
-    classes = sorted((known | {alias: known[target] for alias, (target, _) in ALIASES.items()}).items())
+    classes_by_name = find_learners()
+    classes = sorted(
+        (classes_by_name | {alias: classes_by_name[target] for alias, (target, _) in ALIASES.items()}).items()
+    )
     if json:
         return print_json([_summary(name, cls) for name, cls in classes])
     table = new_table("Learners")
     for column in ("name", "where it is from", "interaction"):
         table.add_column(column, overflow="fold")
     for name, cls in classes:
-        told = summarise(cls)
+        summary = summarise(cls)
         preset = "".join(f", {field}={value}" for field, value in ALIASES.get(name, ("", {}))[1].items())
-        table.add_row(f"[bold]{name}[/]\n[dim]{cls.__name__}{preset}[/]", escape(told.source), told.interaction)
+        table.add_row(f"[bold]{name}[/]\n[dim]{cls.__name__}{preset}[/]", escape(summary.source), summary.interaction)
     screen = console()
     screen.print(table)
     screen.print("[J15] is Shivaswamy & Joachims, Coactive Learning, JAIR 2015;", markup=False)
@@ -59,21 +62,21 @@ def _list(json: bool) -> None:
     screen.print("[A18] is Dadkhahi & Negahban, Alternating Linear Bandits, 2018.", markup=False)
     from heedful.loop.interactions.registry import interactions
 
-    taken = ", ".join(f"{kind.name} ones {kind.takes}" for kind in interactions().values())
-    screen.print(f"Learners take what their interaction says: {taken}.")
+    inputs = ", ".join(f"{kind.name} ones {kind.takes}" for kind in interactions().values())
+    screen.print(f"Learners take what their interaction says: {inputs}.")
     return screen.print("`heedful learners NAME` explains one. Your own: FILE.py:Class or module:Class.")
 
 
 def _summary(name: str, cls: type) -> dict[str, Any]:
     from heedful.learners.registry import class_name, summarise
 
-    told = summarise(cls)
+    summary = summarise(cls)
     return {
         "name": name,
         "class": class_name(cls),
-        "title": told.title,
-        "paper": told.source,
-        "interaction": told.interaction,
+        "title": summary.title,
+        "paper": summary.source,
+        "interaction": summary.interaction,
     }
 
 
@@ -97,8 +100,8 @@ def _explain(name: str, json: bool) -> None:
     docstring, example = inspect.getdoc(cls) or "", _example(name, cls, parameters)
     if json:
         plain = [p | {"default": repr(p["default"])} if isinstance(p["default"], tuple) else p for p in parameters]
-        told = {"docstring": docstring, "parameters": plain, "example": example}
-        return print_json(_summary(name, cls) | told)
+        details = {"docstring": docstring, "parameters": plain, "example": example}
+        return print_json(_summary(name, cls) | details)
     screen = console()
     place = class_name(cls)
     screen.print(f"[bold]{escape(name)}[/]{f' [dim]{escape(place)}[/]' if place != name else ''}\n")
@@ -122,7 +125,7 @@ def _reflow(text: str) -> str:
 def _example(name: str, cls: type, parameters: list[dict[str, Any]]) -> str:
     from heedful.loop.interactions.registry import interaction_class
 
-    given = [f"{p['name']}={p['default']}" for p in parameters if isinstance(p["default"], int | float | str)]
-    spec = name if ":" in name and "=" in name else f"{name}:{','.join(given)}" if given else name
+    settings = [f"{p['name']}={p['default']}" for p in parameters if isinstance(p["default"], int | float | str)]
+    spec = name if ":" in name and "=" in name else f"{name}:{','.join(settings)}" if settings else name
     command = interaction_class(cls).command or "heedful init NAME ITEMS.csv"
     return f"{command} --learner {spec}"

@@ -9,7 +9,7 @@ import typer
 
 from heedful.cli.answers import print_answers
 from heedful.cli.common import Json, Name, Own, asking, numbers, open_loop, read_json, read_text, shell_quote, shorten
-from heedful.cli.console import BadInput, console, new_table, note, print_json
+from heedful.cli.console import BadInput, console, new_table, note, print_json, say
 from heedful.core.formatting import short
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def decide(
         str | None,
         typer.Option(metavar="DECISION", help="Make the next page of this decision: leave out what it showed."),
     ] = None,
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Decide what to show, best first, and write the decision into the loop's log.
@@ -77,23 +77,27 @@ def decide(
     """
     if candidates is not None and items:
         raise BadInput("--candidates: expected no ITEM with it, got one")
-    among: Any = items or None
+    offered: Any = items or None
     if candidates is not None:
-        among = read_json("--candidates", read_text("--candidates", candidates))
-        if not isinstance(among, list) or not all(isinstance(each, dict) for each in among) or not among:
-            raise BadInput(f"--candidates: expected a list of objects, got {shorten(repr(among))}")
+        offered = read_json("--candidates", read_text("--candidates", candidates))
+        if (
+            not isinstance(offered, list)
+            or not all(isinstance(candidate, dict) for candidate in offered)
+            or not offered
+        ):
+            raise BadInput(f"--candidates: expected a list of objects, got {shorten(repr(offered))}")
     around, scores = read_json("--context", context), read_json("--prior", prior)
-    with open_loop(name, own) as loop:
+    with open_loop(name, own_learners) as loop:
         from heedful.loop.strangers import NotOnOffer
 
         with asking():
-            again = id is not None and loop.projection.find_decision(id) is not None
-            if around is None and not again and (needed := loop.projection.interaction.example_request()):
+            is_repeated = id is not None and loop.projection.find_decision(id) is not None
+            if around is None and not is_repeated and (needed := loop.projection.interaction.example_request()):
                 kind = loop.projection.interaction.loop
                 raise BadInput(f"--context: expected one in {kind}, such as {shell_quote(needed)}, got none")
             try:
                 decision = loop.decide(
-                    among,
+                    offered,
                     person=person,
                     context=around,
                     prior=scores,
@@ -106,7 +110,7 @@ def decide(
                 )
             except NotOnOffer as error:
                 raise BadInput(f"{error}: {shell_quote(['heedful', 'import', name, '--features', 'FILE'])}") from error
-        if again and not json:  # a program that sends an id again means to
+        if is_repeated and not json:  # a program that sends an id again means to
             note(f"{shorten(id)} was decided before, and comes back as it was then; a new decision takes another --id")
         if json:
             print_json(decision.plain() | {"shown": list(decision.shown)})
@@ -138,14 +142,14 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
         table.add_column(escape(title), overflow="fold")
     for i, (item, row) in enumerate(zip(shown, rows)):
         cells = ["" if row.get(column) is None else shorten(row[column], 40) for column in columns]
-        told = [] if predicted is None else [_prediction(predicted[i])]
-        table.add_row(str(i + 1), *told, escape(item), *map(escape, cells))
+        predictions = [] if predicted is None else [_prediction(predicted[i])]
+        table.add_row(str(i + 1), *predictions, escape(item), *map(escape, cells))
     screen = console()
     screen.print(table)
     if len(decision.shown) > ROWS:
         screen.print(f"and {len(decision.shown) - ROWS:,} more: --show N for fewer, --json for all")
     chance = "unknown" if decision.probability is None else short(decision.probability)
-    screen.print(f"decision {decision.id}", markup=False, soft_wrap=True)
+    say(f"decision {decision.id}")
     screen.print(f"probability of just this {chance}; arm {decision.arm}; model version {decision.version}")
     if predicted is not None:
         from heedful.loop.interactions.telling import unordered
@@ -155,18 +159,18 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
             decision.arm,
             [v if v is None else float(short(v).replace(",", "")) for v in predicted],
         ):
-            screen.print(why, markup=False, soft_wrap=True)
+            say(why)
     if decision.unknown:
         strange = f"not on offer then, so in the place of your score, or last: {', '.join(decision.unknown)}"
-        screen.print(strange, markup=False, soft_wrap=True)
+        say(strange)
     if decision.undeclared:
         by_number = loop.projection.interaction.by_number
-        screen.print(describe_undeclared(decision.undeclared, by_number), markup=False, soft_wrap=True)
+        say(describe_undeclared(decision.undeclared, by_number))
     if not decision.shown:
         return
-    said, fields = loop.projection.interaction.example(loop.projection.model, decision.shown)
-    again = shell_quote(["heedful", "feedback", name, decision.id, *_options(fields)])
-    screen.print(f"\nNext, where somebody {said}: {again}", markup=False, soft_wrap=True)
+    action, fields = loop.projection.interaction.example(loop.projection.model, decision.shown)
+    command = shell_quote(["heedful", "feedback", name, decision.id, *_options(fields)])
+    say(f"\nNext, where somebody {action}: {command}")
 
 
 def _options(fields: Mapping[str, Any]) -> list[str]:
@@ -175,14 +179,14 @@ def _options(fields: Mapping[str, Any]) -> list[str]:
 
     if not fields.keys() <= _OPTIONS:
         return ["--form", json.dumps(fields, ensure_ascii=False)]
-    found = []
+    options = []
     for name, value in fields.items():
         if isinstance(value, Mapping):
             texts = [f"{item}={number:g}" for item, number in value.items()]
         else:
             texts = [value] if isinstance(value, str) else list(value)
-        found += [word for text in texts for word in (f"--{name}", text)]
-    return found
+        options += [word for text in texts for word in (f"--{name}", text)]
+    return options
 
 
 def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any]]:
@@ -191,17 +195,17 @@ def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any
 
     from heedful.loop.strangers import around
 
-    known = loop.projection.find_decision(decision.id)
-    if known is None:
+    logged = loop.projection.find_decision(decision.id)
+    if logged is None:
         return [{}] * n
-    record = known.record
+    record = logged.record
     if record.attributes:
         return [record.attributes[j] for j in record.shown[:n]]
     if not record.items:
         return [{}] * n
     versions: list[int] = around([record.items[j] for j in record.shown], record, lambda _: 0)[:n]
-    kept = {event.seq: msgspec.json.decode(event.payload) for event in loop.projection.log.many(versions)}
-    return [kept.get(version, {}) for version in versions]
+    attributes = {event.seq: msgspec.json.decode(event.payload) for event in loop.projection.log.many(versions)}
+    return [attributes.get(version, {}) for version in versions]
 
 
 def _prediction(value: float | None) -> str:
@@ -266,7 +270,7 @@ def feedback(
     activate: Annotated[
         bool, typer.Option("--activate", help="First log that the deferred decision was shown.")
     ] = False,
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Record what a person answered to a decision, and learn from it.
@@ -279,7 +283,7 @@ def feedback(
     Exit codes: 0 applied, or a duplicate that changed nothing; 1 the loop cannot be read or written; 2 bad input; 3
     rejected, with the reason.
     """
-    given: dict[str, Any] = {
+    forms: dict[str, Any] = {
         "clicks": clicks or None,
         "better": better or None,
         "edit": None if edit is None else _read_edit(edit),
@@ -294,11 +298,11 @@ def feedback(
         "none": none or None,
         "chain": chain or None,
     }
-    fields = {field: value for field, value in given.items() if value is not None} | _fields(form)
+    fields = {field: value for field, value in forms.items() if value is not None} | _fields(form)
     if not fields and not activate:
         expected = "--clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice, --none or --form"
         raise BadInput(f"feedback: expected {expected}, got none of them")
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own_learners) as loop, asking():
         if fields:
             from heedful.loop.interactions.forms import known_forms, parse_feedback
 
@@ -318,37 +322,30 @@ def _fields(form: str | None) -> dict[str, Any]:
     return fields or {}
 
 
-def _actions(given: Sequence[str]) -> dict[str, list[str]]:
-    """Return the texts `given`, ITEM=ACTION each, as {item: actions}, the form of feedback `actions`.
-
-    Raise BadInput for a text of another form.
-    """
-    found: dict[str, list[str]] = {}
-    for each in given:
-        item, equals, action = each.rpartition("=")
+def _actions(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Return `texts`, ITEM=ACTION each, as {item: actions}."""
+    actions: dict[str, list[str]] = {}
+    for text in texts:
+        item, equals, action = text.rpartition("=")
         if not (equals and item and action):
-            raise BadInput(f"--did: expected ITEM=ACTION, such as a=buy, got {each!r}")
-        found.setdefault(item, []).append(action)
-    return found
+            raise BadInput(f"--did: expected ITEM=ACTION, such as a=buy, got {text!r}")
+        actions.setdefault(item, []).append(action)
+    return actions
 
 
-def _one_of(option: str, expected: Sequence[str], given: str | None) -> str | None:
-    if given is not None and given not in expected:
-        raise BadInput(f"{option}: expected {', '.join(expected[:-1])} or {expected[-1]}, got {given!r}")
-    return given
+def _one_of(option: str, expected: Sequence[str], value: str | None) -> str | None:
+    if value is not None and value not in expected:
+        raise BadInput(f"{option}: expected {', '.join(expected[:-1])} or {expected[-1]}, got {value!r}")
+    return value
 
 
-def _read_edit(given: str) -> Any:
-    """Return the text `given` after --edit: the value of a JSON object (changed attributes), otherwise the text as it
-    is.
-
-    Raise BadInput if it is blank.
-    """
-    if not given.strip():
+def _read_edit(text: str) -> Any:
+    """Return the value after --edit: a JSON object (changed attributes) or the text; raise BadInput if it is blank."""
+    if not text.strip():
         raise BadInput("--edit: expected the corrected text, got nothing")
-    if given.lstrip().startswith("{"):
+    if text.lstrip().startswith("{"):
         try:
-            return read_json("--edit", given)
+            return read_json("--edit", text)
         except BadInput:
-            return given
-    return given
+            return text
+    return text

@@ -6,7 +6,7 @@ from heedful.cli.common import Name, Own, open_loop
 from heedful.cli.console import check_extra
 
 
-def mcp(name: Name, own: Own = None) -> None:
+def mcp(name: Name, own_learners: Own = None) -> None:
     """Serve a loop to an agent as MCP tools over stdin and stdout: choose, learn, undo, forget, ask.
 
     The agent's program starts this command and ends it by closing stdin. What a person likes is a resource,
@@ -16,7 +16,7 @@ def mcp(name: Name, own: Own = None) -> None:
     It needs the extra `mcp`. Exit codes: 0 stdin was closed; 1 the loop cannot be read or written; 2 bad input.
     """
     check_extra("mcp", "mcp", "heedful mcp")
-    with open_loop(name, own) as loop:
+    with open_loop(name, own_learners) as loop:
         from heedful.server.agent_tools import agent_server
 
         agent_server(loop, name).run("stdio")

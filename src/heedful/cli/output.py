@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heedful.cli.console import check_extra, reading_input
 from heedful.data.spreadsheet import write_table
 
 if TYPE_CHECKING:
@@ -26,6 +27,14 @@ def check_path(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
         raise ValueError(f"{option}: expected a file, got a folder, {str(path)!r}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ValueError(f"{option}: expected a file that may be written, got {str(path)!r}")
+
+
+def check_plot(plot: Path | None) -> None:
+    """Raise BadInput or Failure if no picture can be drawn into the file `plot`; None is no picture."""
+    with reading_input():
+        check_path("--plot", plot, (".png", ".pdf", ".svg"))
+    if plot is not None:
+        check_extra("matplotlib", "plot", "--plot")
 
 
 def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = "regret") -> None:
@@ -48,8 +57,8 @@ def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = 
         arrays: dict[str, Any] = {name: columns[name] for name in names}
         np.savez_compressed(path, **arrays)
         return
-    who = [[run.learner, run.seed, run.person] if people else [run.learner, run.seed] for run in runs]
-    rounds = ([*one, t, cost] for one, run in zip(who, runs) for t, cost in enumerate(run.regrets.tolist(), 1))
+    keys = [[run.learner, run.seed, run.person] if people else [run.learner, run.seed] for run in runs]
+    rounds = ([*one, t, cost] for one, run in zip(keys, runs) for t, cost in enumerate(run.regrets.tolist(), 1))
     write_table(path, names, rounds)
 
 
@@ -71,10 +80,10 @@ def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting
     t = np.unique(np.geomspace(1, longest, 300).astype(int))
     lowest, highest = np.inf, 0.0
     for color, (name, curve) in enumerate(curves.items()):
-        at = t[t <= curve.mean.size]
-        mean, stderr = curve.mean[at - 1], np.nan_to_num(curve.stderr[at - 1])
-        axes.plot(at, mean, color=f"C{color}", label=name, linewidth=1.8)
-        axes.fill_between(at, mean - stderr, mean + stderr, color=f"C{color}", alpha=0.2, linewidth=0)
+        rounds_shown = t[t <= curve.mean.size]
+        mean, stderr = curve.mean[rounds_shown - 1], np.nan_to_num(curve.stderr[rounds_shown - 1])
+        axes.plot(rounds_shown, mean, color=f"C{color}", label=name, linewidth=1.8)
+        axes.fill_between(rounds_shown, mean - stderr, mean + stderr, color=f"C{color}", alpha=0.2, linewidth=0)
         lowest, highest = min(lowest, float(mean.min())), max(highest, float(mean.max()))
     logarithmic = lowest > 0.0 and highest > 10.0 * lowest
     limits = {name: bound(learners[name], setting, t) for name in curves}

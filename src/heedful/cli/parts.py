@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from heedful.cli.console import console, new_table, width
+from heedful.cli.console import console, new_table, say, width
 
 if TYPE_CHECKING:
     import rich.table
@@ -39,86 +39,73 @@ def print_parts(parts: Sequence[Part], title: str = "", beyond: str = "--json ha
             if len(part.rows) > ROWS:
                 screen.print(f"and {len(part.rows) - ROWS:,} more, {beyond}")
         else:
-            screen.print(f"{part.text}\n" if apart else part.text, markup=False, soft_wrap=True)
+            say(f"{part.text}\n" if apart else part.text)
 
 
-def _print_table(told: Table, title: str) -> None:
-    """Print the table `told`; `title`, unless it is "", stands before its own.
-
-    A table with values over time has a last column with a small chart for each row, as wide as the numbers leave room
-    for. Neither numbers nor the words of headings are cut: where there is no room for all columns, there is no chart,
-    and columns without room follow below, each time with the first column.
-    """
+def _print_table(part: Table, title: str) -> None:
+    """Print a table: columns without room follow below, each time with the first; a chart only if there is room."""
     from rich.markup import escape
 
     def filled(heading: str, columns: Mapping[int, int], bars: int) -> rich.table.Table:
         table = new_table(escape(heading))
         for i, least in columns.items():
-            text = i in told.texts
+            text = i in part.texts
             table.add_column(
-                told.columns[i],
+                part.columns[i],
                 overflow="fold",
                 justify="left" if text else "right",
                 width=least or None,
-                no_wrap=bool(told.trends) and not text,
+                no_wrap=bool(part.trends) and not text,
             )
         if bars:
             table.add_column("over time", no_wrap=True)
-        for i, row in enumerate(told.rows[:ROWS]):
-            line = [f"[cyan]{_line(told.trends[i], bars)}[/]"] if bars else []
+        for i, row in enumerate(part.rows[:ROWS]):
+            line = [f"[cyan]{_line(part.trends[i], bars)}[/]"] if bars else []
             table.add_row(*(escape(row[j]) for j in columns), *line)
         return table
 
     room, bars = console().width, 0
-    pieces = _pieces(told, room)
-    if told.trends and len(pieces) == 1:
+    pieces = _pieces(part, room)
+    if part.trends and len(pieces) == 1:
         bars = next((n for n in range(COLUMNS, FEWEST - 1, -1) if width(filled("", pieces[0], n)) <= room), 0)
     for i, columns in enumerate(pieces):
-        heading = f"{title}: {told.title}" if title else told.title
+        heading = f"{title}: {part.title}" if title else part.title
         console().print(filled(heading if i == 0 else "", columns, bars))
 
 
-def _pieces(told: Table, room: int) -> list[dict[int, int]]:
-    """Return the columns of the table `told`, by index, with their widths (0: as wide as needed), in pieces that fit
-    side by side into `room` characters.
-
-    It is one piece if there is room for all once headings are folded between words, and texts; otherwise each piece has
-    the first column."""
-    n = len(told.columns)
-    whole = _fit(told, range(n), room, NARROWEST)
-    if whole is not None:
-        return [whole]
+def _pieces(table: Table, room: int) -> list[dict[int, int]]:
+    """Return the columns of `table` with their widths (0: as wide as needed), in pieces that fit into `room`."""
+    n = len(table.columns)
+    one_piece = _fit(table, range(n), room, NARROWEST)
+    if one_piece is not None:
+        return [one_piece]
     pieces = [[0]]
     for i in range(1, n):
-        if len(pieces[-1]) > 1 and _fit(told, [*pieces[-1], i], room, NARROW) is None:
+        if len(pieces[-1]) > 1 and _fit(table, [*pieces[-1], i], room, NARROW) is None:
             pieces.append([0])
         pieces[-1].append(i)
-    return [_fit(told, piece, room, NARROW) or dict.fromkeys(piece, 0) for piece in pieces]
+    return [_fit(table, piece, room, NARROW) or dict.fromkeys(piece, 0) for piece in pieces]
 
 
-def _fit(told: Table, columns: Sequence[int], room: int, narrow: int) -> dict[int, int] | None:
-    """Return the widths of `columns` of the table `told`, by index, with which they fit side by side into `room`
-    characters (0: as wide as needed); None if they do not.
-
-    Texts are folded to `narrow` characters at least, and between words: a word is broken only if it fills more than
-    half of the room."""
-    cells = {i: [row[i] for row in told.rows[:ROWS]] for i in columns}
-    whole = {i: max(map(len, [told.columns[i], *cells[i]])) for i in columns}
+def _fit(table: Table, columns: Sequence[int], room: int, narrow: int) -> dict[int, int] | None:
+    """Return the widths of `columns` that fit into `room` characters, texts folded to `narrow` at least; else None."""
+    cells = {i: [row[i] for row in table.rows[:ROWS]] for i in columns}
+    full = {i: max(map(len, [table.columns[i], *cells[i]])) for i in columns}
     left = room - 1 - EDGE * len(columns)
-    if sum(whole.values()) <= left:
+    if sum(full.values()) <= left:
         return dict.fromkeys(columns, 0)
     widths = {}
     for i in columns:
-        folded = whole[i] if i in told.texts else max(map(len, cells[i]), default=0)
-        if i in told.texts:
+        folded = full[i] if i in table.texts else max(map(len, cells[i]), default=0)
+        if i in table.texts:
             words = [len(word) for cell in cells[i] for word in cell.split()]
             folded = min(folded, max(narrow, min(max(words, default=0), room // 2)))
-        widths[i] = max([folded, *map(len, told.columns[i].split())])
+        widths[i] = max([folded, *map(len, table.columns[i].split())])
     left -= sum(widths.values())
     if left < 0:
         return None
-    for i in sorted(columns, key=whole.__getitem__):  # what is left goes to the columns that need least of it
-        more = min(whole[i] - widths[i], left)
+    for i in sorted(columns, key=full.__getitem__):  # what is left goes to the columns that need least of it
+        more = min(full[i] - widths[i], left)
         widths[i], left = widths[i] + more, left - more
     return widths
 
@@ -128,6 +115,6 @@ def _line(means: Sequence[float | None], columns: int) -> str:
     step = max(-(-len(means) // columns), 1)
     line = ""
     for start in range(0, len(means), step):
-        there = [mean for mean in means[start : start + step] if mean is not None]
-        line += BARS[min(int(8 * sum(there) / len(there)), 7)] if there else " "
+        present = [mean for mean in means[start : start + step] if mean is not None]
+        line += BARS[min(int(8 * sum(present) / len(present)), 7)] if present else " "
     return line

@@ -149,8 +149,7 @@ class Rollback(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """The result of `heedful demo --proof`: what a log, a plan and experiments said of candidates, next to the
-    truth."""
+    """The result of `heedful demo --proof`: what a log, a plan and experiments said of candidates, and the truth."""
 
     seed: int
     """the seed of the shop and of all that people do"""
@@ -230,8 +229,7 @@ class _Visits:
         self._count = 0
 
     def show(self, lists: int, advance: Callable[[int], None]) -> None:
-        """Let simulated people see `lists` lists and click; `advance` is called with the number of lists after each
-        group of them."""
+        """Let simulated people see `lists` lists and click; `advance` gets the number of lists after each group."""
         for start in range(0, lists, GROUP):
             group = min(GROUP, lists - start)
             self.loop.feedback_many([self._visit(request) for request in islice(self._requests, group)])
@@ -240,11 +238,11 @@ class _Visits:
     def _visit(self, request: ShopRequest) -> dict[str, Any]:
         self._count += 1
         candidates, prior = self.offered(request)
-        made = self.loop.decide(candidates, person=f"person-{request.person}", prior=prior, show=self.shop.size,
+        decision = self.loop.decide(candidates, person=f"person-{request.person}", prior=prior, show=self.shop.size,
                                 id=f"list-{self._count}")  # fmt: skip
-        clicked = self.shop.click(request.person, [self._items[name] for name in made.shown], self._clicks)
+        clicked = self.shop.click(request.person, [self._items[name] for name in decision.shown], self._clicks)
         answer = {"clicks": [self.names[j] for j in clicked]} if clicked else {"none": True}
-        return {"decision": made.id, "id": f"answer-{self._count}", **answer}
+        return {"decision": decision.id, "id": f"answer-{self._count}", **answer}
 
     def offered(self, request: ShopRequest) -> tuple[list[str], list[float]]:
         """Return the names of the candidates of `request`, and the shop's scores of them."""
@@ -257,21 +255,17 @@ class _Visits:
 
     def rankings(self, requests: int) -> list[tuple[str, ...]]:
         """Return how the learner that serves ranks the candidates of some `requests`."""
-        found = []
+        rankings = []
         for request in islice(_truth_requests(self.shop, self.seed), requests):
             candidates, prior = self.offered(request)
-            found.append(tuple(self.loop.ranking(candidates, prior=prior).ranking))
-        return found
+            rankings.append(tuple(self.loop.ranking(candidates, prior=prior).ranking))
+        return rankings
 
 
 def _try(
     visits: _Visits, sizes: Sizes, learner: str, advance: Callable[[str, int], None]
 ) -> tuple[Trial, Rollback | None]:
-    """Try one candidate learner in an experiment with simulated people; if it was promoted, take that back again.
-
-    First it only logs what it would show, then both learners draft lists together until the verdict or `sizes.limit`
-    lists. `visits` has the loop and its people, `learner` is the candidate; `advance` is called with the name of the
-    step and how many lists it has shown. Return (what became of the candidate, the rollback or None)."""
+    """Try a candidate: it logs what it would show, then drafts lists until the verdict; take a promotion back again."""
     from heedful.loop.experiment import NotReady
 
     loop = visits.loop
@@ -281,12 +275,12 @@ def _try(
     loop.stop_experiment(id=f"shadow {learner}")
     loop.start_experiment(learner, share=SHARE, frozen=True, alpha=ALPHA / len(CANDIDATES), id=f"try {learner}")
     served, value = _true_values(visits, sizes)
-    found, looks, shown = loop.experiment(), list[Look](), 0
-    while shown < sizes.limit and found.verdict.verdict == "undecided":
+    experiment, looks, shown = loop.experiment(), list[Look](), 0
+    while shown < sizes.limit and experiment.verdict.verdict == "undecided":
         group = min(sizes.look, sizes.limit - shown)
         visits.show(group, lambda n: advance(f"interleaving: {learner}", n))
-        shown, found = shown + group, loop.experiment()
-        looks.append(Look(found.verdict.sessions, found.verdict.share, found.verdict.e_value))
+        shown, experiment = shown + group, loop.experiment()
+        looks.append(Look(experiment.verdict.sessions, experiment.verdict.share, experiment.verdict.e_value))
     reasons, rollback = tuple[str, ...](), None
     before = _State.of(visits)
     try:
@@ -298,13 +292,11 @@ def _try(
         visits.show(sizes.after, lambda n: advance(f"promoted: {learner}", n))
         rollback = _roll_back(visits, learner, before)
     about = CANDIDATES[learner]
-    return Trial(learner, about, served, value, shadow, found, tuple(looks), not reasons, reasons), rollback
+    return Trial(learner, about, served, value, shadow, experiment, tuple(looks), not reasons, reasons), rollback
 
 
 class _State(NamedTuple):
-    """What has to come back after a rollback: the `version` of the model, its `arrays` by name, each as (dtype, shape,
-    bytes), and how it ranks the items of some requests (`rankings`, best first).
-    """
+    """What has to come back after a rollback: the model, and how it ranks the items of some requests."""
 
     version: int
     arrays: dict[str, tuple[str, tuple[int, ...], bytes]]
@@ -316,8 +308,8 @@ class _State(NamedTuple):
 
         state = visits.loop.projection.published
         arrays = arrays_of(state.shared, "shared")
-        kept = {name: (str(each.dtype), each.shape, each.tobytes()) for name, each in arrays.items()}
-        return cls(state.version, kept, visits.rankings(20))
+        stored = {name: (str(array.dtype), array.shape, array.tobytes()) for name, array in arrays.items()}
+        return cls(state.version, stored, visits.rankings(20))
 
 
 def _roll_back(visits: _Visits, learner: str, before: _State) -> Rollback:
@@ -337,12 +329,12 @@ def _plan(loop: Loop, sizes: Sizes) -> Plan:
     # A plan counts days, and people come here as fast as the program runs: so many days are this many lists.
     times = [event.time for event in islice(loop.projection.log.newest_first(2**62, "decision"), MOST_SESSIONS)]
     days = max((max(times) - min(times)) / MICROSECONDS, 1e-6) * sizes.limit / len(times)
-    found = plan_experiment(loop.projection, SHARE, days, ALPHA / len(CANDIDATES))
+    plan = plan_experiment(loop.projection, SHARE, days, ALPHA / len(CANDIDATES))
     wins = [
-        PlannedWin(win.share, win.found, None if win.days is None else round(found.sessions * win.days / days))
-        for win in found.wins
+        PlannedWin(win.share, win.found, None if win.days is None else round(plan.sessions * win.days / days))
+        for win in plan.wins
     ]
-    return Plan(found.people, found.sessions, found.ties, tuple(wins))
+    return Plan(plan.people, plan.sessions, plan.ties, tuple(wins))
 
 
 # ---------------------------------------------------------------------------- the truth
@@ -358,17 +350,17 @@ def _value(shop: Shop, seed: int, sizes: Sizes, scores: Floats) -> float:
     """Return the true value of ranking items by their `scores` (m,)."""
     import numpy as np
 
-    return _mean_clicks(shop, seed, sizes, lambda each: np.argsort(-scores[each.candidates], kind="stable"))
+    return _mean_clicks(shop, seed, sizes, lambda request: np.argsort(-scores[request.candidates], kind="stable"))
 
 
-def _after_log(shop: Shop, seed: int, sizes: Sizes, found: Evaluation) -> dict[str, float]:
+def _after_log(shop: Shop, seed: int, sizes: Sizes, evaluation: Evaluation) -> dict[str, float]:
     """Return the true value of each learner with the weights that it has at the end of the log, by name."""
     import numpy as np
 
     true = {}
-    for each in found.learners:
-        *features, own = each.weights.values()  # the last is that of the caller's score
-        true[each.learner] = _value(shop, seed, sizes, shop.X @ np.array(features) + own * shop.scores)
+    for learner in evaluation.learners:
+        *features, score_weight = learner.weights.values()  # the last is that of the caller's score
+        true[learner.learner] = _value(shop, seed, sizes, shop.X @ np.array(features) + score_weight * shop.scores)
     return true
 
 
@@ -381,15 +373,13 @@ def _true_values(visits: _Visits, sizes: Sizes) -> tuple[float, float]:
         raise RuntimeError("expected an experiment with frozen sides")
 
     def value(side: Side) -> float:
-        return _mean_clicks(visits.shop, visits.seed, sizes, lambda each: side.order(None, visits.features(each)))
+        return _mean_clicks(visits.shop, visits.seed, sizes, lambda request: side.order(None, visits.features(request)))
 
     return value(running.own), value(running.candidate)
 
 
 def _mean_clicks(shop: Shop, seed: int, sizes: Sizes, order: Callable[[ShopRequest], Any]) -> float:
-    """Return the mean of the expected clicks on the lists of a ranker, over the same requests for each ranker.
-
-    `order` returns the positions of a request's candidates, best first."""
+    """Return the mean of the expected clicks on a ranker's lists, over the same requests; `order` is best first."""
     total = 0.0
     for request in islice(_truth_requests(shop, seed), sizes.truth):
         total += shop.expected_clicks(request.person, request.candidates[order(request)][: shop.size].tolist())

@@ -195,7 +195,7 @@ def rank(
 
         request = partial(
             rank_request,
-            loaded.whole(),
+            loaded.to_choices(),
             items=items,
             identifier=identifier,
             person=person,

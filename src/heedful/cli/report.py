@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.common import Json, Name, Own, asking, open_loop
-from heedful.cli.console import check_extra, console, note, print_json, reading_input
-from heedful.cli.output import check_path
+from heedful.cli.console import console, note, print_json, say
+from heedful.cli.output import check_plot
 from heedful.cli.parts import print_parts
 from heedful.core.formatting import short
 from heedful.core.wording import count, share_of
@@ -27,7 +27,7 @@ def report(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw what is measured over time (.png, .pdf, .svg).")
     ] = None,
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Say what a loop learned, how well answers were predicted, and what feedback was worth.
@@ -41,21 +41,20 @@ def report(
 
     Exit codes: 0 reported; 1 the loop cannot be read; 2 bad input.
     """
-    with reading_input():
-        check_path("--plot", plot, (".png", ".pdf", ".svg"))
-    if plot is not None:
-        check_extra("matplotlib", "plot", "--plot")
-    with open_loop(name, own, read_only=True) as loop, asking():
-        found, title = loop.report(last), str(loop.path)
-        told = loop.projection.interaction.findings(found)
+    check_plot(plot)
+    with open_loop(name, own_learners, read_only=True) as loop, asking():
+        result, title = loop.report(last), str(loop.path)
+        findings = loop.projection.interaction.findings(result)
         if json:
             from heedful.results.answers import plain
 
-            print_json(plain(found))
+            print_json(plain(result))
         else:
-            _show(loop, found, told, title)
+            _show(loop, result, findings, title)
     if plot is not None:
-        if picture := next((each for each in (told.picture, *(s.picture for s in told.sections)) if each), None):
+        if picture := next(
+            (picture for picture in (findings.picture, *(s.picture for s in findings.sections)) if picture), None
+        ):
             _plot(plot, picture, title)
         else:
             note(f"--plot: too few answers so far for a line over time, so there is nothing to draw in {plot}")
@@ -64,24 +63,23 @@ def report(
 # ---------------------------------------------------------------------------- in words
 
 
-def _show(loop: Loop, found: Report, told: Findings, title: str) -> None:
+def _show(loop: Loop, report: Report, findings: Findings, title: str) -> None:
     from heedful.loop.interactions import telling
 
     screen, card = console(), loop.projection.interaction.describe()
-    print_parts(telling.report(told, card), title, apart=True)
-    if found.thumbs is not None:
-        screen.print(f"{_thumbs(found.thumbs, card.arms[1])}\n", soft_wrap=True)
-    screen.print(f"{_feedback(found)}\n", soft_wrap=True)
-    if found.apprentice is not None:
-        screen.print(f"{found.apprentice.told}\n", markup=False, soft_wrap=True)
-    if found.simulation is not None:
-        screen.print(f"{_simulation(found)}\n", soft_wrap=True)
-    screen.print(_views(found), soft_wrap=True)
+    print_parts(telling.report(findings, card), title, apart=True)
+    if report.thumbs is not None:
+        screen.print(f"{_thumbs(report.thumbs, card.arms[1])}\n", soft_wrap=True)
+    screen.print(f"{_feedback(report)}\n", soft_wrap=True)
+    if report.apprentice is not None:
+        say(f"{report.apprentice.told}\n")
+    if report.simulation is not None:
+        screen.print(f"{_simulation(report)}\n", soft_wrap=True)
+    screen.print(_views(report), soft_wrap=True)
 
 
 def _thumbs(thumbs: Shares, other: str) -> str:
-    """Return a sentence on the share of thumbs up, for learned lists and for control lists; `other` names the
-    latter."""
+    """Return a sentence on the share of thumbs up, for learned lists and for control lists, called `other`."""
     from heedful.results.sentences import shares_sentence
 
     line, apart = shares_sentence("Thumbs up", thumbs, "learned lists", other), thumbs.difference
@@ -91,13 +89,13 @@ def _thumbs(thumbs: Shares, other: str) -> str:
     return f"{line}: {better}."
 
 
-def _feedback(found: Report) -> str:
-    counts = found.feedback
+def _feedback(report: Report) -> str:
+    counts = report.feedback
     if not counts.given:
         return f"No feedback{f' but {counts.undone:,} that were undone' if counts.undone else ' so far'}."
     shares = [
-        f"{n:,} ({share_of(n, counts.given)}) {told}"
-        for n, told in (
+        f"{n:,} ({share_of(n, counts.given)}) {what}"
+        for n, what in (
             (counts.empty, "with nothing to learn from"),
             (counts.contradictory, "against what the model says by now"),
             (counts.late, "late"),
@@ -106,26 +104,26 @@ def _feedback(found: Report) -> str:
     return f"Feedback: {counts.given:,}, of them {', '.join(shares)}; {counts.undone:,} more undone."
 
 
-def _simulation(found: Report) -> str:
-    truth = found.simulation
+def _simulation(report: Report) -> str:
+    truth = report.simulation
     assert truth is not None
     if truth.regret is None:
         return f"A simulated person teaches this loop: {truth.unbound}."
     lists = count(truth.lists, "list")
-    told = f"A simulated person teaches this loop: regret {short(truth.regret)} on average over {lists}"
-    return f"{told}; " + (f"no bound: {truth.unbound}." if truth.bound is None else f"at most {short(truth.bound)}.")
+    text = f"A simulated person teaches this loop: regret {short(truth.regret)} on average over {lists}"
+    return f"{text}; " + (f"no bound: {truth.unbound}." if truth.bound is None else f"at most {short(truth.bound)}.")
 
 
-def _views(found: Report) -> str:
-    if found.since is None:
+def _views(report: Report) -> str:
+    if report.since is None:
         return "Nothing was decided so far."
-    since = datetime.fromtimestamp(found.since / 1e6, UTC)
-    whole = "All" if found.decisions > 1 else "The only"
-    n = "decision" if found.decisions == 1 else f"{found.decisions:,} decisions"
-    told = f"{whole if found.whole else 'The newest'} {n}, since {since:%Y-%m-%d %H:%M} UTC"
-    told += f"; {found.imported:,} of them imported" if found.imported else ""
-    told += f"; {found.waiting:,} deferred and not shown" if found.waiting else ""
-    return told + (f"; {found.unknown:,} asked about items that were not on offer" if found.unknown else "")
+    start = datetime.fromtimestamp(report.since / 1e6, UTC)
+    all_of_them = "All" if report.decisions > 1 else "The only"
+    n = "decision" if report.decisions == 1 else f"{report.decisions:,} decisions"
+    text = f"{all_of_them if report.whole else 'The newest'} {n}, since {start:%Y-%m-%d %H:%M} UTC"
+    text += f"; {report.imported:,} of them imported" if report.imported else ""
+    text += f"; {report.waiting:,} deferred and not shown" if report.waiting else ""
+    return text + (f"; {report.unknown:,} asked about items that were not on offer" if report.unknown else "")
 
 
 def _plot(path: Path, picture: Picture, title: str) -> None:
@@ -135,9 +133,9 @@ def _plot(path: Path, picture: Picture, title: str) -> None:
     figure = Figure(figsize=(7.2, 4.0), dpi=160, layout="constrained")
     axes = figure.subplots()
     for i, line in enumerate(picture.lines):
-        there = [(x, value) for x, value in zip(picture.x, line.values) if value is not None]
+        points = [(x, value) for x, value in zip(picture.x, line.values) if value is not None]
         style = "--" if line.reference else "-"
-        axes.plot(*zip(*there), color=f"C{i}", linestyle=style, label=line.label, linewidth=1.6, marker=".")
+        axes.plot(*zip(*points), color=f"C{i}", linestyle=style, label=line.label, linewidth=1.6, marker=".")
     low, high = picture.axis if isinstance(picture.axis, tuple) else (0.0, 1.05 if picture.axis == "place" else None)
     axes.set_ylim(bottom=low, top=high)
     axes.set_xlabel(picture.label)

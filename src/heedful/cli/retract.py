@@ -10,14 +10,14 @@ import typer
 
 from heedful.cli.answers import print_answers
 from heedful.cli.common import Json, Name, Own, asking, note_alike, open_loop, shell_quote
-from heedful.cli.console import BadInput, console, print_json
+from heedful.cli.console import BadInput, console, print_json, say
 from heedful.core.wording import count
 
 
 def undo(
     name: Name,
     event: Annotated[str, typer.Argument(metavar="EVENT", help="The id of the feedback.")],
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Take one piece of feedback back: the model becomes the one that never saw it, bit for bit.
@@ -25,12 +25,12 @@ def undo(
     Exit codes: 0 undone, or undone before; 1 the loop cannot be read or written; 2 bad input; 3 rejected: there is no
     such feedback.
     """
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own_learners) as loop, asking():
         answer = loop.undo(event)
         if json or answer.status != "applied":
             print_answers([answer], json)
         else:
-            console().print(f"undone {event}: model version {answer.version}", markup=False, soft_wrap=True)
+            say(f"undone {event}: model version {answer.version}")
 
 
 def rollback(
@@ -42,7 +42,7 @@ def rollback(
         ),
     ],
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why you go back; kept in the log.")] = "",
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Go back to an earlier version of the model: it becomes the one of that version, bit for bit.
@@ -52,19 +52,19 @@ def rollback(
 
     Exit codes: 0 done, or done before; 1 the loop cannot be read or written; 2 there is no such version.
     """
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own_learners) as loop, asking():
         back = loop.rollback(to, reason=reason)
         if json:
             print_json(back._asdict() | {"answer": back.answer._asdict()})
             return
-        told = f"the model is that of version {to}: {back.left_out:,} of the feedback left out"
-        told += f", {back.restored:,} count again" if back.restored else ""
-        told += f"; model version {back.answer.version}"
+        text = f"the model is that of version {to}: {back.left_out:,} of the feedback left out"
+        text += f", {back.restored:,} count again" if back.restored else ""
+        text += f"; model version {back.answer.version}"
         screen = console()
-        screen.print(told, markup=False, soft_wrap=True)
+        say(text)
         if back.forgotten:
-            gone = "somebody was" if back.forgotten == 1 else f"{back.forgotten:,} people were"
-            screen.print(f"Not bit for bit: {gone} forgotten since, and stay so.", markup=False, soft_wrap=True)
+            people = "somebody was" if back.forgotten == 1 else f"{back.forgotten:,} people were"
+            say(f"Not bit for bit: {people} forgotten since, and stay so.")
         before = (back.answer.seq or 1) - 1
         screen.print(
             f"To go back on this: {shell_quote(['heedful', 'rollback', name, str(before)])}",
@@ -77,7 +77,7 @@ def forget(
     name: Name,
     person: Annotated[str, typer.Argument(metavar="PERSON", help="The name under which decisions were made.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Erase a person: every decision made for them and every answer to it. This cannot be undone.
@@ -87,26 +87,26 @@ def forget(
 
     Exit codes: 0 erased, or nothing was there; 1 the loop cannot be read or written; 2 bad input; 130 not agreed to.
     """
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own_learners) as loop, asking():
         if not yes:
             if not sys.stdin.isatty():
                 raise BadInput("--yes: expected, as there is nobody to ask")
             typer.confirm(f"Erase all that was decided for and learned from {person!r}?", abort=True, err=True)
-        gone = loop.forget(person)
+        result = loop.forget(person)
         if json:
-            print_json({"person": person} | gone._asdict())
+            print_json({"person": person} | result._asdict())
             return
-        note_alike(person, gone.alike)
+        note_alike(person, result.alike)
         screen = console()
-        if not gone.events:
-            screen.print(f"{person}: nothing in the log was about this person", markup=False, soft_wrap=True)
+        if not result.events:
+            say(f"{person}: nothing in the log was about this person")
             return
-        told = f"{person}: {count(gone.events, 'event')} erased, from the log, the model and the snapshots"
-        screen.print(f"{told}; model version {gone.version}", markup=False, soft_wrap=True)
-        for path in gone.exports:
+        text = f"{person}: {count(result.events, 'event')} erased, from the log, the model and the snapshots"
+        say(f"{text}; model version {result.version}")
+        for path in result.exports:
             where = "what was printed by an export to stdout" if path == "-" else path
-            screen.print(f"Out of reach, and may still hold them: {where}", markup=False, soft_wrap=True)
-        for where in gone.unreached:
-            screen.print(f"Out of reach, and may still hold them: {where}", markup=False, soft_wrap=True)
-        kept = "folder" if isinstance(loop.path, Path) else "database"
-        screen.print(f"Back-ups of the {kept} are out of reach, and may still hold them.")
+            say(f"Out of reach, and may still hold them: {where}")
+        for where in result.unreached:
+            say(f"Out of reach, and may still hold them: {where}")
+        place = "folder" if isinstance(loop.path, Path) else "database"
+        screen.print(f"Back-ups of the {place} are out of reach, and may still hold them.")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.common import Json, Name, Own, asking, open_loop
-from heedful.cli.console import BadInput, console, print_json
+from heedful.cli.console import BadInput, print_json, say
 from heedful.core.wording import count
 
 EVENTS = 1_000_000
@@ -16,7 +16,7 @@ EVENTS = 1_000_000
 def seal(
     name: Name,
     events: Annotated[int, typer.Option(min=1, metavar="N", help="How many events go into a file.")] = EVENTS,
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Write closed stretches of a loop's log to files, from which its model is made again faster.
@@ -28,23 +28,21 @@ def seal(
     Exit codes: 0 sealed, or there was nothing to seal; 1 the loop cannot be read or written; 2 bad input, or a loop in
     a database.
     """
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own_learners) as loop, asking():
         try:
-            made = loop.seal(events)
+            sealed = loop.seal(events)
         except ModuleNotFoundError as error:
             raise BadInput(str(error)) from error
         if json:
-            print_json({"segments": [each._asdict() for each in made.segments], "left": made.left})
+            print_json({"segments": [segment._asdict() for segment in sealed.segments], "left": sealed.left})
             return
-        screen = console()
-        for each in made.segments:
-            told = (
-                f"sealed events {each.first:,} to {each.last:,}: {each.events:,} of them, {each.lessons:,} in columns"
-            )
-            screen.print(told, markup=False, soft_wrap=True)
-        if made.segments and not any(each.lessons for each in made.segments):
-            told = "What this loop learns is not in columns: to make its model again takes as long as before."
-            screen.print(told, markup=False, soft_wrap=True)
-        left = f"{count(made.left, 'event')} at the end {'is' if made.left == 1 else 'are'} in no file"
-        told = f"{left}: a file has {events:,}"
-        screen.print(told, markup=False, soft_wrap=True)
+        for segment in sealed.segments:
+            text = f"sealed events {segment.first:,} to {segment.last:,}: {segment.events:,} of them"
+            text += f", {segment.lessons:,} in columns"
+            say(text)
+        if sealed.segments and not any(segment.lessons for segment in sealed.segments):
+            text = "What this loop learns is not in columns: to make its model again takes as long as before."
+            say(text)
+        left = f"{count(sealed.left, 'event')} at the end {'is' if sealed.left == 1 else 'are'} in no file"
+        text = f"{left}: a file has {events:,}"
+        say(text)

@@ -73,7 +73,7 @@ def serve(
             metavar="S", help="Seconds after which another server of the --database takes over.", min=0.5, max=600
         ),
     ] = 2.0,
-    own: Annotated[
+    own_learners: Annotated[
         list[str] | None,
         typer.Option(
             "--own", metavar="SPEC", help="A learner of your own, FILE.py:Class, that loops may have; may be repeated."
@@ -109,21 +109,23 @@ def serve(
     from heedful.learners.registry import learner_class
 
     home: Place = Path(".") if folder is None else folder
-    if folder is None and (there := database()) is not None:
-        home = there
+    if folder is None and (database_address := database()) is not None:
+        home = database_address
     if isinstance(home, Path) and not home.is_dir():
         raise BadInput(f"DIR: expected a folder that is there, got {shown_path(folder)!r}")
     if isinstance(home, Path) and (home / "log.db").is_file():
         raise BadInput(f"DIR: expected the folder that loops are in, got one of them: {str(folder)!r}")
     if isinstance(home, Path) and not os.access(home, os.W_OK):
-        told = "this user may not write to it: what is there is read, decisions, answers, keys and logins are refused"
-        note(f"{shown_path(home)}: {told} (503)")
-    if folder is not None and (there := database()) is not None:
-        told = f"the loops in {shown_path(folder)} are served, and not those in {there}"
-        note(f"{told}, which HEEDFUL_DATABASE or --database names: leave out {shown_path(folder)} to serve these")
+        problem = (
+            "this user may not write to it: what is there is read, decisions, answers, keys and logins are refused"
+        )
+        note(f"{shown_path(home)}: {problem} (503)")
+    if folder is not None and (database_address := database()) is not None:
+        problem = f"the loops in {shown_path(folder)} are served, and not those in {database_address}"
+        note(f"{problem}, which HEEDFUL_DATABASE or --database names: leave out {shown_path(folder)} to serve these")
     if address is not None and not _URL.fullmatch(address):
         raise BadInput(f"--address: expected a URL that clients reach it at, http://HOST:PORT, got {address!r}")
-    for spec in own or ():
+    for spec in own_learners or ():
         try:
             learner_class(spec)
         except (ValueError, OSError) as error:
@@ -137,11 +139,11 @@ def serve(
     from heedful.server.page_clicks import check_origin
 
     with asking():
-        origins = tuple(check_origin(each) for each in origin or ())
+        origins = tuple(check_origin(url) for url in origin or ())
     limits = Limits(int(max_body * MIB), max_batch, timeout, int(max_json * MIB))
     near = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     about = Options(
-        limits, rate, tuple(own or ()), most_open, idle, address=address or near, lease=lease, origins=origins
+        limits, rate, tuple(own_learners or ()), most_open, idle, address=address or near, lease=lease, origins=origins
     )
     _run(home, host, port, about, hosts)
 
@@ -153,7 +155,7 @@ def _creates(home: Place) -> str:
     return f"heedful --database {quote(str(home))} keys create NAME"
 
 
-def _who(keys: Sequence[Key], create: str) -> str:
+def _keys_note(keys: Sequence[Key], create: str) -> str:
     """Return a sentence on who may use the server, given all its `keys`; `create` is the command that makes one."""
     left = sum(key.revoked is None for key in keys)
     if left:
@@ -173,9 +175,9 @@ def _run(folder: Place, host: str, port: int, options: Options, hosts: int) -> N
         with listening(folder, host, port, options, hosts) as (app, listener):
             shown = f"[{host}]" if ":" in host else host
             n = len(app.service.loops.names("main"))
-            told = f"serving {folder} ({n} {'loop' if n == 1 else 'loops'})"
-            note(f"{told} at http://{shown}:{listener.getsockname()[1]}; Ctrl-C ends it")
-            note(_who(app.service.keys.all(), f"{_creates(folder)}"))
+            text = f"serving {folder} ({n} {'loop' if n == 1 else 'loops'})"
+            note(f"{text} at http://{shown}:{listener.getsockname()[1]}; Ctrl-C ends it")
+            note(_keys_note(app.service.keys.all(), f"{_creates(folder)}"))
             interrupt_once(signal.SIGINT)
             serve(app, listener)
     except PermissionError as error:

@@ -29,25 +29,25 @@ class Sharing(NamedTuple):
     """the groups of participants, each of which gets a link; "" for a link without a group"""
 
 
-def listening_host(given: str | None, address: str | None) -> str:
-    """Return the address of this machine on which to listen for participants: `given`, otherwise one that fits the
+def listening_host(listen: str | None, address: str | None) -> str:
+    """Return the address of this machine on which to listen for participants: `listen`, otherwise one that fits the
     links.
 
     If the links' base `address` leads to this machine itself (a tunnel or proxy), it is 127.0.0.1, otherwise this
-    machine's address in its network. It is never all addresses unless `given` says so: virtual networks and other
-    network cards are not meant to be shared with. Raise BadInput if `given` is no address of this machine.
+    machine's address in its network. It is never all addresses unless `listen` says so: virtual networks and other
+    network cards are not meant to be shared with. Raise BadInput if `listen` is no address of this machine.
     """
     from heedful.server.main import listening_socket, own_address
 
-    if given is None:
-        there = re.match(r"https?://(\[[^\]]*\]|[^:/]*)", address or "")
-        return HOST if there is not None and _near(there[1].strip("[]")) else own_address()
+    if listen is None:
+        match = re.match(r"https?://(\[[^\]]*\]|[^:/]*)", address or "")
+        return HOST if match is not None and _near(match[1].strip("[]")) else own_address()
     try:
-        host = HOST if given == "localhost" else str(ip_address(given))
+        host = HOST if listen == "localhost" else str(ip_address(listen))
         with listening_socket(host, 0):
             return host
     except (ValueError, OSError):
-        raise BadInput(f"--listen: {LISTEN}, got {given!r}") from None
+        raise BadInput(f"--listen: {LISTEN}, got {listen!r}") from None
 
 
 def _near(host: str) -> bool:
@@ -73,13 +73,13 @@ def link_base(listen: str, port: int) -> str:
     return f"http://{host_and_port(own_address() if ip_address(listen).is_unspecified else listen, port)}"
 
 
-def say_listening(theirs: str, share: Sharing) -> None:
-    """Print the address at which participants reach the study (`theirs`, HOST:PORT), and who can reach it.
+def say_listening(shared_host: str, share: Sharing) -> None:
+    """Print the address at which participants reach the study (`shared_host`, HOST:PORT), and who can reach it.
 
     `share` are the settings of --share."""
     every = ip_address(share.listen).is_unspecified
-    told = "every address of this machine" if every else "that address alone"
-    note(f"participants' port: {theirs}, {told}; the page itself is for this machine alone")
+    reach = "every address of this machine" if every else "that address alone"
+    note(f"participants' port: {shared_host}, {reach}; the page itself is for this machine alone")
     if share.address is None and _near(share.listen):
         note("only this machine reaches that: --address URL says where a tunnel or proxy lets others in")
     elif share.address is not None and not every and not _near(share.listen):
@@ -102,5 +102,5 @@ def participants_socket(host: str, port: int | None) -> Any:
                 raise
             return listening_socket(host, 0)
     except OSError as error:
-        told = error.strerror or str(error)
-        raise Failure(f"{host_and_port(host, port or SHARED)}: {told}: choose another --share-port") from error
+        problem = error.strerror or str(error)
+        raise Failure(f"{host_and_port(host, port or SHARED)}: {problem}: choose another --share-port") from error

@@ -32,8 +32,8 @@ def option(
     """
     names = [f"--{name.replace('_', '-')}"] if of is bool and not negatable else []
     shown = True if show_default is None else show_default
-    told = typer.Option(*names, help=help, metavar=metavar, min=least, max=most, show_default=shown)
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[of, told])
+    declaration = typer.Option(*names, help=help, metavar=metavar, min=least, max=most, show_default=shown)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[of, declaration])
 
 
 def add_parameters(
@@ -44,9 +44,11 @@ def add_parameters(
     - `before`: the name of the parameter of `run` before which they are inserted
     - `names`: the local names that the annotations of `run` use, with their values
     """
-    own = inspect.signature(run, eval_str=True, locals=names).parameters.values()
-    known = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]
-    at = next(i for i, each in enumerate(known) if each.name == before)
-    parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*known[:at], *more, *known[at:])]
+    declared = inspect.signature(run, eval_str=True, locals=names).parameters.values()
+    named = [parameter for parameter in declared if parameter.kind is not Parameter.VAR_KEYWORD]
+    index = next(i for i, parameter in enumerate(named) if parameter.name == before)
+    parameters = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in (*named[:index], *more, *named[index:])
+    ]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

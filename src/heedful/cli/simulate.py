@@ -9,8 +9,9 @@ from typing import Annotated, get_args, get_type_hints
 
 import typer
 
+from heedful.cli.common import Json
 from heedful.cli.console import BadInput, note, reading_input
-from heedful.cli.engine import EngineOption, Jobs, check_option
+from heedful.cli.engine import EngineOption, Interpreted, Jobs, check_option
 from heedful.cli.signature import add_parameters, option
 from heedful.cli.simulate_common import SimulateRequest, check_request, run_and_tell
 from heedful.experiments.definitions.base import BadOption, Experiment, Option
@@ -49,10 +50,10 @@ def simulate_command(experiment: Experiment) -> Callable[..., None]:
         first_seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
         engine: EngineOption = "auto",
         jobs: Jobs = None,
-        interpreted: Annotated[bool, typer.Option("--interpreted", help="Do not compile learners; slower.")] = False,
+        interpreted: Interpreted = False,
         plot: Annotated[Path | None, typer.Option(help="Draw the average against rounds into this file.")] = None,
         out: Annotated[Path | None, typer.Option(help="Write the measure of every round: .csv or .npz.")] = None,
-        json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
+        json: Json = False,
         **options: object,
     ) -> None:
         request = SimulateRequest(learner, rounds, engine, jobs, interpreted, plot, out, json)
@@ -62,10 +63,10 @@ def simulate_command(experiment: Experiment) -> Callable[..., None]:
             try:
                 prepared = experiment.prepare(**options, seeds=range(first_seed, first_seed + seeds))
             except BadOption as error:
-                name, _, told = str(error).partition(":")
-                raise BadInput(f"--{name.replace('_', '-')}:{told}") from error
-        for each in prepared.notes:
-            note(each)
+                name, _, problem = str(error).partition(":")
+                raise BadInput(f"--{name.replace('_', '-')}:{problem}") from error
+        for text in prepared.notes:
+            note(text)
         run_and_tell(request, prepared)
 
     add_parameters(run, _own_options(experiment), before="learner", names={"experiment": experiment, "fixed": fixed})
@@ -76,27 +77,27 @@ def simulate_command(experiment: Experiment) -> Callable[..., None]:
 def _own_options(experiment: Experiment) -> list[inspect.Parameter]:
     """Return the parameters of the experiment's `prepare` as typer's arguments and options."""
     hints = get_type_hints(experiment.prepare, include_extras=True)
-    made = []
-    for each in inspect.signature(experiment.prepare).parameters.values():
-        if each.kind is inspect.Parameter.KEYWORD_ONLY:
+    parameters = []
+    for parameter in inspect.signature(experiment.prepare).parameters.values():
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             continue
-        of, says = get_args(hints[each.name])
-        made.append(_parameter(each, of, says))
-    return made
+        of, declared = get_args(hints[parameter.name])
+        parameters.append(_parameter(parameter, of, declared))
+    return parameters
 
 
-def _parameter(each: inspect.Parameter, of: object, says: Option) -> inspect.Parameter:
-    if each.default is each.empty:
-        told = typer.Argument(help=says.help, metavar=says.metavar)
-        return each.replace(annotation=Annotated[of, told])
+def _parameter(parameter: inspect.Parameter, of: object, declared: Option) -> inspect.Parameter:
+    if parameter.default is parameter.empty:
+        argument = typer.Argument(help=declared.help, metavar=declared.metavar)
+        return parameter.replace(annotation=Annotated[of, argument])
     return option(
-        each.name,
+        parameter.name,
         of,
-        each.default,
-        says.help,
-        metavar=says.metavar,
-        least=says.least,
-        most=says.most,
-        show_default=says.default,
-        negatable=says.negatable,
+        parameter.default,
+        declared.help,
+        metavar=declared.metavar,
+        least=declared.least,
+        most=declared.most,
+        show_default=declared.default,
+        negatable=declared.negatable,
     )

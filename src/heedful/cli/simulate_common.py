@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heedful.cli.console import (
-    check_extra,
     console,
     new_table,
     note,
@@ -18,7 +17,7 @@ from heedful.cli.console import (
     width,
 )
 from heedful.cli.engine import distributing
-from heedful.cli.output import check_path, plot, write_runs
+from heedful.cli.output import check_path, check_plot, plot, write_runs
 from heedful.core.engine import cores
 from heedful.core.formatting import short
 
@@ -58,9 +57,7 @@ def check_request(request: SimulateRequest) -> None:
     It is called before anything is run.
     """
     check_path("--out", request.out, (".csv", ".npz"))
-    check_path("--plot", request.plot, (".png", ".pdf", ".svg"))
-    if request.plot:
-        check_extra("matplotlib", "plot", "--plot")
+    check_plot(request.plot)
     for spec in request.learners:
         if request.learners.count(spec) > 1:
             raise ValueError(f"--learner: expected each once, got {spec} {request.learners.count(spec)} times")
@@ -107,10 +104,7 @@ def run_and_tell(request: SimulateRequest, prepared: PreparedExperiment) -> None
 
 
 def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any]) -> list[Run]:
-    """Run all `learners`, by spec, in `setting` behind a progress bar; return the runs by learner, seed and person.
-
-    `request` says how many rounds and jobs, and whether to compile.
-    """
+    """Run all `learners` in `setting` behind a progress bar; return the runs by learner, seed and person."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from heedful.cli.compiling import compile_apart, find_uncompiled
@@ -133,7 +127,7 @@ def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any])
             jobs=jobs,
             interpreted=request.interpreted,
             engine=request.engine,
-            tell=lambda told: screen.print(f"heedful: {told}", markup=False, soft_wrap=True),
+            tell=lambda text: screen.print(f"heedful: {text}", markup=False, soft_wrap=True),
         )
         for event in events:
             match event:
@@ -150,10 +144,7 @@ def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any])
 
 
 def _never_compiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
-    """Return the specs of the `learners` whose compiled code for `setting` is not on disk.
-
-    `find_uncompiled` returns none if there is only one learner, so each is passed to it twice.
-    """
+    """Return the `learners` whose compiled code is not on disk; each is passed twice, as one alone is not reported."""
     from heedful.cli.compiling import find_uncompiled
 
     return [spec for spec, learner in learners.items() if find_uncompiled(setting, {spec: learner, "": learner})]
@@ -164,19 +155,13 @@ Against = tuple[str, dict[str, tuple[float, float]]]
 
 
 def _best(prepared: PreparedExperiment, curves: dict[str, Curve]) -> str:
-    """Return the simple learner (of the `yardsticks` of `prepared`) whose curve ends best; "" if none was run.
-
-    `curves` are the learners' averages, by spec.
-    """
+    """Return the simple learner of `prepared.yardsticks` whose curve ends best; "" if none was run."""
     ends = {spec: float(curves[spec].mean[-1]) for spec in prepared.yardsticks if spec in curves}
     return (max if prepared.setting.rising else min)(ends, key=lambda spec: ends[spec]) if ends else ""
 
 
 def _less(best: str, against: tuple[float, float] | None) -> dict[str, object]:
-    """Return the part of --json that compares a learner with the simple learner `best`; {} if `best` is "".
-
-    `against` is (mean, standard error) of the regret minus that of the best simple learner; None for that one itself.
-    """
+    """Return the part of --json that compares a learner with the simple learner `best`; {} if there is none."""
     if not best:
         return {}
     mean, error = (None, None) if against is None else (number(against[0]), number(against[1]))
@@ -197,7 +182,7 @@ def _as_json(
     marks = checkpoints(curve.mean.size)
     bounds = [number(value) for value in bound(learner, setting, marks)]
     alone = curve.over == "nothing"
-    asked = {"asked_for": spec not in baselines} if baselines else {}
+    asked_for = {"asked_for": spec not in baselines} if baselines else {}
     return {
         "learner": spec,
         **prepared.conditions,
@@ -208,7 +193,7 @@ def _as_json(
         "stderr": [None if alone else float(value) for value in curve.stderr[marks - 1]],
         "bound": None if None in bounds else bounds,
         "rounds_per_second": curve.rounds_per_second,
-        **asked,
+        **asked_for,
     }
 
 
@@ -219,13 +204,7 @@ def _table(
     curves: dict[str, Curve],
     against: Against,
 ) -> tuple[Table, str]:
-    """Return (a table of average regrets, remarks below it) with as many rounds (checkpoints) as the terminal has room
-    for.
-
-    `learners` and the averages of their runs, `curves`, are by name with parameters (spec); `prepared` is the
-    experiment. `baselines` are the specs of learners that were run for comparison, `against` is how much more regret
-    the others had than the best of those.
-    """
+    """Return (a table of average regrets at as many checkpoints as the terminal has room for, remarks below it)."""
     from heedful.experiments.run import bound, checkpoints
 
     setting = prepared.setting
@@ -234,8 +213,8 @@ def _table(
     marks = set(checkpoints(max(ends)).tolist()) | ends
     seeds = len({scene.seed for scene in setting.scenes})
     title = f"Average {setting.measure} of rounds 1 to t: {prepared.title}, {seeds} seed{'s' * (seeds > 1)}"
-    for some in (marks, {t for t in marks if str(t)[0] == "1"} | ends, {1} | ends):
-        table = _grid(title, curves, sorted(some), limits, baselines, against)
+    for rounds in (marks, {t for t in marks if str(t)[0] == "1"} | ends, {1} | ends):
+        table = _grid(title, curves, sorted(rounds), limits, baselines, against)
         if width(table) <= console().width:
             break
     with_bound = any(limit is not None for limit in limits.values())

@@ -8,7 +8,7 @@ import typer
 
 from heedful.cli.answers import print_answers
 from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
-from heedful.cli.console import BadInput, console, note, print_json
+from heedful.cli.console import BadInput, note, print_json, say
 from heedful.cli.parts import print_parts
 
 
@@ -29,7 +29,7 @@ def style(
     alpha: Annotated[
         float, typer.Option(min=1e-6, max=0.5, help="The probability with which any statement may ever be false.")
     ] = 0.05,
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Say what a person's edits of texts tell about their style, in words that are ready for a prompt.
@@ -44,7 +44,7 @@ def style(
 
     Exit codes: 0 said, or corrected; 1 the loop cannot be read; 2 bad input.
     """
-    with open_loop(name, own, read_only=deny is None and always is None) as loop, asking():
+    with open_loop(name, own_learners, read_only=deny is None and always is None) as loop, asking():
         if deny is not None or always is not None:
             if prompt:
                 raise BadInput("--prompt: expected without --deny and --always")
@@ -52,21 +52,21 @@ def style(
             if json:
                 print_answers([answer], json)
                 return
-            console().print(f"corrected the style of {person or 'everybody'}", markup=False, soft_wrap=True)
+            say(f"corrected the style of {person or 'everybody'}")
             back = shell_quote(["heedful", "undo", name, answer.event])
-            console().print(f"To go back on this: {back}", markup=False, soft_wrap=True)
+            say(f"To go back on this: {back}")
             return
-        found = loop.style_of(person, alpha=alpha)
+        result = loop.style_of(person, alpha=alpha)
         if prompt:
-            if found.prompt:
-                typer.echo(found.prompt)
+            if result.prompt:
+                typer.echo(result.prompt)
             else:
-                note(f"nothing can be told: {found.unsaid}")
+                note(f"nothing can be told: {result.unsaid}")
         elif json:
             from heedful.results.answers import plain
 
-            print_json(plain(found))
+            print_json(plain(result))
         else:
             from heedful.loop.interactions.telling import style as tell_style
 
-            print_parts(tell_style(found), beyond="for which the evidence is weaker: --json has all")
+            print_parts(tell_style(result), beyond="for which the evidence is weaker: --json has all")

@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.console import (
-    Failure,
-    console,
-    new_table,
-    note,
-    notes,
-    number,
-    print_json,
-    reading_input,
-)
-from heedful.cli.engine import EngineOption, Jobs, check_option, distributing
+from heedful.cli.common import Json
+from heedful.cli.console import Failure, console, new_table, note, notes, number, print_json, reading_input, say
+from heedful.cli.engine import EngineOption, Interpreted, Jobs, check_option, distributing
 from heedful.cli.grid import Cell, load_cell, read_grid, write_cell, write_whole
 from heedful.core.engine import run_tasks
 from heedful.core.formatting import short
@@ -38,8 +30,8 @@ def sweep(
     ),
     engine: EngineOption = "auto",
     jobs: Jobs = None,
-    interpreted: Annotated[bool, typer.Option("--interpreted", help="Do not compile learners; slower.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
+    interpreted: Interpreted = False,
+    json: Json = False,
 ) -> None:
     """Run learners with several settings, people and seeds, and compare them.
 
@@ -71,20 +63,20 @@ def sweep(
             todo.append(cell)
         else:
             results.append((cell, result))
-    kept = len(results)
+    stored = len(results)
     computed, failures = _compute_all(out, todo, engine, jobs, interpreted)
-    note(f"{len(computed)} cells computed, {kept} there before{f', {len(failures)} failed' if failures else ''}")
+    note(f"{len(computed)} cells computed, {stored} there before{f', {len(failures)} failed' if failures else ''}")
     order = {cell.name: i for i, cell in enumerate(cells)}
-    rows = _summary(sorted(results + computed, key=lambda each: order[each[0].name]))  # sums in one order
-    asked = cells[0].spec["rounds"] if cells else None
+    rows = _summary(sorted(results + computed, key=lambda pair: order[pair[0].name]))  # sums in one order
+    rounds = cells[0].spec["rounds"] if cells else None
     for row in rows:
-        if asked and row["rounds"] < asked:
+        if rounds and row["rounds"] < rounds:
             note(
-                f"{row['learner']} with {row['user']}: nothing was left to ask after {row['rounds']} of {asked} rounds"
+                f"{row['learner']} with {row['user']}: nothing was left to ask after {row['rounds']} of {rounds} rounds"
             )
     write_whole(out / "summary.csv", _as_csv(rows))
     if json:
-        counts = {"computed": len(computed), "kept": kept, "failed": len(failures)}
+        counts = {"computed": len(computed), "kept": stored, "failed": len(failures)}
         print_json({"cells": counts, "summary": rows})
     elif rows:
         _show(rows, out)
@@ -97,15 +89,10 @@ def sweep(
 def _compute_all(
     out: Path, todo: list[Cell], engine: Engine, jobs: int | None, interpreted: bool
 ) -> tuple[list[tuple[Cell, dict[str, Any]]], list[str]]:
-    """Do the runs `todo` with an `engine`, `jobs` at a time, behind a progress bar, and write their results into the
-    folder `out`.
-
-    A run is one learner with one simulated user on one seed. Return (runs with results, error messages of the others).
-    `interpreted` compiles nothing.
-    """
+    """Do the runs `todo`, write their results into `out`; return (runs with results, error messages of the others)."""
     from rich.progress import Progress
 
-    done, failures, slow, screen = [], [], set[str](), notes()
+    results, failures, slow, screen = [], [], set[str](), notes()
     if not todo:
         return [], []
     names = [f"{cell.spec['learner']} with {cell.spec['user']}" for cell in todo]
@@ -113,24 +100,24 @@ def _compute_all(
         bar = progress.add_task("cells", total=len(todo))
         # They are in the order of users and seeds, so a worker finds the data of the cell before in memory.
         outcomes = run_tasks(compute, todo, engine=engine, jobs=jobs, shared=(interpreted,), names=names, tell=note)
-        for index, found, error in outcomes:
+        for index, outcome, error in outcomes:
             cell = todo[index]
             if error is None:
-                result, told = found
+                result, text = outcome
                 write_cell(out, cell, result)
-                done.append((cell, result))
-                slow |= {told} if told else set()
+                results.append((cell, result))
+                slow |= {text} if text else set()
             else:
                 failures.append(str(error).splitlines()[0])
             progress.advance(bar)
-    for told in sorted(slow):
-        note(told)
-    return done, failures
+    for text in sorted(slow):
+        note(text)
+    return results, failures
 
 
 # What the help says of each experiment is the experiment's own.
 sweep.__doc__ = "\n\n".join(
-    [inspect.cleandoc(sweep.__doc__ or ""), *(each.grid_help for each in grid_experiments().values())]
+    [inspect.cleandoc(sweep.__doc__ or ""), *(experiment.grid_help for experiment in grid_experiments().values())]
 )
 
 
@@ -172,11 +159,7 @@ def compute(interpreted: bool, cell: Cell) -> tuple[dict[str, Any], str]:
 
 
 def _summary(cells: list[tuple[Cell, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return a row for every simulated user and learner in `cells`, the runs with their results.
-
-    Its regret is the mean over seeds, at the last checkpoint that all seeds have. The standard error is over seeds;
-    with one seed it is over people.
-    """
+    """Return a row for each user and learner: regret over seeds, its error over seeds or, with one, over people."""
     import numpy as np
 
     from heedful.experiments.run import standard_error
@@ -187,9 +170,9 @@ def _summary(cells: list[tuple[Cell, dict[str, Any]]]) -> list[dict[str, Any]]:
     rows = []
     for (user, learner), results in groups.items():
         t = max(set.intersection(*[set(result["checkpoints"]) for result in results]))
-        at = [result["checkpoints"].index(t) for result in results]
-        regrets = np.array([result["regret"][i] for i, result in zip(at, results)])
-        error = number(float(standard_error(regrets))) if len(results) > 1 else results[0]["stderr"][at[0]]
+        indices = [result["checkpoints"].index(t) for result in results]
+        regrets = np.array([result["regret"][i] for i, result in zip(indices, results)])
+        error = number(float(standard_error(regrets))) if len(results) > 1 else results[0]["stderr"][indices[0]]
         rows.append(
             {
                 "user": user,
@@ -226,4 +209,4 @@ def _show(rows: list[dict[str, Any]], out: Path) -> None:
     screen.print(table)
     if any(row["stderr"] is not None for row in rows):
         screen.print(f"± is the standard error over {'seeds' if rows[0]['seeds'] > 1 else 'people'}.")
-    screen.print(f"All {len(rows)}: {out / 'summary.csv'}", markup=False, soft_wrap=True)
+    say(f"All {len(rows)}: {out / 'summary.csv'}")

@@ -24,7 +24,7 @@ def why(
             "--budget", metavar="N", help="How much leaving feedback out may cost, in updates of a perceptron."
         ),
     ] = 100_000.0,
-    own: Own = None,
+    own_learners: Own = None,
     json: Json = False,
 ) -> None:
     """Say why an item had its score: what its features contribute, and which feedback moved it.
@@ -36,13 +36,13 @@ def why(
 
     Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as an item that was not a candidate.
     """
-    with open_loop(name, own, read_only=True) as loop, asking():
-        told = loop.why(decision, item, top, budget=budget)
+    with open_loop(name, own_learners, read_only=True) as loop, asking():
+        explanation = loop.why(decision, item, top, budget=budget)
         if json:
             from heedful.results.answers import plain
 
-            print_json(plain(told))
+            print_json(plain(explanation))
         else:
             from heedful.loop.interactions.telling import why as tell_why
 
-            print_parts(tell_why(told), beyond="which count less: --json has all")
+            print_parts(tell_why(explanation), beyond="which count less: --json has all")

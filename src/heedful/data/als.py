@@ -99,24 +99,23 @@ def cross_validate(
     `alternating_least_squares`. `seed` draws the folds and the start.
     """
     fold = np.random.default_rng([seed, 1]).permutation(values.size) % folds
-    tried = []
+    trials = []
     for dimension in dimensions:
         for regularisation in regularisations or REGULARISATIONS[penalty]:
             squares = 0.0
             for out in range(folds):
-                kept, left = fold != out, fold == out
-                there = users[kept], movies[kept], values[kept]
-                P, Q = alternating_least_squares(*there, shape, dimension, regularisation, penalty=penalty, seed=seed)
+                training, left = fold != out, fold == out
+                ratings = users[training], movies[training], values[training]
+                P, Q = alternating_least_squares(*ratings, shape, dimension, regularisation, penalty=penalty, seed=seed)
                 squares += float(((values[left] - (P[users[left]] * Q[movies[left]]).sum(axis=1)) ** 2).sum())
-            tried.append(Trial(dimension, regularisation, float(np.sqrt(squares / values.size))))
-    return sorted(tried, key=lambda one: one.rmse)
+            trials.append(Trial(dimension, regularisation, float(np.sqrt(squares / values.size))))
+    return sorted(trials, key=lambda one: one.rmse)
 
 
 class _Rows(NamedTuple):
-    """Ratings by row (users, or movies), as arrays: those of row r are at the positions ends[r] to ends[r + 1] - 1.
+    """Ratings by row (users, or movies): those of row r are at the positions ends[r] to ends[r + 1] - 1.
 
-    `columns` has the index of the other side of each rating, `values` the rating; `times` (rows,) is the weight of each
-    row's penalty |p|^2."""
+    `columns` has the other side of each rating, `times` (rows,) the weight of each row's penalty |p|^2."""
 
     columns: Ints
     values: Array
@@ -131,11 +130,8 @@ class _Rows(NamedTuple):
         return cls(columns[order], values[order], ends, times)
 
     def best(self, Q: Array, regularisation: float) -> tuple[Array, float]:
-        """Solve for all rows: return (P, minimum), P (rows x k, k factors) with rows p that minimise sum (r - p . q)^2
-        + regularisation sum times |p|^2, and the value of that sum.
-
-        r are the ratings, `times` is the field of that name, and q are the rows of `Q` (columns x k), the factors of
-        the other side."""
+        """Return (P, minimum) for all rows: P (rows x k) minimises sum (r - p . q)^2 + regularisation sum times |p|^2,
+        with q rows of `Q`."""
         n, k = self.ends.size - 1, Q.shape[1]
         A, b = np.empty((n, k, k)), np.empty((n, k))
         for r in range(n):

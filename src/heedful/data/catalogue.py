@@ -56,8 +56,8 @@ def load_catalogue(path: str | PathLike[str]) -> Catalogue:
         elif not np.isnan(column).all():
             numeric[name] = column
     if not numeric:
-        seen = [f"{name} ({_example(cells)})" for name, cells in columns.items()]
-        raise ValueError(f"{path.name}: columns: expected at least one of finite numbers, got {cut_list(seen)}")
+        examples = [f"{name} ({_example(cells)})" for name, cells in columns.items()]
+        raise ValueError(f"{path.name}: columns: expected at least one of finite numbers, got {cut_list(examples)}")
 
     standard = {name: _standardise(column) for name, column in numeric.items()}
     features = [name for name, (_, _, scale) in standard.items() if scale > 0]
@@ -83,13 +83,11 @@ def _example(cells: Sequence[str]) -> str:
 
 
 def _standardise(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
-    """Return (standardised column, mean, scale) of a `column` of m numbers (m,); the scale is the standard deviation.
-
-    Missing values are NaN and become 0. A constant column has scale 0 and is returned unchanged."""
-    there = column[~np.isnan(column)]
-    if there.min() == there.max():  # the standard deviation of equal numbers may be a rounding error
-        return column, float(there[0]), 0.0
-    power, mean, scale = scaled_moments(there)
+    """Return (standardised `column`, mean, standard deviation); NaN becomes 0, a constant column stays as it is."""
+    present = column[~np.isnan(column)]
+    if present.min() == present.max():  # the standard deviation of equal numbers may be a rounding error
+        return column, float(present[0]), 0.0
+    power, mean, scale = scaled_moments(present)
     X = np.nan_to_num((np.ldexp(column, -power) - mean) / scale, nan=0.0)
     return X, float(np.ldexp(mean, power)), float(np.ldexp(scale, power))
 

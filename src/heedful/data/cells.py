@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from heedful.data import files
 from heedful.data.files import cell_number, cut_repr, is_number
 from heedful.data.roles import plain
 from heedful.data.spreadsheet import text_of
@@ -39,26 +38,30 @@ def name_in(where: str, field: str, cell: object) -> str:
     """
     if cell is None or cell == "":
         raise ValueError(f"{where}: {field}: expected a name, got nothing")
-    return text_of(files.name_in(where, field, cell))
+    if isinstance(cell, float) and cell.is_integer():
+        return f"{cell:.0f}"
+    if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
+        raise ValueError(f"{where}: {field}: expected a text or a whole number, got {cut_repr(cell)}")
+    return text_of(str(cell).strip())
 
 
-def person_in(where: str, row: Mapping[str, object], at: Mapping[str, list[str]]) -> str:
+def person_in(where: str, row: Mapping[str, object], roles: Mapping[str, list[str]]) -> str:
     """Return the name of the person who answered in this `row`, {column: cell}; "" if the table has no column of
     persons.
 
-    `at`: names of the columns by role (person, times, ...), from `find_columns`; `where`: the place of the row, for
+    `roles`: names of the columns by role (person, times, ...), from `find_columns`; `where`: the place of the row, for
     messages. Raise ValueError as `name_in` does."""
-    return name_in(where, "person", row.get(at["person"][0])) if "person" in at else ""
+    return name_in(where, "person", row.get(roles["person"][0])) if "person" in roles else ""
 
 
-def times_in(where: str, row: Mapping[str, object], at: Mapping[str, list[str]]) -> int:
+def times_in(where: str, row: Mapping[str, object], roles: Mapping[str, list[str]]) -> int:
     """Return how often the answer of this `row`, {column: cell}, was given; 1 if the table has no column of counts.
 
-    `at`: names of the columns by role (person, times, ...), from `find_columns`; `where`: the place of the row, for
+    `roles`: names of the columns by role (person, times, ...), from `find_columns`; `where`: the place of the row, for
     messages. Raise ValueError unless it is a whole number from 0 to MOST_TIMES."""
-    if "times" not in at:
+    if "times" not in roles:
         return 1
-    return times(where, row.get(at["times"][0]))
+    return times(where, row.get(roles["times"][0]))
 
 
 def times(where: str, cell: object) -> int:
@@ -67,10 +70,10 @@ def times(where: str, cell: object) -> int:
     """
     value = number_of(where, "times", cell)
     if value is None or value < 0 or value % 1 or value > MOST_TIMES:
-        got = cut_repr(cell)
+        shown = cut_repr(cell)
         others = "; weights that are no counts are not supported, --column times=none counts each row once"
         more = others if value is not None and value % 1 else ""
-        raise ValueError(f"{where}: times: expected a whole number, 0 to {MOST_TIMES:,}, got {got}{more}")
+        raise ValueError(f"{where}: times: expected a whole number, 0 to {MOST_TIMES:,}, got {shown}{more}")
     return int(value)
 
 

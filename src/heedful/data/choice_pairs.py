@@ -16,7 +16,7 @@ from heedful.data.table import CodedColumn, Table
 Check = tuple[Bools, Callable[[str, int], object]]
 """A mask of the rows (r,) that are wrong, and a function that raises the error for one: of its place, and its index."""
 
-_SAID = {said: number for number, said in enumerate(WORDS, 1)}
+_SAID = {answer: number for number, answer in enumerate(WORDS, 1)}
 _EQUAL = _SAID["equal"]
 """Codes of answers: first 1, second 2, equal 3, unsure 4; 0 is not an answer."""
 
@@ -50,25 +50,27 @@ class NameColumn:
             except ValueError:
                 wrong[k], text = True, ""
             self.texts.append(text)
-        known = [numbers.setdefault(text, len(numbers)) if not bad else -1 for text, bad in zip(self.texts, wrong)]
-        self.numbers: Ints = np.array(known, np.int64)[self.codes]
+        codes_of_texts = [
+            numbers.setdefault(text, len(numbers)) if not bad else -1 for text, bad in zip(self.texts, wrong)
+        ]
+        self.numbers: Ints = np.array(codes_of_texts, np.int64)[self.codes]
         self.wrong: Bools = wrong[self.codes]
 
     def check(self) -> Check:
         return self.wrong, lambda where, i: name_in(where, self.field, self.values[self.codes[i]])
 
 
-def winners(table: Table, at: Mapping[str, list[str]]) -> NamedPairs:
+def winners(table: Table, roles: Mapping[str, list[str]]) -> NamedPairs:
     """Read comparisons from a table with columns winner and loser, and optionally person and times (how often the
     answer was given).
 
-    `at`: names of the columns by role (winner, loser, person, times), from `find_columns`. Raise ValueError for the
+    `roles`: names of the columns by role (winner, loser, person, times), from `find_columns`. Raise ValueError for the
     first malformed row."""
-    got = _columns(table, at, "winner", "loser")
+    columns = _columns(table, roles, "winner", "loser")
     items: dict[str, int] = {}
-    winner, loser = (NameColumn(got[role], at[role][0], items) for role in ("winner", "loser"))
-    often, odd_times = _times(got)
-    person, people, odd_person = _people(got, at, often.size)
+    winner, loser = (NameColumn(columns[role], roles[role][0], items) for role in ("winner", "loser"))
+    often, odd_times = _times(columns)
+    person, people, odd_person = _people(columns, roles, often.size)
 
     refuse(table, [winner.check(), loser.check(), odd_times, odd_person])
     often[_meets_itself(table, winner, loser)] = 0
@@ -77,33 +79,35 @@ def winners(table: Table, at: Mapping[str, list[str]]) -> NamedPairs:
     return NamedPairs(pairs, list(items), people, no)
 
 
-def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -> NamedPairs:
+def pairs(table: Table, roles: Mapping[str, list[str]], words: Mapping[str, str]) -> NamedPairs:
     """Read comparisons from a table whose rows are a pair as shown and an answer.
 
-    `at`: names of the columns by role (first, second, answer, person, times), from `find_columns`; `words`: what
+    `roles`: names of the columns by role (first, second, answer, person, times), from `find_columns`; `words`: what
     further answers mean, in addition to WORDS, written as `word` returns them. Raise ValueError for the first malformed
     row."""
-    got = _columns(table, at, "first", "second", "answer")
-    column = at["answer"][0]
+    columns = _columns(table, roles, "first", "second", "answer")
+    column = roles["answer"][0]
     items: dict[str, int] = {}
-    first, second = (NameColumn(got[role], at[role][0], items) for role in ("first", "second"))
+    first, second = (NameColumn(columns[role], roles[role][0], items) for role in ("first", "second"))
     names = list(items)
-    answer = NameColumn(got["answer"], column, items, empty="")
+    answer = NameColumn(columns["answer"], column, items, empty="")
 
     refuse(table, [first.check(), second.check(), answer.check()])
     alone = _meets_itself(table, first, second)
     numbered = any(map(is_number, words))
-    known = {word(at[side][0]): side for side in ("first", "second")}  # a column's own name is an answer
-    known |= {word(said): meaning for meaning, several in WORDS.items() for said in several}
+    meanings = {word(roles[side][0]): side for side in ("first", "second")}  # a column's own name is an answer
+    meanings |= {word(answer): meaning for meaning, several in WORDS.items() for answer in several}
     if side := winning_side(column):
-        known |= {"true": side, "false": "second" if side == "first" else "first"}
-    means = {said: meaning for said, meaning in known.items() if not (numbered and is_number(said))} | dict(words)
+        meanings |= {"true": side, "false": "second" if side == "first" else "first"}
+    means = {answer: meaning for answer, meaning in meanings.items() if not (numbered and is_number(answer))} | dict(
+        words
+    )
     spoken = [word(text) for text in answer.texts]
-    said = np.array([_SAID.get(means.get(each, ""), 0) if each else _SAID["unsure"] for each in spoken], np.int64)
-    told = np.array([each in words for each in spoken])[answer.codes]
-    named = np.where(answer.numbers == first.numbers, 1, np.where(answer.numbers == second.numbers, 2, 0)) * ~told
-    said = said[answer.codes]
-    by_item = ((named > 0) | (said >= _EQUAL)).all()
+    answers = np.array([_SAID.get(means.get(text, ""), 0) if text else _SAID["unsure"] for text in spoken], np.int64)
+    explained = np.array([text in words for text in spoken])[answer.codes]
+    named = np.where(answer.numbers == first.numbers, 1, np.where(answer.numbers == second.numbers, 2, 0)) * ~explained
+    answers = answers[answer.codes]
+    by_item = ((named > 0) | (answers >= _EQUAL)).all()
 
     def both(where: str, i: int) -> None:
         expected, text = "the name of an item, or a side, in all rows", answer.texts[answer.codes[i]]
@@ -111,37 +115,36 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
 
     def refuse_unknown(where: str, i: int) -> None:
         sides = (first.field, second.field)
-        usual = f"{', '.join(sides)}, tie, both_bad, skip" if of_models(at) else ", ".join(WORDS)
+        usual = f"{', '.join(sides)}, tie, both_bad, skip" if of_models(roles) else ", ".join(WORDS)
         expected, text = f"{usual}, or the name of one of the two", answer.texts[answer.codes[i]]
-        told = {"true": "first", "false": "second"} if word(text) in ("true", "false") else {text: "unsure"}
-        typed = " ".join(f"--answer {each}={meaning}" for each, meaning in told.items())
-        hint = f"say what it means, such as {typed}, or words={told} in Python"
+        example = {"true": "first", "false": "second"} if word(text) in ("true", "false") else {text: "unsure"}
+        typed = " ".join(f"--answer {answer}={meaning}" for answer, meaning in example.items())
+        hint = f"say what it means, such as {typed}, or words={example} in Python"
         raise ValueError(f"{where}: {column}: expected {expected}, got {cut_repr(text)}; {hint}")
 
-    refuse(table, [((named > 0) & (said > 0) & (named != said) & ~by_item, both)])
-    said = np.where(named > 0, named, said)
-    often, odd_times = _times(got)
-    person, people, odd_person = _people(got, at, often.size)
-    refuse(table, [((said == 0) & ~alone, refuse_unknown), odd_times, odd_person])
+    refuse(table, [((named > 0) & (answers > 0) & (named != answers) & ~by_item, both)])
+    answers = np.where(named > 0, named, answers)
+    often, odd_times = _times(columns)
+    person, people, odd_person = _people(columns, roles, often.size)
+    refuse(table, [((answers == 0) & ~alone, refuse_unknown), odd_times, odd_person])
     often[alone] = 0
-    turned = said == _SAID["second"]
+    turned = answers == _SAID["second"]
     better = np.where(turned, second.numbers, first.numbers)
     worse = np.where(turned, first.numbers, second.numbers)
-    tied = said >= _EQUAL
-    read = ComparisonColumns(person, better, worse, tied, said != _SAID["unsure"], np.where(turned, 2, 1), often)
-    bad_words = {word(each) for each in BAD} - set(words)
-    bad = np.array([each in bad_words for each in spoken])[answer.codes] & (named == 0)
+    tied = answers >= _EQUAL
+    read = ComparisonColumns(person, better, worse, tied, answers != _SAID["unsure"], np.where(turned, 2, 1), often)
+    bad_words = {word(answer) for answer in BAD} - set(words)
+    bad = np.array([text in bad_words for text in spoken])[answer.codes] & (named == 0)
     return NamedPairs(read, names, people, bad)
 
 
-def of_models(at: Mapping[str, list[str]]) -> bool:
+def of_models(roles: Mapping[str, list[str]]) -> bool:
     """Return whether the two sides are called model_a and model_b, as in an arena, perhaps model_a_name."""
-    return all(plain_role(at[side][0], side) == name for side, name in (("first", "modela"), ("second", "modelb")))
+    return all(plain_role(roles[side][0], side) == name for side, name in (("first", "modela"), ("second", "modelb")))
 
 
 def _meets_itself(table: Table, one: NameColumn, two: NameColumn) -> Bools:
-    """Return which rows (r,) name one item twice, and so say nothing, and warn of them. Raise ValueError if more than
-    half do: then the two columns are hardly those of two items."""
+    """Return which rows (r,) name one item twice, and warn; raise ValueError if more than half do."""
     same = np.asarray(one.numbers == two.numbers)
     rows = int(same.sum())
 
@@ -156,32 +159,28 @@ def _meets_itself(table: Table, one: NameColumn, two: NameColumn) -> Bools:
     return same
 
 
-def _columns(table: Table, at: Mapping[str, list[str]], *roles: str) -> dict[str, CodedColumn]:
-    roles += tuple(role for role in ("person", "times") if role in at)
-    return dict(zip(roles, table.columns([at[role][0] for role in roles])))
+def _columns(table: Table, roles: Mapping[str, list[str]], *needed: str) -> dict[str, CodedColumn]:
+    needed += tuple(role for role in ("person", "times") if role in roles)
+    return dict(zip(needed, table.columns([roles[role][0] for role in needed])))
 
 
-def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: int) -> tuple[Ints, list[str], Check]:
-    """Return (people, names, check): for each of r rows the number of its person (r,), the names of people by number,
-    and a check of the rows that lack a person.
-
-    `got`: the columns by role, read; `at`: their names by role; `rows`: r. A check is used by `refuse`."""
+def _people(
+    columns: Mapping[str, CodedColumn], roles: Mapping[str, list[str]], rows: int
+) -> tuple[Ints, list[str], Check]:
+    """Return for each of `rows` rows the number of its person, the people's names, and a check of rows without one."""
     numbers: dict[str, int] = {}
-    if "person" not in got:
+    if "person" not in columns:
         return np.zeros(rows, np.int64), [""], (np.zeros(rows, bool), lambda where, i: None)
-    column = NameColumn(got["person"], at["person"][0], numbers)
+    column = NameColumn(columns["person"], roles["person"][0], numbers)
     return column.numbers, list(numbers), column.check()
 
 
-def _times(got: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
-    """Return (counts, check): for each of r rows how often its answer was given (r,), and a check of the rows without a
-    valid count.
-
-    `got`: the columns by role, read. A check is used by `refuse`."""
-    if "times" not in got:
-        rows = next(iter(got.values())).codes.size
+def _times(columns: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
+    """Return for each of r rows how often its answer was given (r,), and a check of the rows without a valid count."""
+    if "times" not in columns:
+        rows = next(iter(columns.values())).codes.size
         return np.ones(rows, np.int64), (np.zeros(rows, bool), lambda where, i: None)
-    values, codes = got["times"]
+    values, codes = columns["times"]
     often: list[int] = []
     for value in values:
         try:

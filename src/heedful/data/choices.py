@@ -37,9 +37,8 @@ from heedful.data.wide_choices import as_answers, with_ties
 
 
 class LoadedChoices(NamedTuple):
-    """Comparisons that were read from a file (`choices`), a `summary` in words of how it was read, the number `bad` of
-    ties in which both items were called bad, and the rows left out as the same answer again (`repeats`).
-    """
+    """Comparisons that were read from a file, with a `summary` in words of how; `repeats`: rows left out as the same
+    answer."""
 
     choices: ComparisonTable
     summary: str
@@ -47,26 +46,23 @@ class LoadedChoices(NamedTuple):
     """number of ties in which both items were called bad"""
     repeats: Repeats = Repeats()
 
-    def whole(self) -> LoadedChoices:
-        """Return these, as `LoadedPairs.whole` does."""
+    def to_choices(self) -> LoadedChoices:
+        """Return these, as `LoadedPairs.to_choices` does."""
         return self
 
 
 class LoadedPairs(NamedTuple):
-    """Comparisons of two items that were read as columns: the open `table`, the names `at` of its columns by role, the
-    comparisons as `pairs`, a `summary` in words of how they were read, and the rows left out as the same answer again
-    (`repeats`). `whole` returns them as `LoadedChoices`.
-    """
+    """Comparisons of two items that were read as columns from `table`; `roles` are the names of its columns by role."""
 
     name: str
     """name of the table in messages"""
     table: Table
-    at: dict[str, list[str]]
+    roles: dict[str, list[str]]
     pairs: NamedPairs
     summary: str
     repeats: Repeats = Repeats()
 
-    def whole(self) -> LoadedChoices:
+    def to_choices(self) -> LoadedChoices:
         """Return the same comparisons as a table of comparisons. Raise ValueError if none is judged."""
         columns, items, people, bad = self.pairs
         choices = table_of_columns(columns, items, people)
@@ -107,7 +103,7 @@ def open_choices(
     Raise FileNotFoundError if the file does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
     for a table in none of the forms, a malformed row, an item twice in one answer, and if there is no answer; other
     errors are those of the loaders."""
-    return open_pairs(path, columns, words).whole()
+    return open_pairs(path, columns, words).to_choices()
 
 
 def open_pairs(
@@ -122,10 +118,10 @@ def open_pairs(
     loaded = _no_table(path)
     if loaded is None:
         return _read_choices(path.name, open_table(path), columns, words)
-    for name, given in (("columns", columns), ("words", words)):
-        if given:
+    for name, names in (("columns", columns), ("words", words)):
+        if names:
             kind = loaded.summary.partition(";")[0]
-            raise ValueError(f"{path.name}: {name}: expected none with {kind}, got {', '.join(given)}")
+            raise ValueError(f"{path.name}: {name}: expected none with {kind}, got {', '.join(names)}")
     return loaded
 
 
@@ -148,8 +144,7 @@ class _Answer(msgspec.Struct):
 
 
 class _Document(msgspec.Struct):
-    """The JSON document that a study's page of results exports: the names of all `items`, the `answers`, and the name
-    of the `study`."""
+    """The JSON document that a study's page of results exports."""
 
     items: tuple[str, ...]
     answers: tuple[_Answer, ...]
@@ -157,10 +152,7 @@ class _Document(msgspec.Struct):
 
 
 def _study(path: Path) -> ComparisonTable | None:
-    """Return the comparisons in the JSON document of a study; None if the file is not such a document.
-
-    Raise ValueError, naming the field, if it is damaged.
-    """
+    """Return the comparisons of a study's document; None if it is another file; raise ValueError if it is damaged."""
     with open_uncompressed(path) as file:
         if not re.match(rb'(\xef\xbb\xbf)?\s*\{\s*"study"\s*:', file.peek(200)[:200]):
             return None
@@ -170,17 +162,17 @@ def _study(path: Path) -> ComparisonTable | None:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ValueError(f"{path.name}: answers: expected the whole document of a study, got {error}") from None
     read = []
-    for i, each in enumerate(document.answers):
+    for i, answer in enumerate(document.answers):
         where = f"{path.name}: answers[{i}]"
-        if len(set(each.shown)) < max(len(each.shown), 2):
+        if len(set(answer.shown)) < max(len(answer.shown), 2):
             raise ValueError(
-                f"{where}: shown: expected two items or more, each once, got {cut_repr(', '.join(each.shown))}"
+                f"{where}: shown: expected two items or more, each once, got {cut_repr(', '.join(answer.shown))}"
             )
         try:
-            read.append(comparison_of(each.person, each.shown, each.answer))
+            read.append(comparison_of(answer.person, answer.shown, answer.answer))
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
-    if not any(each.judged for each in read):
+    if not any(answer.judged for answer in read):
         raise ValueError(f"{path.name}: answers: expected at least one about two items, got none")
     return tabulate(read, document.items)
 
@@ -218,77 +210,70 @@ def pairs_in(
 def _read_choices(
     file: str, table: Table, columns: Mapping[str, Sequence[str]] | None, words: Mapping[str, str] | None
 ) -> LoadedPairs | LoadedChoices:
-    """Read comparisons from an open table; `file` is its name in messages, `columns` and `words` are as in
-    `open_choices`. A table of pairs is returned as columns.
-    """
-    words = {word(said): meaning for said, meaning in (words or {}).items()}
+    """Read comparisons from an open table (called `file`), those of two items as columns."""
+    words = {word(answer): meaning for answer, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:
         raise ValueError(f"words: expected one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
-    table, given = counted_rows(unpack(table), columns)
+    table, named = counted_rows(unpack(table), columns)
     table = with_ties(table)
     other = None
     try:
-        at = find_columns(file, table.header, given)
+        roles = find_columns(file, table.header, named)
     except ValueError:
-        other = as_answers(table, given)
+        other = as_answers(table, named)
         if other is None:
             raise
-        table, given = other, {}
-        at = find_columns(file, table.header, given)
+        table, named = other, {}
+        roles = find_columns(file, table.header, named)
     header = table.header
-    if words and "answer" not in at:
+    if words and "answer" not in roles:
         raise ValueError(f"words: expected first, second and answer as columns, got {cut_repr(', '.join(header))}")
-    used = [name for names in at.values() for name in names]
-    told = say_columns(used, header)
-    table, repeats = newest_rows(table, at)
-    if "loser" in at or "answer" in at:
-        read = winners(table, at) if "loser" in at else pairs(table, at, words)
+    used = [name for names in roles.values() for name in names]
+    summary = say_columns(used, header)
+    table, repeats = newest_rows(table, roles)
+    if "loser" in roles or "answer" in roles:
+        read = winners(table, roles) if "loser" in roles else pairs(table, roles, words)
         if other is not None:  # counts do not say which of the two was shown first
             read = read._replace(columns=read.columns._replace(side=0 * read.columns.side))
-        return LoadedPairs(file, table, at, read, told, repeats)
+        return LoadedPairs(file, table, roles, read, summary, repeats)
     placed = table.located()
-    answered = list((_long if "rank" in at else _orders)(placed, at))
+    answered = list((_long if "rank" in roles else _orders)(placed, roles))
     choices = tabulate(answered)
     _refuse_empty(file, choices)
-    quiet = len(placed) - len(answered) if "order" in at else 0
+    quiet = len(placed) - len(answered) if "order" in roles else 0
     if quiet > 0:
-        told += f"; {quiet:,} of {len(placed):,} rows say nothing"
-    return LoadedChoices(choices, told, repeats=repeats)
+        summary += f"; {quiet:,} of {len(placed):,} rows say nothing"
+    return LoadedChoices(choices, summary, repeats=repeats)
 
 
 def say_columns(used: Sequence[str], header: Sequence[str]) -> str:
     """Return in words which columns of a table were `used`, and which of its `header` were left out."""
     rest = [name for name in header if name not in used]
-    few = f"{', '.join(used[:4])} and {len(used) - 4} more" if len(used) > 6 else ", ".join(used)
-    return f"columns {few}" + (f"; {', '.join(rest)} left out" if rest else "")
+    names = f"{', '.join(used[:4])} and {len(used) - 4} more" if len(used) > 6 else ", ".join(used)
+    return f"columns {names}" + (f"; {', '.join(rest)} left out" if rest else "")
 
 
 def _refuse_empty(file: str, choices: ComparisonTable) -> None:
-    if not any(each.judged for each in choices.comparisons):
+    if not any(answer.judged for answer in choices.comparisons):
         raise ValueError(f"{file}: answers: expected at least one about two items, got none")
 
 
 # ---------------------------------------------------------------------------- rows
 
 
-def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
-    """Yield the rankings that are written in `rows` of item and rank, as many rows for each person or ballot as there
-    are items.
-
-    `at`: names of the columns by role (item, rank, person, ...). Items without a rank are left out; if no item of a
-    ranking has one, it is an answer "cannot judge". If all have the same rank, they tie if there are two or if there is
-    a ballot column; otherwise the person probably did not answer, and nothing is yielded."""
+def _long(rows: Iterable[Row], roles: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
+    """Yield the rankings in `rows` of item and rank; ranks all alike tie in a pair or a ballot, else say nothing."""
     ballots: dict[tuple[str, str], dict[str, float | None]] = {}
     times: dict[tuple[str, str], int] = {}
     for where, row in rows:
-        item, person = name_in(where, "item", row.get(at["item"][0])), person_in(where, row, at)
-        ballot = name_in(where, "ballot", row.get(at["ballot"][0])) if "ballot" in at else ""
+        item, person = name_in(where, "item", row.get(roles["item"][0])), person_in(where, row, roles)
+        ballot = name_in(where, "ballot", row.get(roles["ballot"][0])) if "ballot" in roles else ""
         placed = ballots.setdefault((person, ballot), {})
         if item in placed:
             raise ValueError(f"{where}: item: expected each once in an order, got {cut_repr(item)} once more")
-        placed[item] = number_of(where, "rank", row.get(at["rank"][0]))
-        count = times_in(where, row, at)
+        placed[item] = number_of(where, "rank", row.get(roles["rank"][0]))
+        count = times_in(where, row, roles)
         if times.setdefault((person, ballot), count) != count:
             raise ValueError(f"{where}: times: expected {times[person, ballot]} in all rows of an order, got {count}")
     for (person, ballot), placed in ballots.items():
@@ -296,35 +281,32 @@ def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Comparis
         tiers = [tuple(item for item in sorted(placed) if placed[item] == rank) for rank in sorted(ranks)]
         judged = bool(tiers)
         tiers = tiers if judged else [tuple(sorted(placed))]
-        alike = len(tiers[0]) == 2 or ("ballot" in at and len(tiers[0]) > 2)
+        alike = len(tiers[0]) == 2 or ("ballot" in roles and len(tiers[0]) > 2)
         if (len(tiers) > 1 or alike) and times[person, ballot]:
             yield Comparison(person, tuple(tiers), times[person, ballot], None, judged)
 
 
-def _orders(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
+def _orders(rows: Iterable[Row], roles: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
     for where, row in rows:
-        cells = [row.get(name) for name in at["order"]]
+        cells = [row.get(name) for name in roles["order"]]
         if len(cells) == 1:
-            tiers = _in_one(where, at["order"][0], cells[0])
+            tiers = _in_one(where, roles["order"][0], cells[0])
         else:
             placed = len(cells)
             while placed and cells[placed - 1] is None:
                 placed -= 1
-            tiers = [(name_in(where, name, cell),) for name, cell in zip(at["order"][:placed], cells)]
+            tiers = [(name_in(where, name, cell),) for name, cell in zip(roles["order"][:placed], cells)]
         every = [item for tier in tiers for item in tier]
         twice, often = Counter(every).most_common(1)[0] if every else ("", 1)
         if often > 1:
             raise ValueError(f"{where}: order: expected each item once, got {cut_repr(twice)} twice")
-        times, person = times_in(where, row, at), person_in(where, row, at)
+        times, person = times_in(where, row, roles), person_in(where, row, roles)
         if (len(tiers) > 1 or [len(tier) for tier in tiers] == [2]) and times:
             yield Comparison(person, tuple(tiers), times)
 
 
 def _in_one(where: str, name: str, cell: object) -> list[tuple[str, ...]]:
-    """Return the tiers of a ranking that is written in one `cell` ("tea > milk = soup", or a list), best first; a tier
-    has the names that tie.
-
-    `where` and `name` are the place of the row and the column, for messages."""
+    """Return the tiers of a ranking in one `cell` ("tea > milk = soup", or a list), best first."""
     if cell is None:
         return []
     if isinstance(cell, str):
@@ -359,37 +341,34 @@ def write_choices(path: str | PathLike[str], choices: ComparisonTable) -> None:
     for name in (*choices.items, *(choices.people if named else ())):
         if name != name.strip() or name.lower() in MISSING:
             raise ValueError(f"choices: expected names without spaces around them, and not NA, got {cut_repr(name)}")
-    most = max((each.times for each in choices.comparisons), default=0)
+    most = max((answer.times for answer in choices.comparisons), default=0)
     if most > MOST_TIMES:
         raise ValueError(f"times: expected at most {MOST_TIMES:,} of an answer, got {most:,}")
-    given = list(by_name(choices))
-    alone = all(sum(map(len, each.tiers)) == 2 for each in given)
-    people = [[each.person] if named else [] for each in given]
-    who = ["person"] if named else []
+    answers = list(by_name(choices))
+    alone = all(sum(map(len, answer.tiers)) == 2 for answer in answers)
+    people = [[answer.person] if named else [] for answer in answers]
+    person_column = ["person"] if named else []
     rows: list[list[object]]
-    if alone and all(each.first is not None for each in given) and not set(choices.items) & set(WORDS):
-        columns = [*who, "first", "second", "answer", "times"]
-        rows = [[*person, *_as_shown(each), each.times] for person, each in zip(people, given)]
-    elif alone and all(len(each.tiers) == 2 and each.first is None for each in given):
-        columns = [*who, "winner", "loser", "times"]
-        rows = [[*person, *each.tiers[0], *each.tiers[1], each.times] for person, each in zip(people, given)]
+    if alone and all(answer.first is not None for answer in answers) and not set(choices.items) & set(WORDS):
+        columns = [*person_column, "first", "second", "answer", "times"]
+        rows = [[*person, *_as_shown(answer), answer.times] for person, answer in zip(people, answers)]
+    elif alone and all(len(answer.tiers) == 2 and answer.first is None for answer in answers):
+        columns = [*person_column, "winner", "loser", "times"]
+        rows = [[*person, *answer.tiers[0], *answer.tiers[1], answer.times] for person, answer in zip(people, answers)]
     else:
-        columns = ["ballot", *who, "item", "rank", "times"]
+        columns = ["ballot", *person_column, "item", "rank", "times"]
         rows = [
-            [number, *person, item, rank if each.judged else "", each.times]
-            for number, (person, each) in enumerate(zip(people, given), 1)
-            for rank, tier in enumerate(each.tiers, 1)
+            [number, *person, item, rank if answer.judged else "", answer.times]
+            for number, (person, answer) in enumerate(zip(people, answers), 1)
+            for rank, tier in enumerate(answer.tiers, 1)
             for item in tier
         ]
     write_table(Path(path), columns, rows)
 
 
-def _as_shown(each: Comparison[str]) -> tuple[str | None, str, str]:
-    """Return (item shown first, the other item, answer) of a comparison of two items, where the answer is a word of
-    WORDS: "first", "second", "equal" or "unsure".
-
-    The item that was shown first has to be known."""
-    [other] = {item for tier in each.tiers for item in tier} - {each.first}
-    if len(each.tiers) == 2:
-        return each.first, other, "first" if each.tiers[0] == (each.first,) else "second"
-    return each.first, other, "equal" if each.judged else "unsure"
+def _as_shown(answer: Comparison[str]) -> tuple[str | None, str, str]:
+    """Return (item shown first, the other, the word of WORDS that answers) of a comparison of two items."""
+    [other] = {item for tier in answer.tiers for item in tier} - {answer.first}
+    if len(answer.tiers) == 2:
+        return answer.first, other, "first" if answer.tiers[0] == (answer.first,) else "second"
+    return answer.first, other, "equal" if answer.judged else "unsure"

@@ -45,7 +45,6 @@ def load_collaborative(folder: str | PathLike[str]) -> PairwiseDataset:
 
 
 def _items(features: Array, rows: Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return for each of n `rows` of d numbers (n x d) the index (n,) of the item with just these numbers among
-    `features` (items x d); -1 if there is none."""
+    """Return for each of n `rows` (n x d) the index (n,) of the item with these `features` (items x d); -1 for none."""
     same = (rows[:, None, :] == features[None, :, :]).all(axis=2)
     return np.where(same.any(axis=1), same.argmax(axis=1), -1)

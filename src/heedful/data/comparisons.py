@@ -17,7 +17,7 @@ Name = TypeVar("Name", int, str)
 
 
 class Comparison(NamedTuple, Generic[Name]):
-    """One answer of a `person` that compares items, and how many `times` it was given.
+    """One answer that compares items, and how many `times` it was given.
 
     `tiers` are groups of items, best first:
     - ((3,), (1,)): the choice of 3 over 1;
@@ -25,8 +25,7 @@ class Comparison(NamedTuple, Generic[Name]):
     - ((3,), (1,), (2,)): a ranking of three;
     - ((3, 1),): a single tier says that all its items are equally good.
 
-    `first` is the item that was shown first, None if unknown; `judged` is False for "cannot judge". Items and people
-    are names (`Comparison[str]`) or their numbers in a table (`Comparison[int]`)."""
+    Items and people are names (`Comparison[str]`) or their numbers in a table (`Comparison[int]`)."""
 
     person: Name
     """who answered; the name is "" if unknown"""
@@ -52,7 +51,7 @@ class ComparisonTable(NamedTuple):
     @property
     def answers(self) -> int:
         """Number of answers, including those that are "cannot judge"."""
-        return sum(each.times for each in self.comparisons)
+        return sum(answer.times for answer in self.comparisons)
 
 
 def comparison_of(person: str, shown: tuple[str, ...], answer: str) -> Comparison[str]:
@@ -78,29 +77,28 @@ def tabulate(answered: Iterable[Comparison[str]], items: Iterable[str] = ()) -> 
     Items are numbered: first those in `items`, then others by their names; people are numbered by their names.
     """
     answered = list(answered)
-    named = {name for each in answered for tier in each.tiers for name in tier}
+    named = {name for answer in answered for tier in answer.tiers for name in tier}
     numbers: dict[str, int] = {name: i for i, name in enumerate(dict.fromkeys(chain(items, sorted(named))))}
-    people: dict[str, int] = {name: i for i, name in enumerate(sorted({each.person for each in answered}))}
+    people: dict[str, int] = {name: i for i, name in enumerate(sorted({answer.person for answer in answered}))}
     times: Counter[tuple[int, Tiers, int | None, bool]] = Counter()
     for person, tiers, often, first, judged in answered:
-        told = tuple(tuple(numbers[name] for name in tier) for tier in tiers)
-        times[people[person], told, None if first is None else numbers[first], judged] += often
-    given = (Comparison(who, told, often, first, judged) for (who, told, first, judged), often in times.items())
-    return ComparisonTable(tuple(numbers), tuple(people), tuple(sorted(given, key=_place)))
+        numbered = tuple(tuple(numbers[name] for name in tier) for tier in tiers)
+        times[people[person], numbered, None if first is None else numbers[first], judged] += often
+    comparisons = (
+        Comparison(person, numbered, often, first, judged) for (person, numbered, first, judged), often in times.items()
+    )
+    return ComparisonTable(tuple(numbers), tuple(people), tuple(sorted(comparisons, key=_place)))
 
 
-def _place(each: Comparison[int]) -> tuple[int, Tiers, int, bool]:
-    return each.person, each.tiers, -1 if each.first is None else each.first, each.judged
+def _place(answer: Comparison[int]) -> tuple[int, Tiers, int, bool]:
+    return answer.person, answer.tiers, -1 if answer.first is None else answer.first, answer.judged
 
 
 class ComparisonColumns(NamedTuple):
     """p comparisons of two items each as arrays (p,), one per property: the form in which large files are read.
 
-    - `person`, `better`, `worse`: numbers of the person and of the two items; of two that tie or could not be judged,
-      `worse` was shown second.
-    - `tied`: True if they are equally good; `judged`: False for "cannot judge".
-    - `side`: 1 if the better item was shown first, 2 if the worse one was, 0 if unknown.
-    - `times`: how often the answer was given."""
+    - `person`, `better`, `worse`: numbers of the person and of the two items.
+    - `tied`: True if they are equally good; `judged`: False for "cannot judge"; `times`: how often it was given."""
 
     person: Ints
     better: Ints
@@ -119,43 +117,44 @@ def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Seq
     `items`, `people`: the names, by the numbers used in the columns; in the table they are numbered by name.
     Comparisons with `times` 0 are left out.
     """
-    kept: Any = (column[pairs.times > 0] for column in pairs)
-    person, better, worse, tied, judged, side, times = ComparisonColumns(*kept)
+    counted: Any = (column[pairs.times > 0] for column in pairs)
+    person, better, worse, tied, judged, side, times = ComparisonColumns(*counted)
     both, pair = np.unique(better * len(items) + worse, return_inverse=True)
     key = (((person * max(both.size, 1) + pair) * 3 + side) * 2 + tied) * 2 + judged
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
     often = np.zeros(first.size, np.int64)
     np.add.at(often, which, times)
     shown, numbers = _numbered_by_name(np.column_stack([better[first], worse[first]]), items)
-    whose, who = _numbered_by_name(person[first], people)
+    people_shown, numbers_of_people = _numbered_by_name(person[first], people)
     tiers: dict[tuple[int, int, bool], Tiers] = {}  # many people give the same answer: share its tuples
-    given = []
+    comparisons = []
     sides = zip(*numbers.T.tolist(), tied[first].tolist(), side[first].tolist())
-    for u, (a, b, level, stood), n, sure in zip(who.tolist(), sides, often.tolist(), judged[first].tolist()):
-        told = tiers.get((a, b, level))
-        if told is None:
-            told = tiers[a, b, level] = ((a, b),) if level else ((a,), (b,))
-        given.append(Comparison(u, told, n, (None, a, b)[stood], sure))
-    return ComparisonTable(shown, whose, tuple(sorted(given, key=_place)))
+    for u, (a, b, level, side_of_first), n, sure in zip(
+        numbers_of_people.tolist(), sides, often.tolist(), judged[first].tolist()
+    ):
+        tiers_of_pair = tiers.get((a, b, level))
+        if tiers_of_pair is None:
+            tiers_of_pair = tiers[a, b, level] = ((a, b),) if level else ((a,), (b,))
+        comparisons.append(Comparison(u, tiers_of_pair, n, (None, a, b)[side_of_first], sure))
+    return ComparisonTable(shown, people_shown, tuple(sorted(comparisons, key=_place)))
 
 
 def _numbered_by_name(values: Ints, names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
-    """Return (names, numbers): those of `names` that the numbers `values` stand for, sorted, and the number of each
-    value among them, in the shape of `values`."""
-    there, which = np.unique(values, return_inverse=True)
-    called = [names[k] for k in there.tolist()]
-    order = sorted(range(len(called)), key=called.__getitem__)
-    place = np.empty(len(called), np.int64)
-    place[order] = np.arange(len(called))
-    return tuple(called[k] for k in order), place[which].reshape(values.shape)
+    """Return those of `names` that occur in `values`, sorted, and the number of each value among them."""
+    distinct, which = np.unique(values, return_inverse=True)
+    distinct_names = [names[k] for k in distinct.tolist()]
+    order = sorted(range(len(distinct_names)), key=distinct_names.__getitem__)
+    place = np.empty(len(distinct_names), np.int64)
+    place[order] = np.arange(len(distinct_names))
+    return tuple(distinct_names[k] for k in order), place[which].reshape(values.shape)
 
 
 def by_name(choices: ComparisonTable) -> Iterator[Comparison[str]]:
     """Yield the comparisons of a table with names in place of numbers."""
-    items, people, given = choices
-    for who, tiers, times, first, judged in given:
+    items, people, comparisons = choices
+    for person, tiers, times, first, judged in comparisons:
         named = tuple(tuple(items[i] for i in tier) for tier in tiers)
-        yield Comparison(people[who], named, times, None if first is None else items[first], judged)
+        yield Comparison(people[person], named, times, None if first is None else items[first], judged)
 
 
 def pool_people(choices: ComparisonTable) -> ComparisonTable:
@@ -163,8 +162,8 @@ def pool_people(choices: ComparisonTable) -> ComparisonTable:
     times: Counter[tuple[Tiers, int | None, bool]] = Counter()
     for _, tiers, often, first, judged in choices.comparisons:
         times[tiers, first, judged] += often
-    given = tuple(Comparison(0, tiers, often, first, judged) for (tiers, first, judged), often in times.items())
-    return ComparisonTable(choices.items, ("",), given)
+    comparisons = tuple(Comparison(0, tiers, often, first, judged) for (tiers, first, judged), often in times.items())
+    return ComparisonTable(choices.items, ("",), comparisons)
 
 
 def split_nameless(choices: ComparisonTable, most: int = 100_000) -> ComparisonTable:
@@ -173,20 +172,20 @@ def split_nameless(choices: ComparisonTable, most: int = 100_000) -> ComparisonT
 
     An answer given several times counts as many. Names that are taken are skipped. Raise ValueError if there are more
     than `most` such answers."""
-    taken = set(choices.people)
-    nameless = sum(each.times for each in choices.comparisons if not choices.people[each.person])
+    names = set(choices.people)
+    nameless = sum(answer.times for answer in choices.comparisons if not choices.people[answer.person])
     if nameless > most:
         raise ValueError(f"answers: expected at most {most:,} to take each for another person's, got {nameless:,}")
-    free = (name for name in map(str, count(1)) if name not in taken)
+    free = (name for name in map(str, count(1)) if name not in names)
 
-    def each() -> Iterator[Comparison[str]]:
+    def renamed() -> Iterator[Comparison[str]]:
         for answer in by_name(choices):
             if answer.person:
                 yield answer
             else:
                 yield from (answer._replace(person=next(free), times=1) for _ in range(answer.times))
 
-    return tabulate(each(), choices.items)
+    return tabulate(renamed(), choices.items)
 
 
 def without_people(choices: ComparisonTable, people: Sequence[str], name: str = "people") -> ComparisonTable:
@@ -196,10 +195,10 @@ def without_people(choices: ComparisonTable, people: Sequence[str], name: str = 
     for person in people:
         if person not in choices.people:
             raise ValueError(f"{name}: expected one of {join_names(choices.people)}, got {person!r}")
-    kept = [each for each in by_name(choices) if each.person not in people]
-    if not kept:
+    answers = [answer for answer in by_name(choices) if answer.person not in people]
+    if not answers:
         raise ValueError(f"{name}: expected one whose answers are left, got none")
-    return tabulate(kept, choices.items)
+    return tabulate(answers, choices.items)
 
 
 def with_items(choices: ComparisonTable, names: Iterable[str]) -> ComparisonTable:
@@ -209,8 +208,8 @@ def with_items(choices: ComparisonTable, names: Iterable[str]) -> ComparisonTabl
     Raise ValueError if an item of the table is not among them.
     """
     names = tuple(names)
-    known = set(names)
-    missing = [item for item in choices.items if item not in known]
+    offered = set(names)
+    missing = [item for item in choices.items if item not in offered]
     if missing:
         raise ValueError(f"items: expected all that were answered about, got none called {join_names(missing)}")
     return tabulate(by_name(choices), names)

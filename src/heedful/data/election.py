@@ -46,18 +46,18 @@ def load_election(folder: str | PathLike[str], *, labels: str = "right", draw: i
     table = table[(~np.isnan(table[:, 3:])).sum(axis=1) >= STOOD]
     rng = np.random.default_rng([draw or 0, 20])
     votes = break_ties(impute(table[:, 3:]), rng)
-    drawn = _draw_voters(table[:, 0], draw, rng)
-    rest = np.setdiff1d(np.arange(len(table)), drawn)
-    if drawn.size < 20 or not rest.size:
+    voters = _draw_voters(table[:, 0], draw, rng)
+    rest = np.setdiff1d(np.arange(len(table)), voters)
+    if voters.size < 20 or not rest.size:
         expected = f"the 20 that [H12] drew and others, where at least {STOOD} parties stood"
-        raise ValueError(f"{path.name}: seats: expected {expected}, got {drawn.size} and {rest.size}")
+        raise ValueError(f"{path.name}: seats: expected {expected}, got {voters.size} and {rest.size}")
     return PairwiseDataset(
-        np.array(PARTIES), votes[drawn].T, table[rest, 1:3], all_pairs(8), prefers_first(votes[rest], labels)
+        np.array(PARTIES), votes[voters].T, table[rest, 1:3], all_pairs(8), prefers_first(votes[rest], labels)
     )
 
 
 def _draw_voters(numbers: NDArray[np.float64], draw: int | None, rng: np.random.Generator) -> NDArray[np.int64]:
     if draw is not None:
         return rng.permutation(len(numbers))[:20].astype(np.int64)
-    at = {int(number): i for i, number in enumerate(numbers)}
-    return np.array([at[seat] for seat in SEATS if seat in at], np.int64)
+    row_of = {int(number): i for i, number in enumerate(numbers)}
+    return np.array([row_of[seat] for seat in SEATS if seat in row_of], np.int64)

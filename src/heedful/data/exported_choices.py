@@ -36,7 +36,7 @@ def exported_choices(path: Path) -> ExportedChoices | None:
         return None
     if not {"id", "decision", "event"} & first.record.keys():
         return None
-    offered, found, others = dict[str, None](), dict[int, Comparison[str]](), Counter[str]()
+    offered, answers, others = dict[str, None](), dict[int, Comparison[str]](), Counter[str]()
     clicked = dict[int, Comparison[str]]()
     shown, seqs = dict[str, tuple[str, tuple[str, ...]]](), dict[tuple[str, str], int]()
     undos, rollbacks, chosen = list[tuple[int, int]](), list[tuple[int, int]](), False
@@ -61,27 +61,29 @@ def exported_choices(path: Path) -> ExportedChoices | None:
                 rollbacks.append((seq, 0 if to is None else seqs[to["kind"], str(to["id"])]))
             elif kind == "feedback":
                 chosen = chosen or "choice" in record
-                for form, each in _compared(record, *shown[str(record["decision"])]):
-                    (clicked if form == "clicks" else found)[seq] = each
-                if seq not in found and seq not in clicked:
+                for form, comparison in _compared(record, *shown[str(record["decision"])]):
+                    (clicked if form == "clicks" else answers)[seq] = comparison
+                if seq not in answers and seq not in clicked:
                     others[next((name for name in record if name not in _NOT_FORMS), "nothing")] += 1
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, ValueError):
                 raise ValueError(f"{where}: {error}") from None
-            got = cut_repr(error.args[0]) if isinstance(error, KeyError) else "another"
-            raise ValueError(f"{where}: {kind}: expected a line that a loop exported, got {got}") from None
+            forms = cut_repr(error.args[0]) if isinstance(error, KeyError) else "another"
+            raise ValueError(f"{where}: {kind}: expected a line that a loop exported, got {forms}") from None
     if chosen:
-        found |= clicked
+        answers |= clicked
     elif clicked:
         others["clicks"] += len(clicked)
-    gone = find_retractions(undos, rollbacks)
-    counts = {seq: each for seq, each in found.items() if seq not in gone}
-    if not any(each.judged for each in counts.values()):
-        got = cut_list(sorted(others)) or "none"
-        raise ValueError(f"{path.name}: choice: expected an export with answers about two items, got {got}")
-    told = [f"{count(len(found) - len(counts), 'answer')} undone or rolled back"] if len(counts) < len(found) else []
-    told += [f"{count(n, 'answer')} left out: {form} compares nothing" for form, n in sorted(others.items())]
-    return ExportedChoices(tabulate(counts.values(), offered), "; ".join(["the events of a loop", *told]))
+    retracted = find_retractions(undos, rollbacks)
+    counts = {seq: comparison for seq, comparison in answers.items() if seq not in retracted}
+    if not any(comparison.judged for comparison in counts.values()):
+        forms = cut_list(sorted(others)) or "none"
+        raise ValueError(f"{path.name}: choice: expected an export with answers about two items, got {forms}")
+    notes = (
+        [f"{count(len(answers) - len(counts), 'answer')} undone or rolled back"] if len(counts) < len(answers) else []
+    )
+    notes += [f"{count(n, 'answer')} left out: {form} compares nothing" for form, n in sorted(others.items())]
+    return ExportedChoices(tabulate(counts.values(), offered), "; ".join(["the events of a loop", *notes]))
 
 
 _NOT_FORMS = ("kind", "id", "decision", "time")

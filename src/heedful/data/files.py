@@ -44,11 +44,11 @@ class _Unzipped(gzip.GzipFile):
 
     def read(self, size: int | None = -1) -> bytes:
         """Return up to `size` bytes; raise ValueError, with the file's name, where too many came."""
-        found = super().read(size)
+        content = super().read(size)
         if self.tell() > self._most:
-            told = f"expected at most {self._most:,} bytes of it, got more: if it is meant, gunzip it first"
-            raise ValueError(f"{self._path.name}: gzip: {told}")
-        return found
+            expected = f"expected at most {self._most:,} bytes of it, got more: if it is meant, gunzip it first"
+            raise ValueError(f"{self._path.name}: gzip: {expected}")
+        return content
 
 
 @contextmanager
@@ -67,8 +67,8 @@ def open_uncompressed(path: Path) -> Iterator[io.BufferedReader]:
         if path.name.endswith(".heedful"):
             name = shlex.quote(str(path))
             ranked = f"`heedful standing {name}` ranks what people chose in it, and its page Results has their answers"
-            told = f"of choices: {ranked}; any loop: `heedful export {name} FILE`"
-            raise IsADirectoryError(f"{path}: expected a file, got a loop; {told}") from None
+            instead = f"of choices: {ranked}; any loop: `heedful export {name} FILE`"
+            raise IsADirectoryError(f"{path}: expected a file, got a loop; {instead}") from None
         raise IsADirectoryError(f"{path}: expected a file, got a folder; name a file in it") from None
     with file:
         if file.peek(2)[:2] == b"\x1f\x8b":
@@ -92,8 +92,8 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
             for number, line in enumerate(file, 1):
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            got = f"byte 0x{error.object[error.start]:02x} at byte {error.start + 1} of the line"
-            raise ValueError(f"{path.name}:{number}: text: expected UTF-8, got {got}") from None
+            broken = f"byte 0x{error.object[error.start]:02x} at byte {error.start + 1} of the line"
+            raise ValueError(f"{path.name}:{number}: text: expected UTF-8, got {broken}") from None
 
 
 def find_unfinished(path: Path) -> list[Path]:
@@ -102,7 +102,7 @@ def find_unfinished(path: Path) -> list[Path]:
     target = path.resolve()
     named = re.compile(re.escape(target.name) + r"[a-z0-9_]{8}\.tmp")
     with suppress(OSError):
-        return sorted(each for each in target.parent.iterdir() if named.fullmatch(each.name))
+        return sorted(file for file in target.parent.iterdir() if named.fullmatch(file.name))
     return []
 
 
@@ -137,22 +137,10 @@ def cell_number(cell: object) -> float | None:
         return math.inf
 
 
-def name_in(where: str, field: str, cell: object) -> str:
-    """Return a cell as a name: a text, or a whole number as text (3.0 as "3").
-
-    `where`: the place of the row, `field`: the name of the column, for messages. Raise ValueError for any other cell.
-    """
-    if isinstance(cell, float) and cell.is_integer():
-        return f"{cell:.0f}"
-    if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
-        raise ValueError(f"{where}: {field}: expected a text or a whole number, got {cut_repr(cell)}")
-    return str(cell).strip()
-
-
-def cut_repr(came: object) -> str:
+def cut_repr(value: object) -> str:
     """Return the repr of a value, shortened to at most 60 characters so that a message stays one line."""
-    whole = repr(came)
-    return whole if len(whole) <= 60 else whole[:40] + "..." + whole[-10:]
+    text = repr(value)
+    return text if len(text) <= 60 else text[:40] + "..." + text[-10:]
 
 
 def cut_list(names: Sequence[str], most: int = 8) -> str:

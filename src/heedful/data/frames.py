@@ -46,8 +46,10 @@ def rows_in(name: str, table: Any) -> Any:
         try:
             pyarrow = import_module("pyarrow")
         except ModuleNotFoundError:
-            told = f"{name}: reading {type(table).__name__} needs pyarrow, which is not installed: pip install pyarrow"
-            raise ModuleNotFoundError(told, name="pyarrow") from None
+            problem = (
+                f"{name}: reading {type(table).__name__} needs pyarrow, which is not installed: pip install pyarrow"
+            )
+            raise ModuleNotFoundError(problem, name="pyarrow") from None
         return rows_in(name, pyarrow.table(table))
     else:
         return table
@@ -58,8 +60,7 @@ def rows_in(name: str, table: Any) -> Any:
 
 
 def _with_index(name: str, frame: Any) -> Any:
-    """Return a pandas `frame` with the named levels of its index as columns. If an index without a name is left out,
-    warn, calling the table `name`."""
+    """Return a pandas `frame` with the named levels of its index as columns; warn of an index without a name."""
     named = [level for level in frame.index.names if level is not None]
     if not named:
         if frame.index.dtype.kind not in "iu":
@@ -105,12 +106,12 @@ def index_of(columns: Sequence[str], cells: Callable[[int], Iterable[object]]) -
 
     `cells(j)` returns the cells of the column at position j. Such columns come first, or are called
     `__index_level_0__`; a table without other columns has none."""
-    found: list[int] = []
+    indices: list[int] = []
     for j, column in enumerate(columns):
-        leading = len(found) == j or str(column).startswith("__")
+        leading = len(indices) == j or str(column).startswith("__")
         if leading and is_index(column) and _counts(cells(j)):
-            found.append(j)
-    return found if len(found) < len(columns) else []
+            indices.append(j)
+    return indices if len(indices) < len(columns) else []
 
 
 def is_index(column: object) -> bool:
@@ -126,8 +127,8 @@ def warn_index(name: str, columns: Iterable[str]) -> None:
     and is left out.
     """
     for column in columns:
-        called = repr(column) if column else "that has no name"
-        warn(f"{name}: the column {called} numbers the rows, as pandas writes an index: it is left out", stacklevel=5)
+        label = repr(column) if column else "that has no name"
+        warn(f"{name}: the column {label} numbers the rows, as pandas writes an index: it is left out", stacklevel=5)
 
 
 def _counts(cells: Iterable[object]) -> bool:
@@ -148,6 +149,6 @@ def frame_of(columns: Mapping[str, Sequence[object]], package: str = "pandas") -
         if error.name != package:
             raise
         others = " or ".join(other for other in PACKAGES if other != package)
-        told = f"to_frame needs {package}, which is not installed: pip install {package}, or name {others}"
-        raise ModuleNotFoundError(told, name=package) from None
+        problem = f"to_frame needs {package}, which is not installed: pip install {package}, or name {others}"
+        raise ModuleNotFoundError(problem, name=package) from None
     return (module.table if package == "pyarrow" else module.DataFrame)(dict(columns))

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from heedful.data.files import cut_list, cut_repr, most_unpacked, open_uncompressed
-from heedful.data.jsonl import AT_BYTE, json_fault, once, read_lines
+from heedful.data.jsonl import AT_BYTE, json_fault, read_lines, unique_keys
 
 MOST_BYTES = 2**30
 """The most bytes of a JSON list, or of an object with a list in it, which is read as a whole."""
@@ -40,16 +40,13 @@ def _lines(path: Path, inside: str) -> Iterator[Located]:
             raise ValueError(line.error)
         within = line.record.get(inside)
         if isinstance(within, list):
-            yield from _each(f"{path.name}:{line.number}", within, inside)
+            yield from _numbered(f"{path.name}:{line.number}", within, inside)
         else:
             yield f"{path.name}:{line.number}", line.record
 
 
 def _is_one_document(path: Path) -> bool:
-    """Return whether a file that begins with { is one object on several lines, and not one object a line.
-
-    So it is if its first line is no whole object, and it ends where more has to come, or the second line does not begin
-    another object."""
+    """Return whether a file that begins with { is one object on several lines, not one object a line."""
     lines = list[bytes]()
     with open_uncompressed(path) as file:
         while len(lines) < 2 and (line := file.readline(2**24)):
@@ -68,26 +65,26 @@ def _document(path: Path, inside: str) -> Iterator[Located]:
         text = file.read(MOST_BYTES + 1)
     if len(text) > MOST_BYTES:
         raise ValueError(f"{path.name}: content: expected at most {MOST_BYTES:,} bytes in one document, got more")
-    found = parse_document(path.name, text)
-    if isinstance(found, dict):
-        inside = inside or next((name for name in LISTS if isinstance(found.get(name), list)), LISTS[0])
-        if not isinstance(found.get(inside), list):
-            got = (
-                f"the fields {cut_list(sorted(found))}"
-                if inside not in found
-                else f"{inside} {cut_repr(found[inside])}"
+    document = parse_document(path.name, text)
+    if isinstance(document, dict):
+        inside = inside or next((name for name in LISTS if isinstance(document.get(name), list)), LISTS[0])
+        if not isinstance(document.get(inside), list):
+            problem = (
+                f"the fields {cut_list(sorted(document))}"
+                if inside not in document
+                else f"{inside} {cut_repr(document[inside])}"
             )
-            raise ValueError(f"{path.name}: {inside}: expected a list of records in it, got {got}")
-        found = found[inside]
-    yield from _each(path.name, found, "")
+            raise ValueError(f"{path.name}: {inside}: expected a list of records in it, got {problem}")
+        document = document[inside]
+    yield from _numbered(path.name, document, "")
 
 
-def _each(name: str, records: list[Any], inside: str) -> Iterator[Located]:
+def _numbered(name: str, records: list[Any], inside: str) -> Iterator[Located]:
     for i, record in enumerate(records, 1):
-        at = f"{name}: {inside + ' ' if inside else ''}record {i}"
+        place = f"{name}: {inside + ' ' if inside else ''}record {i}"
         if not isinstance(record, dict):
-            raise ValueError(f"{at}: expected an object, got {cut_repr(record)}")
-        yield at, record
+            raise ValueError(f"{place}: expected an object, got {cut_repr(record)}")
+        yield place, record
 
 
 def parse_document(name: str, text: bytes) -> Any:
@@ -99,13 +96,13 @@ def parse_document(name: str, text: bytes) -> Any:
     try:
         written = text.decode()
         msgspec.json.decode(text)  # stricter: no NaN, no half of a surrogate pair
-        return json.loads(written, object_pairs_hook=once)
+        return json.loads(written, object_pairs_hook=unique_keys)
     except UnicodeDecodeError as error:
-        got = f"byte 0x{text[error.start]:02x} in line {_line_of(text, error.start)}"
-        raise ValueError(f"{name}: text: expected UTF-8, got {got}") from None
+        broken = f"byte 0x{text[error.start]:02x} in line {_line_of(text, error.start)}"
+        raise ValueError(f"{name}: text: expected UTF-8, got {broken}") from None
     except KeyError as error:
-        told = f"expected one JSON document, got a key twice: {cut_repr(error.args[0])}"
-        raise ValueError(f"{name}: json: {told}") from None
+        problem = f"expected one JSON document, got a key twice: {cut_repr(error.args[0])}"
+        raise ValueError(f"{name}: json: {problem}") from None
     except RecursionError:
         raise ValueError(f"{name}: json: expected at most some hundred levels, got more") from None
     except ValueError as error:
@@ -125,9 +122,9 @@ def _problem(text: bytes, error: ValueError) -> str:
     return "half a surrogate pair in a text"
 
 
-def _line_of(text: bytes, at: int) -> int:
+def _line_of(text: bytes, offset: int) -> int:
     """Return the number, from 1, of the line with the byte at this index."""
-    return text.count(b"\n", 0, at) + 1
+    return text.count(b"\n", 0, offset) + 1
 
 
 def read_parquet(path: Path) -> Iterator[Located]:
@@ -149,37 +146,38 @@ def read_batches(path: Path) -> Iterator[Any]:
         import pyarrow
         import pyarrow.parquet
     except ModuleNotFoundError:
-        told = "reading Parquet needs pyarrow, which is not installed: pip install 'heedful[parquet]'"
-        raise ModuleNotFoundError(f"{path.name}: {told}", name="pyarrow") from None
+        problem = "reading Parquet needs pyarrow, which is not installed: pip install 'heedful[parquet]'"
+        raise ModuleNotFoundError(f"{path.name}: {problem}", name="pyarrow") from None
     with open_uncompressed(path) as file:
         zipped = isinstance(file.raw, gzip.GzipFile)
         source = pyarrow.BufferReader(file.read()) if zipped else path
     most, unpacked = most_unpacked(path), 0
     too_much = f"{path.name}: content: expected at most {most:,} bytes of it, got more"
     try:
-        with pyarrow.parquet.ParquetFile(source) as found:
-            name, times = Counter(found.schema_arrow.names).most_common(1)[0] if found.schema_arrow.names else ("", 1)
+        with pyarrow.parquet.ParquetFile(source) as parquet:
+            name, times = (
+                Counter(parquet.schema_arrow.names).most_common(1)[0] if parquet.schema_arrow.names else ("", 1)
+            )
             if times > 1:
                 raise ValueError(f"{path.name}: columns: expected each name once, got {cut_repr(name)} {times} times")
-            about = found.metadata
+            about = parquet.metadata
             if about.num_rows == 0:
                 raise ValueError(f"{path.name}: rows: expected at least one, got none")
             if sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)) > most:
                 raise ValueError(too_much)
-            for batch in found.iter_batches(AT_ONCE):
+            for batch in parquet.iter_batches(AT_ONCE):
                 unpacked += batch.nbytes  # cells that repeat take room here, not in the file
                 if unpacked > most:
                     raise ValueError(too_much)
                 yield batch
     except (pyarrow.ArrowException, OSError) as error:
-        told = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"{path.name}: content: expected a whole Parquet file, got {told}") from None
+        problem = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"{path.name}: content: expected a whole Parquet file, got {problem}") from None
 
 
 def _rows(name: str, batch: Any, before: int) -> list[dict[str, Any]]:
-    """Return the rows of a batch of a Parquet file called `name`, which come after `before` others.
-
-    Raise ValueError if a text is not UTF-8, which Parquet does not rule out."""
+    """Return the rows of a batch of a Parquet file, after `before` others; raise ValueError for a text that is not
+    UTF-8."""
     try:
         rows: list[dict[str, Any]] = batch.to_pylist()
         return rows
@@ -189,7 +187,7 @@ def _rows(name: str, batch: Any, before: int) -> list[dict[str, Any]]:
                 try:
                     batch.column(column)[i].as_py()
                 except UnicodeDecodeError as error:
-                    got = f"byte 0x{error.object[error.start]:02x}"
-                    at = f"{name}: row {before + i + 1}: {column}"
-                    raise ValueError(f"{at}: expected a text in UTF-8, got {got}") from None
+                    broken = f"byte 0x{error.object[error.start]:02x}"
+                    place = f"{name}: row {before + i + 1}: {column}"
+                    raise ValueError(f"{place}: expected a text in UTF-8, got {broken}") from None
         raise

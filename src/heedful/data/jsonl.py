@@ -83,7 +83,7 @@ def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
     # no more of these than keys kept, none was lost; strings that contain it only make this count too high.
     if text.translate(None, b" \t\r\n").count(b'":') != _keys(record):
         try:
-            json.loads(text, object_pairs_hook=once)
+            json.loads(text, object_pairs_hook=unique_keys)
         except KeyError as problem:
             return None, f"key: expected each once, got {cut_repr(problem.args[0])} twice"
     return record, None
@@ -101,8 +101,7 @@ def _levels(record: dict[str, Any]) -> int:
 
 
 def _keys(record: dict[str, Any]) -> int:
-    """Return how many keys an object has, those of objects inside it included; lists whose first element is no object
-    are not searched."""
+    """Return how many keys an object has, nested ones included; lists that begin with no object are not searched."""
     keys = len(record)
     for value in record.values():
         if type(value) is dict:
@@ -112,19 +111,19 @@ def _keys(record: dict[str, Any]) -> int:
     return keys
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object with these (key, value) pairs. Raise KeyError for a key that is repeated."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    record = dict(pairs)
+    if len(record) < len(pairs):
         raise KeyError(Counter(key for key, _ in pairs).most_common(1)[0][0])
-    return found
+    return record
 
 
-def json_fault(told: str) -> str:
-    """Return what msgspec `told` of malformed JSON as what came, to be said after "got"."""
-    if told == "object keys must be strings":
+def json_fault(problem: str) -> str:
+    """Return the `problem` that msgspec has with malformed JSON as what came, to be said after "got"."""
+    if problem == "object keys must be strings":
         return "a key without double quotes"
-    return f"something other than {told.removeprefix('expected ')}" if told.startswith("expected ") else told
+    return f"something other than {problem.removeprefix('expected ')}" if problem.startswith("expected ") else problem
 
 
 def _json_problem(text: bytes, problem: ValueError) -> str:
@@ -136,7 +135,7 @@ def _json_problem(text: bytes, problem: ValueError) -> str:
     if "out of range" in str(problem):
         return "number: expected one that a double can hold, got a larger one"
     if place := AT_BYTE.match(str(problem)):
-        at = int(place[2])
-        rest = text[at:].decode(errors="replace").rstrip()
-        return f"json: expected JSON, got {json_fault(place[1])} at byte {at + 1}: {cut_repr(rest)}"
+        offset = int(place[2])
+        rest = text[offset:].decode(errors="replace").rstrip()
+        return f"json: expected JSON, got {json_fault(place[1])} at byte {offset + 1}: {cut_repr(rest)}"
     return "json: expected a whole line of JSON, got one that ends early or has half a surrogate pair"

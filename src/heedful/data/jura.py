@@ -36,17 +36,17 @@ def load_jura(folder: str | PathLike[str], *, labels: str = "right", draw: int |
     check_labels(labels)
     path = existing_or_gz(Path(folder) / "jura.dat")
     table = numbers_of(path, 11)
-    drawn = np.array(PLACES) if draw is None else np.random.default_rng([draw, 21]).permutation(len(table))[:20]
-    if len(table) <= drawn.max() or len(table) < 22:
-        raise ValueError(f"{path.name}: places: expected at least {max(22, drawn.max() + 1)}, got {len(table)}")
+    places = np.array(PLACES) if draw is None else np.random.default_rng([draw, 21]).permutation(len(table))[:20]
+    if len(table) <= places.max() or len(table) < 22:
+        raise ValueError(f"{path.name}: places: expected at least {max(22, places.max() + 1)}, got {len(table)}")
     spread = table[:, 4:].std(axis=0)
     if not spread.all():
         raise ValueError(
             f"{path.name}: metals: expected different amounts of each, got the same of {METALS[int(spread.argmin())]}"
         )
     measured = (table[:, 4:] - table[:, 4:].mean(axis=0)) / spread
-    rest = np.setdiff1d(np.arange(len(table)), drawn)
+    rest = np.setdiff1d(np.arange(len(table)), places)
     people = np.column_stack([table[:, :2], one_hot(table[:, 2]), one_hot(table[:, 3])])
     return PairwiseDataset(
-        np.array(METALS), measured[drawn].T, people[rest], all_pairs(7), prefers_first(measured[rest], labels)
+        np.array(METALS), measured[places].T, people[rest], all_pairs(7), prefers_first(measured[rest], labels)
     )

@@ -25,20 +25,22 @@ def unpack(table: Table) -> Table:
 
 
 def _logged(table: Table) -> Iterator[Row]:
-    """Yield the impressions of a log of Vowpal Wabbit (dsjson): what was shown, with its probability, and what it
-    earned, which is less than nothing of its cost."""
+    """Yield the impressions in a log of Vowpal Wabbit (dsjson): what was shown, its probability, its cost below 0."""
     for where, row in table.located():
         context = _object(row.get("c"))
         choices = context.get("_multi") or []
         cost, shown = row.get("_label_cost"), row.get("_label_Action")
         if isinstance(cost, bool) or not isinstance(cost, int | float) or not isinstance(shown, int):
             raise ValueError(f"{where}: _label_cost, _label_Action: expected numbers, got {cut_repr((cost, shown))}")
-        names = [_joined(_flat(each, leaf=True)) for each in choices]
+        names = [_joined(_flat(choice, leaf=True)) for choice in choices]
         apart = len(set(names)) == len(names) >= shown > 0 and all(0 < len(name) <= 60 for name in names)
         rest = _flat({name: value for name, value in context.items() if name != "_multi"})
-        kept = {"id": row.get("EventId"), "time": row.get("Timestamp")}
-        told = {"action": names[shown - 1] if apart else str(shown), "probability": row.get("_label_probability")}
-        yield where, {**rest, **told, "reward": 0.0 - cost, **{k: v for k, v in kept.items() if v is not None}}
+        marks = {"id": row.get("EventId"), "time": row.get("Timestamp")}
+        shown_action = {
+            "action": names[shown - 1] if apart else str(shown),
+            "probability": row.get("_label_probability"),
+        }
+        yield where, {**rest, **shown_action, "reward": 0.0 - cost, **{k: v for k, v in marks.items() if v is not None}}
 
 
 def _object(value: object) -> Mapping[str, Any]:
@@ -47,11 +49,11 @@ def _object(value: object) -> Mapping[str, Any]:
 
 def _flat(value: Mapping[str, Any], before: str = "", *, leaf: bool = False) -> dict[str, Any]:
     """Return the values in nested objects by their path, or with `leaf` by their last name alone."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, inner in value.items():
-        at = name if leaf or not before else f"{before}.{name}"
-        found |= _flat(inner, at, leaf=leaf) if isinstance(inner, Mapping) else {at: inner}
-    return found
+        path = name if leaf or not before else f"{before}.{name}"
+        flat |= _flat(inner, path, leaf=leaf) if isinstance(inner, Mapping) else {path: inner}
+    return flat
 
 
 def _joined(values: Mapping[str, Any]) -> str:
@@ -59,19 +61,18 @@ def _joined(values: Mapping[str, Any]) -> str:
 
 
 def _thumbs(table: Table) -> Iterator[Row]:
-    """Yield the votes in the feedback of Open WebUI: a thumb up is for a model against those beside it, one down is
-    for each of these against it. Feedback without a model beside it compares nothing."""
+    """Yield the votes in feedback of Open WebUI: a thumb is for, or against, a model compared to each one beside it."""
     for where, row in table.located():
         data = _object(row.get("data"))
         rating, model, others = (data.get(name) for name in ("rating", "model_id", "sibling_model_ids"))
         if row.get("type") != "rating" or str(rating) not in ("1", "-1") or not isinstance(others, list):
             continue
         for other in others:
-            kept = {name: row[name] for name in ("id", "updated_at") if name in row}
+            marks = {name: row[name] for name in ("id", "updated_at") if name in row}
             if len(others) > 1:
-                kept["id"] = f"{row.get('id')} {other}"
+                marks["id"] = f"{row.get('id')} {other}"
             winner = "model_a" if str(rating) == "1" else "model_b"
-            yield where, kept | {"person": row.get("user_id"), "model_a": model, "model_b": other, "winner": winner}
+            yield where, marks | {"person": row.get("user_id"), "model_a": model, "model_b": other, "winner": winner}
 
 
 _FORMS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Row]]], ...] = (

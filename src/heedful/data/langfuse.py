@@ -26,9 +26,9 @@ _BOOLEANS: Mapping[object, bool] = {1: True, 0: False, "true": True, "false": Fa
 class Score(NamedTuple):
     """One score: its id, what it says, and what it is attached to.
 
-    `trace` and `observation` are ids, None for a score of something else (`kind`)."""
+    `trace` and `observation` are ids, None for a score of something else."""
 
-    at: str
+    place: str
     """its place in a file, for messages"""
     id: str
     name: str
@@ -49,7 +49,7 @@ class Score(NamedTuple):
     @property
     def places(self) -> tuple[str, ...]:
         """the ids under which a decision may stand: that of the observation, then that of the trace"""
-        return tuple([each for each in (self.observation, self.trace) if each is not None])
+        return tuple([id for id in (self.observation, self.trace) if id is not None])
 
 
 class Output(NamedTuple):
@@ -82,11 +82,11 @@ def read_scores(path: str | PathLike[str]) -> Iterator[Score]:
 
 def parse_scores(records: Iterable[Located]) -> Iterator[Score]:
     """Yield the score in each of `records`, pairs (place, object). Raise ValueError for the first that is none."""
-    for at, record in records:
+    for place, record in records:
         try:
-            yield _score(at, record)
+            yield _score(place, record)
         except ValueError as error:
-            raise ValueError(f"{at}: {error}") from None
+            raise ValueError(f"{place}: {error}") from None
 
 
 def read_outputs(path: str | PathLike[str]) -> Iterator[Output]:
@@ -98,59 +98,59 @@ def read_outputs(path: str | PathLike[str]) -> Iterator[Output]:
 
 def parse_outputs(records: Iterable[Located]) -> Iterator[Output]:
     """Yield the output of each of `records`, pairs (place, object). Raise ValueError for the first that is none."""
-    for at, record in records:
+    for place, record in records:
         try:
             yield _output(record)
         except ValueError as error:
-            raise ValueError(f"{at}: {error}") from None
+            raise ValueError(f"{place}: {error}") from None
 
 
 # ---------------------------------------------------------------------------- scores
 
 
-def _score(at: str, record: Mapping[str, Any]) -> Score:
+def _score(place: str, record: Mapping[str, Any]) -> Score:
     id, name = _id(record, "id"), record.get("name")
     if id is None:
         raise ValueError(f"id: expected that of a score, got {'none' if 'id' not in record else repr(record['id'])}")
     if not isinstance(name, str):
         raise ValueError(f"name: expected a text, got {cut_repr(name)}")
-    told = _first(record, "dataType", "data_type")
-    type_ = told.upper() if isinstance(told, str) else None
-    known = next((each for each in TYPES if each == type_), None)
-    if known is None:
-        raise ValueError(f"dataType: expected {', '.join(TYPES)}, got {cut_repr(told)}")
+    given_type = _first(record, "dataType", "data_type")
+    written = given_type.upper() if isinstance(given_type, str) else None
+    known_type = next((type for type in TYPES if type == written), None)
+    if known_type is None:
+        raise ValueError(f"dataType: expected {', '.join(TYPES)}, got {cut_repr(given_type)}")
     source = record.get("source")
     if not isinstance(source, str) or not source:
         raise ValueError(f"source: expected API, ANNOTATION or EVAL, got {cut_repr(source)}")
     kind, trace, observation = _subject(record)
     time = _time(record, "timestamp")
     version = _time(record, "updatedAt") or _time(record, "updated_at") or time
-    return Score(at, id, name, known, _value(known, record), source.upper(), time, version, kind, trace, observation)
+    return Score(
+        place, id, name, known_type, _value(known_type, record), source.upper(), time, version, kind, trace, observation
+    )
 
 
 def _value(type: DataType, record: Mapping[str, Any]) -> float | bool | str | None:
-    """Return the value of a score: a number, a boolean or a text, by its type; None if it has none.
-
-    Older answers have texts in `stringValue`, exports in `string_value`, and both a boolean as 1 or 0."""
+    """Return the value of a score by its type; older answers have texts in `stringValue`, exports in `string_value`."""
     value, text = record.get("value"), _first(record, "stringValue", "string_value")
     if type in ("CATEGORICAL", "TEXT", "CORRECTION"):
-        said = text if text is not None else value
+        content = text if text is not None else value
         if text is None and (record.get("stringValue", 0) in (None, "") or record.get("string_value", 0) in (None, "")):
             return None
-        if said is None:
+        if content is None:
             return None
-        if not isinstance(said, str):
-            raise ValueError(f"value: expected a text with {type}, got {cut_repr(said)}")
-        return said
+        if not isinstance(content, str):
+            raise ValueError(f"value: expected a text with {type}, got {cut_repr(content)}")
+        return content
     if value is None and text is None:
         return None
     if type == "BOOLEAN":
-        said = value if value is not None else text
-        key = said.lower() if isinstance(said, str) else said
+        content = value if value is not None else text
+        key = content.lower() if isinstance(content, str) else content
         if isinstance(key, str) and (number := number_in(key)) is not None:
             key = number
         if isinstance(key, list | dict) or key not in _BOOLEANS:
-            raise ValueError(f"value: expected true or false with BOOLEAN, got {cut_repr(said)}")
+            raise ValueError(f"value: expected true or false with BOOLEAN, got {cut_repr(content)}")
         return _BOOLEANS[key]
     number = number_in(value) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
@@ -177,13 +177,13 @@ def _subject(record: Mapping[str, Any]) -> tuple[str, str | None, str | None]:
         ("experiment", ("datasetRunId", "dataset_run_id")),
     )
     if not any(field in record for _, fields in names for field in fields):
-        told = "what the score is attached to; ask for it with fields=subject"
-        raise ValueError(f"subject: expected {told}, got none")
-    found = {kind: next((id for f in fields if (id := _id(record, f)) is not None), None) for kind, fields in names}
-    kind = next((kind for kind, id in found.items() if id is not None), None)
+        expected = "what the score is attached to; ask for it with fields=subject"
+        raise ValueError(f"subject: expected {expected}, got none")
+    ids = {kind: next((id for f in fields if (id := _id(record, f)) is not None), None) for kind, fields in names}
+    kind = next((kind for kind, id in ids.items() if id is not None), None)
     if kind is None:
         raise ValueError("traceId: expected what the score is attached to, got nothing")
-    return kind, found["trace"], found["observation"]
+    return kind, ids["trace"], ids["observation"]
 
 
 # ---------------------------------------------------------------------------- outputs
@@ -247,17 +247,17 @@ def as_text(value: object, *, prompt: bool = False) -> str:
 
 
 def _decoded(value: object) -> object:
-    """Return the value of a text that is JSON of an object, a list or a text, or messages as Python prints them;
-    anything else as it is, but None for messages that cannot be read."""
+    """Return the value of a text that is JSON, or messages as Python prints them (None if unreadable); others as they
+    are."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
         try:
-            found = json.loads(value)
+            decoded = json.loads(value)
         except (ValueError, RecursionError):
             try:
                 return messages_in(value) or value
             except ValueError:
                 return None
-        return found if isinstance(found, dict | list | str) else value
+        return decoded if isinstance(decoded, dict | list | str) else value
     return value
 
 
@@ -265,7 +265,7 @@ def _parts(value: object) -> str | None:
     """Return the text of a message's parts, [{"type": "text", "text": ...}]; None if it is something else."""
     if not isinstance(value, list) or not value:
         return None
-    texts = [each.get("text") for each in value if isinstance(each, Mapping) and isinstance(each.get("text"), str)]
+    texts = [part.get("text") for part in value if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
     return "\n\n".join(map(str, texts)) if len(texts) == len(value) else None
 
 
@@ -283,10 +283,10 @@ def _messages(value: object) -> list[Any] | None:
 
 
 def _conversation(messages: list[Any]) -> str:
-    texts = [as_text(each["content"]) for each in messages]
+    texts = [as_text(message["content"]) for message in messages]
     if len(messages) == 1 and messages[0]["role"] == "user":
         return texts[0]
-    return "\n\n".join(f"{each['role']}: {text}" for each, text in zip(messages, texts))
+    return "\n\n".join(f"{message['role']}: {text}" for message, text in zip(messages, texts))
 
 
 # ---------------------------------------------------------------------------- fields

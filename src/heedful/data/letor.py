@@ -93,11 +93,7 @@ def least_squares(X: FloatArray, y: NDArray[Any]) -> FloatArray:
 def _blocks(
     path: Path, limit: int, kind: np.dtype[Any], labels: list[int], starts: dict[str | None, int]
 ) -> Iterator[FloatArray]:
-    """Yield the features of the file at `path` in blocks of b rows: arrays (b x largest index of a feature in the
-    block).
-
-    The grade of each row is appended to `labels`, and the first row of each query is entered in `starts`, by its qid.
-    `limit`: the greatest index that is allowed; `kind`: float64 or float32."""
+    """Yield the features in blocks of rows; append grades to `labels`, put the first row of each query in `starts`."""
     last: str | None = None
 
     def add(number: int, grade: str, qid: str | None) -> None:
@@ -120,9 +116,7 @@ def _blocks(
 
 
 def _counts(path: Path, rows: int) -> list[int]:
-    """Return the number of rows of each query, from the file next to `path`. Raise ValueError unless they sum to
-    `rows`.
-    """
+    """Return the rows of each query, from the file next to `path`; raise ValueError unless they sum to `rows`."""
     names = [stem + end for stem in (path.name, path.name.removesuffix(".gz")) for end in (".query", ".group")]
     side = next((path.with_name(name) for name in names if path.with_name(name).exists()), None)
     if side is None:
@@ -136,6 +130,6 @@ def _counts(path: Path, rows: int) -> list[int]:
         if text:
             counts.append(int(text))
     if sum(counts) != rows:
-        got = f"{sum(counts)} in {len(counts)} lines"
-        raise ValueError(f"{side.name}: counts: expected a sum of {rows}, the rows of {path.name}, got {got}")
+        sums = f"{sum(counts)} in {len(counts)} lines"
+        raise ValueError(f"{side.name}: counts: expected a sum of {rows}, the rows of {path.name}, got {sums}")
     return counts

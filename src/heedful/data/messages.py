@@ -44,10 +44,10 @@ def messages_in(cell: str) -> list[Any] | None:
         return None
     for read in (json.loads, _printed):
         try:
-            found = read(cell)
+            messages = read(cell)
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             continue
-        return found if isinstance(found, list) and found and all(map(is_message, found)) else None
+        return messages if isinstance(messages, list) and messages and all(map(is_message, messages)) else None
     if _MESSAGES.match(cell):
         raise ValueError("expected messages as JSON, got some that are cut off or printed in another way")
     return None

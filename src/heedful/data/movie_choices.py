@@ -42,44 +42,43 @@ def load_movie_choices(
     films = _films(ratings, draw, rng)
     column = np.full(ratings.movie_ids.size, -1)
     column[films] = np.arange(films.size)
-    mine = column[ratings.movies] >= 0
+    of_films = column[ratings.movies] >= 0
     table = np.full((ratings.user_ids.size, films.size), np.nan)
-    table[ratings.users[mine], column[ratings.movies[mine]]] = ratings.values[mine]
-    [kept] = ((~np.isnan(table)).sum(axis=1) >= RATED).nonzero()
-    if not kept.size:
+    table[ratings.users[of_films], column[ratings.movies[of_films]]] = ratings.values[of_films]
+    [raters] = ((~np.isnan(table)).sum(axis=1) >= RATED).nonzero()
+    if not raters.size:
         raise ValueError(f"ratings: expected somebody who rated {RATED} of the {films.size} films, got nobody")
-    values = break_ties(impute(table[kept]), rng)
+    values = break_ties(impute(table[raters]), rng)
     if labels == "published":
         # [H12] numbered the columns by the sorted film numbers instead of by the films' places in the draw
         values = values[:, films.argsort().argsort()]
-    known = _people(existing_or_gz(Path(folder) / "users.dat"))
-    told = [known[int(user)] for user in ratings.user_ids[kept]]
-    people = np.column_stack([one_hot(np.array(each)) for each in zip(*told)])
+    attributes = _people(existing_or_gz(Path(folder) / "users.dat"))
+    rows = [attributes[int(user)] for user in ratings.user_ids[raters]]
+    people = np.column_stack([one_hot(np.array(column)) for column in zip(*rows)])
     features = ratings.genres[films].astype(np.float64)
     return PairwiseDataset(ratings.names[films], features, people, all_pairs(films.size), prefers_first(values, labels))
 
 
 def _films(ratings: Ratings, draw: int | None, rng: np.random.Generator) -> Ints:
-    """Return the indices, in `ratings.movie_ids`, of the ten films: those of [H12] or, if `draw` is a seed, ten drawn
-    with it among the 50 most rated."""
+    """Return the indices of the ten films: those of [H12] or, with a seed, ten of the 50 most rated."""
     if draw is not None:
         counts = np.bincount(ratings.movies, minlength=ratings.movie_ids.size)
         most = (-counts).argsort(kind="stable")[:MOST_RATED]
         return rng.permutation(most)[: len(FILMS)].astype(np.int64)
-    at = {int(number): i for i, number in enumerate(ratings.movie_ids)}
-    missing = [number for number in FILMS if number not in at]
+    row_of = {int(number): i for i, number in enumerate(ratings.movie_ids)}
+    missing = [number for number in FILMS if number not in row_of]
     if missing:
         raise ValueError(f"movies.dat: films: expected those that [H12] drew, got none with the number {missing[0]}")
-    return np.array([at[number] for number in FILMS], np.int64)
+    return np.array([row_of[number] for number in FILMS], np.int64)
 
 
 def _people(path: Path) -> dict[int, tuple[str, str, str]]:
     """Return (gender, age, occupation) by user number, from users.dat."""
-    told = {}
+    people = {}
     for number, line in numbered_lines(path):
         fields = line.strip().split("::")
         if len(fields) != 5 or not fields[0].isdecimal():
             expected = "USER::GENDER::AGE::OCCUPATION::ZIP"
             raise ValueError(f"{path.name}:{number}: line: expected {expected}, got {cut_repr(line.strip())}")
-        told[int(fields[0])] = fields[1], fields[2], fields[3]
-    return told
+        people[int(fields[0])] = fields[1], fields[2], fields[3]
+    return people

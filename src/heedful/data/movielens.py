@@ -36,8 +36,7 @@ class Ratings(NamedTuple):
 
 
 class _Format(NamedTuple):
-    """File names and line format of one of the two data sets: the names of the files of ratings and of films, the
-    separator of fields in the file of films, and the pattern of a line of ratings."""
+    """File names and line format of one of the two data sets."""
 
     ratings: str
     films: str
@@ -105,45 +104,45 @@ def _content(path: Path) -> bytes:
 
 
 def _columns(path: Path, line: str) -> Ints:
-    """Return the numbers in a file of n ratings (n x 4): user, movie, rating, time. `line`: the pattern of a line.
-
-    Lines are matched first, because the number parser is lenient. Raise ValueError for the first malformed line.
-    """
+    """Return the numbers in a file of ratings (n x 4); lines are matched first, as the number parser is lenient."""
     text = _content(path)
     if not re.fullmatch(rf"(?:{line}\r?\n)*+(?:{line})?+".encode(), text) or not text.strip():
-        lines = (got.removesuffix("\r") for got in text.decode("latin-1").split("\n"))
-        number, got = next((i, got) for i, got in enumerate(lines, 1) if not re.fullmatch(line, got))
+        lines = (entry.removesuffix("\r") for entry in text.decode("latin-1").split("\n"))
+        number, malformed = next((i, entry) for i, entry in enumerate(lines, 1) if not re.fullmatch(line, entry))
         example = "USER::MOVIE::RATING::TIME" if "::" in line else "USER, MOVIE, RATING and TIME apart by tabs"
-        raise ValueError(f"{path.name}:{number}: line: expected {example}, RATING 1 to 5, got {cut_repr(got)}")
+        raise ValueError(f"{path.name}:{number}: line: expected {example}, RATING 1 to 5, got {cut_repr(malformed)}")
     return np.fromstring(text.replace(b"::", b" "), np.int64, sep=" ").reshape(-1, 4)
 
 
 def _films(folder: Path, format: _Format) -> tuple[Ints, list[str], NDArray[np.bool_], NDArray[np.str_]]:
-    """Return (ids, names, genres, genre names) of the M movies in `folder`: ids (M,), rising; M names; genres (M x G),
-    whether a movie has each of G genres; and the G names of genres."""
+    """Return (ids (M,) rising, M names, whether a movie has each genre (M x G), G names of genres) in `folder`."""
     path = existing_or_gz(folder / format.films)
     rows: dict[int, tuple[str, set[str]]] = {}
-    known = _genres(folder) if format.separator == "|" else []
+    listed_genres = _genres(folder) if format.separator == "|" else []
     for number, text in enumerate(_content(path).decode("latin-1").split("\n"), 1):
         if not text.strip():
             continue
         fields = text.rstrip("\r").split(format.separator)
         where = f"{path.name}:{number}"
         flags = fields[5:]
-        if known and (len(flags) != len(known) or not set(flags) <= {"0", "1"}):
+        if listed_genres and (len(flags) != len(listed_genres) or not set(flags) <= {"0", "1"}):
             raise ValueError(
-                f"{where}: genres: expected {len(known)} of 0 or 1, the last of the line, got {cut_repr(flags)}"
+                f"{where}: genres: expected {len(listed_genres)} of 0 or 1, the last of the line, got {cut_repr(flags)}"
             )
-        if not known and len(fields) != 3:
+        if not listed_genres and len(fields) != 3:
             raise ValueError(f"{where}: line: expected MOVIE::TITLE::GENRE|GENRE..., got {cut_repr(text)}")
         if not re.fullmatch(_ID, fields[0]) or int(fields[0]) in rows:
             raise ValueError(f"{where}: movie: expected a number that none before it has, got {cut_repr(fields[0])}")
-        chosen = {name for name, flag in zip(known, flags) if flag == "1"} if known else set(fields[2].split("|"))
+        chosen = (
+            {name for name, flag in zip(listed_genres, flags) if flag == "1"}
+            if listed_genres
+            else set(fields[2].split("|"))
+        )
         rows[int(fields[0])] = fields[1].strip(), chosen
     if not rows:
         raise ValueError(f"{path.name}: movies: expected at least one, got none")
     ids = sorted(rows)
-    genre_names = known or sorted(set().union(*(rows[i][1] for i in ids)))
+    genre_names = listed_genres or sorted(set().union(*(rows[i][1] for i in ids)))
     genres = np.array([[name in rows[i][1] for name in genre_names] for i in ids])
     return np.array(ids, np.int64), [rows[i][0] for i in ids], genres, np.array(genre_names)
 

@@ -91,9 +91,9 @@ def load_ordinal(
         )
     if is_svmlight(path):
         if target or without or columns:
-            what, given = ("target", target) if target else ("without", ", ".join([*without, *columns]))
+            what, named = ("target", target) if target else ("without", ", ".join([*without, *columns]))
             raise ValueError(
-                f"{what}: expected none, as the grade begins each line of {path.name}, got {cut_repr(given)}"
+                f"{what}: expected none, as the grade begins each line of {path.name}, got {cut_repr(named)}"
             )
         return _svmlight(path, order, most)
     return _table(path, target, order, most, without, missing, columns)
@@ -120,10 +120,7 @@ def is_svmlight(path: Path) -> bool:
 def _rank_grades(
     name: str, cells: Sequence[str], order: Sequence[str], most: int, where: Sequence[str], file: str
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Return (ranks, grades): the rank of each row (rows,), from 1, and the grade of each rank, lowest first.
-
-    `cells`: the grade of each row as text; `where`: the place of each row, for messages; `name`: the column; `file`:
-    the name of the file. `order` and `most` are as in `load_ordinal`."""
+    """Return (the rank of each row (rows,), from 1; the grade of each rank, lowest first)."""
     if order:
         if len(order) > most:
             raise ValueError(f"order: expected at most {most} labels, got {len(order)}")
@@ -216,8 +213,8 @@ def _table(
     for name in names:
         if name == target or name in without:
             continue
-        found = (row.get(name) for row in rows)
-        values = [float(each) if isinstance(each, bool) else cell_number(each) for each in found]
+        written = (row.get(name) for row in rows)
+        values = [float(cell) if isinstance(cell, bool) else cell_number(cell) for cell in written]
         if None in values or all(value != value for value in values):
             left_out.append(name)
             continue

@@ -66,18 +66,18 @@ def impute(X: Array, nearest: int = NEAREST) -> Array:
     The distance of two rows is the mean squared difference over the columns that both have (Troyanskaya et al., Missing
     value estimation methods for DNA microarrays, 2001, as in the R package impute).
     """
-    out, there = X.copy(), ~np.isnan(X)
-    filled = np.where(there, X, 0.0)
-    means = filled.sum(axis=0) / np.maximum(there.sum(axis=0), 1)
-    for i in np.flatnonzero(~there.all(axis=1)):
-        both = there & there[i]
+    out, present = X.copy(), ~np.isnan(X)
+    filled = np.where(present, X, 0.0)
+    means = filled.sum(axis=0) / np.maximum(present.sum(axis=0), 1)
+    for i in np.flatnonzero(~present.all(axis=1)):
+        both = present & present[i]
         apart = (np.square(filled - filled[i]) * both).sum(axis=1)
         far = np.where(both.any(axis=1), apart / np.maximum(both.sum(axis=1), 1), np.inf)
         far[i] = np.inf
         near = far.argsort(kind="stable")[:nearest]
-        some = there[near].sum(axis=0)
-        mean = np.where(some > 0, filled[near].sum(axis=0) / np.maximum(some, 1), means)
-        out[i, ~there[i]] = mean[~there[i]]
+        votes = present[near].sum(axis=0)
+        mean = np.where(votes > 0, filled[near].sum(axis=0) / np.maximum(votes, 1), means)
+        out[i, ~present[i]] = mean[~present[i]]
     return out
 
 

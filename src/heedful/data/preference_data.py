@@ -54,12 +54,12 @@ class Prompt(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What all rows have: `at`, the place in the file; the ids and the person where the row says them; the prompt.
+    """What all rows have: the place in the file; the ids and the person where the row says them; the prompt.
 
     `event` and `decision` are the ids of the feedback and its decision in the loop that wrote the row; `answer` tells
     whether another row is the same answer."""
 
-    at: str
+    place: str
     event: str | None
     decision: str | None
     person: str | None
@@ -94,23 +94,23 @@ def read_pairs(path: str | PathLike[str], report: Report, aside: Sequence[str] |
     `aside`: the fields that say which rows do not count, ["none"] for none; found by their names if it is None.
     Messages with which both answers begin are the prompt, or go on with it, and are taken off the answers. Raise
     ValueError, NAME:LINE: field: expected ..., got ..., for the first row of another form."""
-    for at, record in read_records(path):
+    for place, record in read_records(path):
         try:
             _refuse_aside(record, aside)
             for better, worse in _compared(record):
                 report.rows["pairs"] += 1
                 try:
-                    pair = _pair(at, record, better, worse)
+                    pair = _pair(place, record, better, worse)
                 except _Unusable as error:
-                    report.drop(str(error), at)
+                    report.drop(str(error), place)
                 else:
                     report.used["pairs"] += 1
                     yield pair
         except _Unusable as error:
             report.rows["pairs"] += 1
-            report.drop(str(error), at)
+            report.drop(str(error), place)
         except ValueError as error:
-            raise ValueError(f"{at}: {error}") from None
+            raise ValueError(f"{place}: {error}") from None
 
 
 def read_labelled(path: str | PathLike[str], report: Report, aside: Sequence[str] | None = None) -> Iterator[Labelled]:
@@ -118,7 +118,7 @@ def read_labelled(path: str | PathLike[str], report: Report, aside: Sequence[str
     left out.
 
     `aside` and errors are those of `read_pairs`."""
-    for at, record in read_records(path):
+    for place, record in read_records(path):
         report.rows["labels"] += 1
         try:
             _refuse_aside(record, aside)
@@ -127,23 +127,23 @@ def read_labelled(path: str | PathLike[str], report: Report, aside: Sequence[str
             prompt = _prompt(next((record[name] for name in PROMPTS if record.get(name) is not None), None))
             completion = _answer("completion", record["completion"])
             if prompt is None and isinstance(completion, list):
-                asked = [i for i, message in enumerate(completion, 1) if message["role"] == "user"]
-                prompt, [completion] = _continued(None, completion[: max(asked, default=0)], [completion])
+                turns = [i for i, message in enumerate(completion, 1) if message["role"] == "user"]
+                prompt, [completion] = _continued(None, completion[: max(turns, default=0)], [completion])
             label = record["label"]
             if label is None:
                 raise _Unusable(NO_LABEL)
             label = label.lower() if isinstance(label, str) else label
             if isinstance(label, list | dict) or label not in LABELS:
                 raise ValueError(f"label: expected true or false, got {cut_repr(record['label'])}")
-            text = _not_empty(_said(completion))
-            told = Labelled(_row(at, record, prompt, [text], LABELS[label]), text, LABELS[label])
+            text = _not_empty(_answer_text(completion))
+            labelled = Labelled(_row(place, record, prompt, [text], LABELS[label]), text, LABELS[label])
         except _Unusable as error:
-            report.drop(str(error), at)
+            report.drop(str(error), place)
         except ValueError as error:
-            raise ValueError(f"{at}: {error}") from None
+            raise ValueError(f"{place}: {error}") from None
         else:
             report.used["labels"] += 1
-            yield told
+            yield labelled
 
 
 def _refuse_aside(record: Mapping[str, Any], aside: Sequence[str] | None) -> None:
@@ -152,19 +152,17 @@ def _refuse_aside(record: Mapping[str, Any], aside: Sequence[str] | None) -> Non
 
 
 def _compared(record: Mapping[str, Any]) -> Iterator[tuple[Given, Given]]:
-    """Yield (better answer, worse answer), each with the name of its field, for each pair that a row compares.
-
-    Raise _Unusable if no answer is better than another, ValueError if the row has another form."""
+    """Yield (better, worse) for each pair in a row; raise _Unusable if there is none, ValueError for another form."""
     if "chosen" in record and "rejected" in record:
         chosen, rejected = (_several(name, record[name]) for name in ("chosen", "rejected"))
         yield from product(chosen, rejected)
         return
     field = next((name for name in COMPLETIONS if name in record), None)
     if field is None:
-        got = cut_list(list(record)) or "none"
-        raise ValueError(f"columns: expected prompt, chosen, rejected, or completions with scores, got {got}")
-    scored = [each for each in _scored(field, record) if each[0] is not None]
-    scored.sort(key=lambda each: each[0], reverse=True)
+        columns = cut_list(list(record)) or "none"
+        raise ValueError(f"columns: expected prompt, chosen, rejected, or completions with scores, got {columns}")
+    scored = [pair for pair in _scored(field, record) if pair[0] is not None]
+    scored.sort(key=lambda pair: pair[0], reverse=True)
     pairs = [(one[1], two[1]) for one, two in combinations(scored, 2) if one[0] > two[0]]
     if not pairs:
         raise _Unusable(NO_BETTER)
@@ -173,42 +171,40 @@ def _compared(record: Mapping[str, Any]) -> Iterator[tuple[Given, Given]]:
 
 def _several(field: str, value: object) -> list[Given]:
     """Return the answers in a field: those of a list of answers, otherwise the one that it is."""
-    if isinstance(value, list) and value and all(isinstance(each, str | list) for each in value):
-        return [(f"{field}[{i}]", each) for i, each in enumerate(_few(field, value))]
+    if isinstance(value, list) and value and all(isinstance(answer, str | list) for answer in value):
+        return [(f"{field}[{i}]", answer) for i, answer in enumerate(_check_count(field, value))]
     return [(field, value)]
 
 
-def _few(field: str, answers: list[Any]) -> list[Any]:
+def _check_count(field: str, answers: list[Any]) -> list[Any]:
     if len(answers) > MOST_ANSWERS:
         raise ValueError(f"{field}: expected at most {MOST_ANSWERS} answers, got {len(answers):,}")
     return answers
 
 
 def _scored(field: str, record: Mapping[str, Any]) -> list[tuple[Any, Given]]:
-    """Return (score, answer) of each answer in a `field` of the record: of objects with a text and a score or a rank,
-    or of texts, with a list of scores or ranks in another field. A score is higher for a better answer, None for none.
-    """
-    given = record[field]
-    if not isinstance(given, list):
-        raise ValueError(f"{field}: expected a list of answers, got {cut_repr(given)}")
-    found = list[tuple[Any, Given]]()
+    """Return (score, answer) of each answer in a `field`: objects with a score or rank, or texts and a list."""
+    answers = record[field]
+    if not isinstance(answers, list):
+        raise ValueError(f"{field}: expected a list of answers, got {cut_repr(answers)}")
+    scores = list[tuple[Any, Given]]()
     marks = next((name for name in (*SCORES, *RANKS) if record.get(f"{name}s") is not None), None)
-    if not all(isinstance(each, Mapping) and "role" not in each for each in _few(field, given)):
+    if not all(isinstance(answer, Mapping) and "role" not in answer for answer in _check_count(field, answers)):
         numbers = record.get(f"{marks}s")
-        if not isinstance(numbers, list) or len(numbers) != len(given):
-            got = len(numbers) if isinstance(numbers, list) else "none" if numbers is None else cut_repr(numbers)
-            raise ValueError(f"{marks or 'score'}s: expected a score for each of {len(given)} {field}, got {got}")
-        for i, (answer, number) in enumerate(zip(given, numbers)):
-            found.append((_score(f"{marks}s[{i}]", number, marks in RANKS), (f"{field}[{i}]", answer)))
-        return found
-    for i, each in enumerate(given):
-        text, mark = (next((name for name in names if name in each), None) for names in (ANSWERS, (*SCORES, *RANKS)))
+        if not isinstance(numbers, list) or len(numbers) != len(answers):
+            shape = len(numbers) if isinstance(numbers, list) else "none" if numbers is None else cut_repr(numbers)
+            raise ValueError(f"{marks or 'score'}s: expected a score for each of {len(answers)} {field}, got {shape}")
+        for i, (answer, number) in enumerate(zip(answers, numbers)):
+            scores.append((_score(f"{marks}s[{i}]", number, marks in RANKS), (f"{field}[{i}]", answer)))
+        return scores
+    for i, answer in enumerate(answers):
+        text, mark = (next((name for name in names if name in answer), None) for names in (ANSWERS, (*SCORES, *RANKS)))
         if text is None or mark is None:
-            got = cut_list(list(each)) or "nothing"
-            raise ValueError(f"{field}[{i}]: expected a text and a score or rank, got {got}")
-        score = _score(f"{field}[{i}].{mark}", each[mark], mark in RANKS)
-        found.append((score, (f"{field}[{i}].{text}", each[text])))
-    return found
+            fields = cut_list(list(answer)) or "nothing"
+            raise ValueError(f"{field}[{i}]: expected a text and a score or rank, got {fields}")
+        score = _score(f"{field}[{i}].{mark}", answer[mark], mark in RANKS)
+        scores.append((score, (f"{field}[{i}].{text}", answer[text])))
+    return scores
 
 
 def _score(field: str, value: object, turned: bool) -> float | None:
@@ -221,44 +217,42 @@ def _score(field: str, value: object, turned: bool) -> float | None:
     return -number if turned else number
 
 
-def _pair(at: str, record: Mapping[str, Any], better_one: Given, worse_one: Given) -> Pair:
+def _pair(place: str, record: Mapping[str, Any], better_one: Given, worse_one: Given) -> Pair:
     prompt = _prompt(next((record[name] for name in PROMPTS if record.get(name) is not None), None))
-    chosen, rejected = (_answer(*each) for each in (better_one, worse_one))
+    chosen, rejected = (_answer(*given) for given in (better_one, worse_one))
     if isinstance(chosen, list) and isinstance(rejected, list):
         same = [a for a, _ in takewhile(lambda both: both[0] == both[1], zip(chosen, rejected))]
         if len(same) == len(chosen) == len(rejected):
             raise _Unusable(EQUAL)
         prompt, [chosen, rejected] = _continued(prompt, same, [chosen, rejected])
-    better, worse = _not_empty(_said(chosen)), _not_empty(_said(rejected))
+    better, worse = _not_empty(_answer_text(chosen)), _not_empty(_answer_text(rejected))
     if better == worse:
         raise _Unusable(EQUAL)
-    return Pair(_row(at, record, prompt, sorted([better, worse]), better), better, worse)
+    return Pair(_row(place, record, prompt, sorted([better, worse]), better), better, worse)
 
 
 def _continued(
     prompt: Prompt | None, same: list[Any], answers: Sequence[list[Any]]
 ) -> tuple[Prompt | None, list[list[Any]]]:
-    """Return the prompt, and the `answers` without the messages with which all begin (`same`).
-
-    These repeat the prompt, are it where it is None, or go on with it."""
+    """Return the prompt, and `answers` without their beginning `same`, which repeats, is or continues the prompt."""
     left = [answer[len(same) :] for answer in answers]
-    told = [] if prompt is None else prompt.messages or [{"role": "user", "content": prompt.text}]
-    if told and told[0] in same:
-        whole = same
+    messages = [] if prompt is None else prompt.messages or [{"role": "user", "content": prompt.text}]
+    if messages and messages[0] in same:
+        conversation = same
     else:
-        again = max((k for k in range(len(same) + 1) if told[len(told) - k :] == same[:k]), default=0)
-        whole = [*told, *same[again:]]
-    return (prompt if whole == told else Prompt(_spoken(whole), whole)), left
+        repeated = max((k for k in range(len(same) + 1) if messages[len(messages) - k :] == same[:k]), default=0)
+        conversation = [*messages, *same[repeated:]]
+    return (prompt if conversation == messages else Prompt(_spoken(conversation), conversation)), left
 
 
-def _row(at: str, record: Mapping[str, Any], prompt: Prompt | None, texts: Sequence[str], said: object) -> Row:
-    """Return what all rows have. `texts` are the answers that the row is about, `said` is what it says of them."""
+def _row(place: str, record: Mapping[str, Any], prompt: Prompt | None, texts: Sequence[str], statement: object) -> Row:
+    """Return what all rows have. `texts` are the answers that the row is about, `statement` is what it says of them."""
     event, decision, person = (_name(record, field) for field in ("event", "decision", "person"))
-    asked = [None if prompt is None else prompt.text, *texts]
-    answer = answer_of(record, asked, said, own=event is not None)
+    subject = [None if prompt is None else prompt.text, *texts]
+    answer = answer_of(record, subject, statement, certain=event is not None)
     if answer.fields.id is not None:
         answer = answer._replace(id=_name(record, answer.fields.id))
-    return Row(at, event, decision, person, prompt, answer)
+    return Row(place, event, decision, person, prompt, answer)
 
 
 def _name(record: Mapping[str, Any], field: str) -> str | None:
@@ -276,10 +270,10 @@ def _name(record: Mapping[str, Any], field: str) -> str | None:
 def _prompt(value: object) -> Prompt | None:
     if value is None:
         return None
-    found = _answer("prompt", value)
-    if isinstance(found, str):
-        return Prompt(found) if found.strip() else None
-    return Prompt(_spoken(found), found) if found else None
+    answer = _answer("prompt", value)
+    if isinstance(answer, str):
+        return Prompt(answer) if answer.strip() else None
+    return Prompt(_spoken(answer), answer) if answer else None
 
 
 def _answer(field: str, value: object) -> str | list[Any]:
@@ -288,12 +282,12 @@ def _answer(field: str, value: object) -> str | list[Any]:
         raise _Unusable(MISSING)
     if isinstance(value, str):
         try:
-            found = messages_in(value)
+            messages = messages_in(value)
         except ValueError:
             raise _Unusable(UNREADABLE) from None
-        if found is None:
+        if messages is None:
             return value
-        value = found
+        value = messages
     if not isinstance(value, list):
         raise ValueError(f"{field}: expected a text, or a list of messages, got {cut_repr(value)}")
     for i, message in enumerate(value):
@@ -325,18 +319,20 @@ def _spoken(messages: Sequence[Mapping[str, Any]]) -> str:
     """Return a conversation as one text: each message after its role, but a single message of a user as it is."""
     if len(messages) == 1 and messages[0]["role"] == "user":
         return _content("prompt", 0, messages[0]["content"])
-    return "\n\n".join(f"{each['role']}: {_content('prompt', i, each['content'])}" for i, each in enumerate(messages))
+    return "\n\n".join(
+        f"{message['role']}: {_content('prompt', i, message['content'])}" for i, message in enumerate(messages)
+    )
 
 
-def _said(answer: str | list[Any]) -> str:
+def _answer_text(answer: str | list[Any]) -> str:
     """Return an answer as a text: itself, or the content of its message. Raise _Unusable if it is no text."""
     if isinstance(answer, str):
         return answer
     if any(map(says_more, answer)):
         raise _Unusable(NOT_TEXT)
-    if [each["role"] for each in answer] not in ([], ["assistant"]):
+    if [message["role"] for message in answer] not in ([], ["assistant"]):
         raise _Unusable(NOT_ONE)
-    return "".join(_content("answer", i, each["content"]) for i, each in enumerate(answer))
+    return "".join(_content("answer", i, message["content"]) for i, message in enumerate(answer))
 
 
 def _not_empty(text: str) -> str:

@@ -39,9 +39,9 @@ def load_preflib(path: str | PathLike[str]) -> ComparisonTable:
     if not lines:
         raise ValueError(f"{path.name}: header: expected # NUMBER ALTERNATIVES: or a number, got an empty file")
     names, orders, colon = _header(path.name, lines) if lines[0][1].startswith("#") else _old(path.name, lines)
-    whole = path.name.removesuffix(".gz").endswith((".soc", ".toc"))
+    complete = path.name.removesuffix(".gz").endswith((".soc", ".toc"))
     strict = path.name.removesuffix(".gz").endswith((".soc", ".soi"))
-    answered = list(_read_orders(path.name, names, orders, colon, whole, strict))
+    answered = list(_read_orders(path.name, names, orders, colon, complete, strict))
     if not answered:
         raise ValueError(f"{path.name}: orders: expected at least one of two or more alternatives, got none")
     return tabulate(answered, names.values())
@@ -51,9 +51,8 @@ Lines = list[tuple[int, str]]
 
 
 def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
-    """Return (names, lines, separator) of a file with the newer header: the names of alternatives by number, the lines
-    of rankings, and the mark between the count and the ranking in them. `file` is its name for messages."""
-    told, count = {}, None
+    """Return (names of alternatives by number, lines of rankings, mark after the count) of the newer header."""
+    titles, count = {}, None
     for number, text in lines:
         if not text.startswith("#"):
             continue
@@ -63,21 +62,20 @@ def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
         if field == "NUMBER ALTERNATIVES":
             count = _count(f"{file}:{number}: NUMBER ALTERNATIVES", value.strip())
         elif field == "ALTERNATIVE NAME" and of is not None:
-            if int(of) in told:
+            if int(of) in titles:
                 raise ValueError(f"{file}:{number}: ALTERNATIVE NAME: expected each once, got {of} twice")
-            told[int(of)] = value.strip()
+            titles[int(of)] = value.strip()
     if count is None:
         raise ValueError(f"{file}: header: expected a line # NUMBER ALTERNATIVES:, got none")
-    wrong = next((of for of in told if not 1 <= of <= count), None)
+    wrong = next((of for of in titles if not 1 <= of <= count), None)
     if wrong is not None:
         raise ValueError(f"{file}: ALTERNATIVE NAME: expected a number from 1 to {count}, got {wrong}")
-    names = {of: told.get(of) or f"alternative {of}" for of in range(1, count + 1)}
-    return _once(file, names), [line for line in lines if not line[1].startswith("#")], ":"
+    names = {of: titles.get(of) or f"alternative {of}" for of in range(1, count + 1)}
+    return _unique(file, names), [line for line in lines if not line[1].startswith("#")], ":"
 
 
 def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
-    """Return (names, lines, separator) of a file with the older header: the names of alternatives by number, the lines
-    of rankings, and the mark between the count and the ranking in them. `file` is its name for messages."""
+    """Return (names of alternatives by number, lines of rankings, mark after the count) of the older header."""
     number, text = lines[0]
     count = _count(f"{file}:{number}: alternatives", text)
     names: dict[int, str] = {}
@@ -93,10 +91,10 @@ def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
         raise ValueError(
             f"{file}:{number}: counts: expected voters, their sum and orders as numbers, got {cut_repr(text)}"
         )
-    return _once(file, names), lines[count + 2 :], ","
+    return _unique(file, names), lines[count + 2 :], ","
 
 
-def _once(file: str, names: dict[int, str]) -> dict[int, str]:
+def _unique(file: str, names: dict[int, str]) -> dict[int, str]:
     """Return `names`, alternatives by number, made distinct: those with the same name get their number appended."""
     times = Counter(names.values())
     out = {of: name if times[name] == 1 else f"{name} ({of})" for of, name in names.items()}
@@ -112,7 +110,7 @@ def _count(where: str, text: str) -> int:
 
 
 def _read_orders(
-    file: str, names: dict[int, str], orders: Lines, colon: str, whole: bool, strict: bool
+    file: str, names: dict[int, str], orders: Lines, colon: str, complete: bool, strict: bool
 ) -> Iterator[Comparison[str]]:
     for number, text in orders:
         where = f"{file}:{number}"
@@ -132,7 +130,7 @@ def _read_orders(
         twice = next((of for of, times in Counter(every).items() if times > 1), None)
         if twice is not None:
             raise ValueError(f"{where}: order: expected each alternative once, got {twice} twice")
-        if whole and len(every) < len(names):
+        if complete and len(every) < len(names):
             raise ValueError(f"{where}: order: expected all {len(names)} alternatives, got {len(every)}")
         if strict and len(every) > len(tiers):
             raise ValueError(f"{where}: order: expected no ties (.toc and .toi have them), got {cut_repr(text)}")
@@ -156,9 +154,9 @@ def write_preflib(path: str | PathLike[str], choices: ComparisonTable, *, title:
         if len(name.splitlines()) > 1 or name != name.strip():
             raise ValueError(f"items: expected names of one line without spaces around them, got {cut_repr(name)}")
     orders: Counter[Tiers] = Counter()
-    for given in choices.comparisons:
-        if given.judged:
-            orders[tuple(tuple(sorted(tier)) for tier in given.tiers)] += given.times
+    for answer in choices.comparisons:
+        if answer.judged:
+            orders[tuple(tuple(sorted(tier)) for tier in answer.tiers)] += answer.times
     if not orders:
         raise ValueError("choices: expected at least one order, got none")
     n = len(choices.items)
@@ -173,7 +171,7 @@ def write_preflib(path: str | PathLike[str], choices: ComparisonTable, *, title:
     head |= {"NUMBER UNIQUE ORDERS": str(len(orders))}
     head |= {f"ALTERNATIVE NAME {i}": name for i, name in enumerate(choices.items, 1)}
     lines = [f"# {field}: {value}".rstrip() for field, value in head.items()]
-    for tiers, times in sorted(orders.items(), key=lambda each: (-each[1], each[0])):
-        told = [[str(i + 1) for i in tier] for tier in tiers]
-        lines.append(f"{times}: " + ",".join(t[0] if len(t) == 1 else "{" + ",".join(t) + "}" for t in told))
+    for tiers, times in sorted(orders.items(), key=lambda entry: (-entry[1], entry[0])):
+        numbers = [[str(i + 1) for i in tier] for tier in tiers]
+        lines.append(f"{times}: " + ",".join(t[0] if len(t) == 1 else "{" + ",".join(t) + "}" for t in numbers))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

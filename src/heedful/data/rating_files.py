@@ -60,20 +60,18 @@ def open_ratings(
             return LoadedRatings(load_book_crossing(path), "Book-Crossing, implicit ratings (0) left out")
         if _is_jester(line):
             return LoadedRatings(load_jester(path), "Jester")
-    found, told = columns, ""
+    roles, kind = columns, ""
     if not columns and _MOVIELENS_LINE.fullmatch(line):
-        found, told = {"person": ["1"], "item": ["2"], "rating": ["3"]}, "MovieLens"
-    table, names = read_ratings(open_table(path), found, twice=twice, words=words, missing=missing)
-    return LoadedRatings(table, told or f"columns {', '.join(names)}")
+        roles, kind = {"person": ["1"], "item": ["2"], "rating": ["3"]}, "MovieLens"
+    table, names = read_ratings(open_table(path), roles, twice=twice, words=words, missing=missing)
+    return LoadedRatings(table, kind or f"columns {', '.join(names)}")
 
 
 _MOVIELENS = ("ratings.dat", "ratings.dat.gz", "u.data", "u.data.gz")
 
 
 def _the_one(folder: Path) -> Path:
-    """Return the file of ratings in a folder. Raise FileNotFoundError if there is none, ValueError if there are
-    several.
-    """
+    """Return the file of ratings in a folder; raise FileNotFoundError for none, ValueError for several."""
     files = sorted(file for file in folder.iterdir() if file.name.removesuffix(".gz").endswith(_TABLES))
     named = [file for file in files if file.name.removesuffix(".gz") == "ratings.csv"] or files
     if not named:
@@ -95,9 +93,7 @@ def _first_line(path: Path) -> str:
 
 
 def _is_book_crossing(line: str) -> bool:
-    """Return True if a first line is Book-Crossing's: a header with ISBN and Book-Rating, or a number, anything and a
-    number, quoted.
-    """
+    """Return whether a first line is Book-Crossing's: its header, or a number, anything and a number, quoted."""
     lower = line.lower()
     if "isbn" in lower and "book-rating" in lower:
         return True
@@ -110,5 +106,5 @@ def _is_jester(line: str) -> bool:
     if len(fields) < 10 or not all(map(is_number, fields)):
         return False
     count, *ratings = map(float, fields)
-    given = [rating for rating in ratings if rating != 99.0]
-    return len(given) == count and all(abs(rating) <= 10.0 for rating in given)
+    ratings = [rating for rating in ratings if rating != 99.0]
+    return len(ratings) == count and all(abs(rating) <= 10.0 for rating in ratings)

@@ -70,49 +70,50 @@ def read_ratings(
     twice."""
     if twice not in ("refuse", "last", "mean"):
         raise ValueError(f"twice: expected refuse, last or mean, got {cut_repr(twice)}")
-    table, at = _find(*counted_rows(table, columns), words)
+    table, roles = _find(*counted_rows(table, columns), words)
     users: dict[str, int] = {}
     items: dict[str, int] = {}
-    coded = table.columns([at[role][0] for role in ROLES])
-    user, item = (NameColumn(coded[k], at[ROLES[k]][0], numbers) for k, numbers in ((0, users), (1, items)))
+    coded = table.columns([roles[role][0] for role in ROLES])
+    user, item = (NameColumn(coded[k], roles[ROLES[k]][0], numbers) for k, numbers in ((0, users), (1, items)))
     worth = [_worth(value, words or {}, missing) for value in coded[2].values]
     values = np.array(worth, np.float64)[coded[2].codes]
 
     def wrong(where: str, i: int) -> None:
-        got = coded[2].values[coded[2].codes[i]]
-        raise ValueError(f"{where}: {at['rating'][0]}: expected a finite number, got {cut_repr(got)}")
+        value = coded[2].values[coded[2].codes[i]]
+        raise ValueError(f"{where}: {roles['rating'][0]}: expected a finite number, got {cut_repr(value)}")
 
     refuse(table, [user.check(), item.check(), (np.isinf(values), wrong)])
-    there = np.flatnonzero(~np.isnan(values))
-    if not there.size:
+    present = np.flatnonzero(~np.isnan(values))
+    if not present.size:
         raise ValueError(f"{table.name}: ratings: expected at least one, got none")
-    if there.size < values.size:
-        warn(f"{table.name}: {count(values.size - there.size, 'row')} without a rating left out", stacklevel=3)
-    if not missing and (odd := _stands_for_none(values[there])):
-        raise ValueError(f"{table.name}: {at['rating'][0]}: {odd}")
-    pair = (user.numbers * len(items) + item.numbers)[there]
+    if present.size < values.size:
+        warn(f"{table.name}: {count(values.size - present.size, 'row')} without a rating left out", stacklevel=3)
+    if not missing and (odd := _stands_for_none(values[present])):
+        raise ValueError(f"{table.name}: {roles['rating'][0]}: {odd}")
+    pair = (user.numbers * len(items) + item.numbers)[present]
     _, first, which = np.unique(pair, return_index=True, return_inverse=True)
-    rated = values[there]
-    if twice == "refuse" and (again := np.flatnonzero(rated != rated[first][which])).size:
-        i = int(there[again[0]])
+    rated = values[present]
+    if twice == "refuse" and (repeated := np.flatnonzero(rated != rated[first][which])).size:
+        i = int(present[repeated[0]])
         name, what = user.texts[user.codes[i]], item.texts[item.codes[i]]
         expected = f"expected each once for user {name}, got {cut_repr(what)} once more"
         raise ValueError(f"{table.located()[i][0]}: item: {expected}; --twice last or --twice mean takes one of them")
-    found = np.empty(first.size)
-    found[which] = rated  # of several the last stays
+    rating_of = np.empty(first.size)
+    rating_of[which] = rated  # of several the last stays
     if twice == "mean":
-        found = np.bincount(which, rated) / np.bincount(which)
+        rating_of = np.bincount(which, rated) / np.bincount(which)
     order = np.argsort(first)
-    kept = there[first[order]]
-    if kept.size > 1 and (found == found[0]).all():
+    first_rows = present[first[order]]
+    if first_rows.size > 1 and (rating_of == rating_of[0]).all():
         warn(
-            f"{table.name}: all {kept.size:,} ratings are the same, {found[0]:g}: nothing can be learned of them",
+            f"{table.name}: all {first_rows.size:,} ratings are the same, {rating_of[0]:g}: "
+            "nothing can be learned of them",
             stacklevel=3,
         )
     names = np.array(list(users)), np.array(list(items))
-    read = RatingTable(user.numbers[kept], item.numbers[kept], found[order], *names)
-    every = there.size == values.size
-    return (read if every else select_ratings(read, np.ones(kept.size, bool))), [at[role][0] for role in ROLES]
+    read = RatingTable(user.numbers[first_rows], item.numbers[first_rows], rating_of[order], *names)
+    every = present.size == values.size
+    return (read if every else select_ratings(read, np.ones(first_rows.size, bool))), [roles[role][0] for role in ROLES]
 
 
 def _worth(value: object, words: Mapping[str, float], missing: Collection[str]) -> float:
@@ -130,12 +131,12 @@ def _find(
 ) -> tuple[Table, dict[str, list[str]]]:
     """Return (a table with a row for each rating, its columns by role)."""
     header = table.header
-    if words and "rating" not in named and (kinds := _called(header, _KINDS)):
+    if words and "rating" not in named and (kinds := _columns_called(header, _KINDS)):
         named["rating"] = kinds
     person = named.get("person") or fitting("person", header)
     if not {"item", "rating"} & set(named) and person and not fitting("item", header) and not fitting("rating", header):
         rest = [name for name in header if name != person[0]]
-        numbers = all(_worth(each, {}, ()) != math.inf for column in table.columns(rest) for each in column.values)
+        numbers = all(_worth(value, {}, ()) != math.inf for column in table.columns(rest) for value in column.values)
         if numbers and len(rest) > 2:  # a row for each user, a column for each item
             cells = [
                 (where, {"person": row.get(person[0]), "item": name, "rating": row[name]})
@@ -148,7 +149,7 @@ def _find(
     return table, find_roles(table.name, header, ROLES, named, more=_other_than_ratings(table))
 
 
-def _called(header: Sequence[str], names: Sequence[str]) -> list[str]:
+def _columns_called(header: Sequence[str], names: Sequence[str]) -> list[str]:
     return [name for name in header if plain(name) in names][:1]
 
 
@@ -163,11 +164,11 @@ def _other_than_ratings(table: Table) -> str:
         if odd := _stands_for_none(np.array([value for value in worth if math.isfinite(value)])):
             return f"; {name}: {odd}"
         return ""
-    for name in _called(table.header, _KINDS):
+    for name in _columns_called(table.header, _KINDS):
         kinds = [str(value) for value in table.columns([name])[0].values if value is not None]
         typed = " ".join(f"--worth {kind}={i}" for i, kind in enumerate(kinds[:8], 1))
         return f"; {name} has kinds of feedback: say what each is worth, such as {typed}"
-    for name in _called(table.header, _COUNTS):
+    for name in _columns_called(table.header, _COUNTS):
         return f"; {name} has counts, which are no ratings: --column rating={name} takes them for such all the same"
     return ""
 
@@ -178,11 +179,11 @@ def _stands_for_none(values: NDArray[np.float64]) -> str:
     if levels.size < 3:
         return ""
     low, high, inner = levels[0], levels[-1], np.abs(levels[1:-1]).max()
-    whole = bool((levels % 1 == 0).all())
+    integral = bool((levels % 1 == 0).all())
     odd: float | None = None
     if (
-        (low == 0 and whole and 3 <= high <= 10)
-        or (low == -1 and whole)
+        (low == 0 and integral and 3 <= high <= 10)
+        or (low == -1 and integral)
         or (low in (-99, -999, -9999) and -low > 3 * high)
     ):
         odd, rest = low, levels[1:]
@@ -190,8 +191,10 @@ def _stands_for_none(values: NDArray[np.float64]) -> str:
         odd, rest = high, levels[:-1]
     if odd is None:
         return ""
-    there = f"{odd:g} in {int((values == odd).sum()):,} of {values.size:,}, the others from {rest[0]:g} to {rest[-1]:g}"
-    return f"expected ratings, got {there}: --missing {odd:g} if it stands for none, else --missing none"
+    counts = (
+        f"{odd:g} in {int((values == odd).sum()):,} of {values.size:,}, the others from {rest[0]:g} to {rest[-1]:g}"
+    )
+    return f"expected ratings, got {counts}: --missing {odd:g} if it stands for none, else --missing none"
 
 
 def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> RatingTable:
@@ -217,8 +220,8 @@ def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> 
         table = table_of(rows, path.name)
     else:
         table = open_table(path)
-    at = {} if table.headed else {role: [str(j)] for j, role in enumerate(ROLES, 1)}
-    read, names = read_ratings(table, at, missing=("none",))
+    roles = {} if table.headed else {role: [str(j)] for j, role in enumerate(ROLES, 1)}
+    read, names = read_ratings(table, roles, missing=("none",))
     strange = (read.values < 0) | (read.values > 10) | (read.values % 1 != 0)
     if strange.any():
         value = read.values[strange][0]
@@ -255,17 +258,17 @@ def load_jester(path: str | PathLike[str], *, users: int | None = None) -> Ratin
         row = np.array(fields[1:], np.float64)
         strange = np.flatnonzero((np.abs(row) > 10.0) & (row != 99.0))
         if strange.size:
-            got = f"{row[strange[0]]:g} for joke {strange[0] + 1}"
-            raise ValueError(f"{where}: rating: expected a number from -10 to 10, or 99 for none, got {got}")
+            value = f"{row[strange[0]]:g} for joke {strange[0] + 1}"
+            raise ValueError(f"{where}: rating: expected a number from -10 to 10, or 99 for none, got {value}")
         if float(fields[0]) != (counted := int((row != 99.0).sum())):
             raise ValueError(f"{where}: count: expected {counted}, as many as are rated, got {cut_repr(fields[0])}")
         rows.append(row)
     if not rows or all((row == 99.0).all() for row in rows):
         raise ValueError(f"{path.name}: ratings: expected at least one, got none")
     matrix = np.array(rows)
-    whose, what = np.nonzero(matrix != 99.0)
+    people, jokes = np.nonzero(matrix != 99.0)
     names = [np.array([str(i + 1) for i in range(size)]) for size in matrix.shape]
-    return RatingTable(whose, what, matrix[whose, what], names[0], names[1])
+    return RatingTable(people, jokes, matrix[people, jokes], names[0], names[1])
 
 
 def movielens_ratings(folder: str | PathLike[str]) -> RatingTable:
@@ -278,19 +281,19 @@ def movielens_ratings(folder: str | PathLike[str]) -> RatingTable:
     return select_ratings(table, np.ones(data.values.size, bool))
 
 
-def select_ratings(table: RatingTable, kept: NDArray[np.bool_]) -> RatingTable:
-    """Return the table with only those of its n ratings where the mask `kept` (n,) is True, in order.
+def select_ratings(table: RatingTable, chosen: NDArray[np.bool_]) -> RatingTable:
+    """Return the table with only those of its n ratings where the mask `chosen` (n,) is True, in order.
 
     Users and items without ratings are left out, so the others get new numbers. Raise ValueError if no rating is left.
     """
-    if not kept.any():
+    if not chosen.any():
         raise ValueError("ratings: expected at least one that is left, got none")
-    users, whose = np.unique(table.users[kept], return_inverse=True)
-    items, what = np.unique(table.items[kept], return_inverse=True)
+    users, user_numbers = np.unique(table.users[chosen], return_inverse=True)
+    items, what = np.unique(table.items[chosen], return_inverse=True)
     return RatingTable(
-        whose.astype(np.int64),
+        user_numbers.astype(np.int64),
         what.astype(np.int64),
-        table.values[kept],
+        table.values[chosen],
         table.user_names[users],
         table.item_names[items],
     )
@@ -305,6 +308,6 @@ def densest(table: RatingTable, users: int, items: int) -> RatingTable:
     for name, most in (("users", users), ("items", items)):
         if isinstance(most, bool) or not isinstance(most, int) or most < 1:
             raise ValueError(f"{name}: expected a whole number, 1 or more, got {cut_repr(most)}")
-    who = np.argsort(-np.bincount(table.users), kind="stable")[:users]
+    raters = np.argsort(-np.bincount(table.users), kind="stable")[:users]
     which = np.argsort(-np.bincount(table.items), kind="stable")[:items]
-    return select_ratings(table, np.isin(table.users, who) & np.isin(table.items, which))
+    return select_ratings(table, np.isin(table.users, raters) & np.isin(table.items, which))

@@ -45,7 +45,7 @@ VERSIONS = ("version", "revision", "updatedat", "updated", "lastupdated", "lastu
 """Names of columns that say which of several versions of an answer is the newest."""
 TIMES = ("createdat", "submittedat", "annotatedat", "answeredat", "completedat", "timestamp", "tstamp", "time", "date")
 """Names of columns that say when an answer was given."""
-ASKED = ("item", "ballot", "action")
+SUBJECTS = ("item", "ballot", "action")
 """Roles of columns that hold what a row is about."""
 SIDES = (("winner", "loser"), ("first", "second"))
 """Roles of two columns that hold the two items that a row is about, in whichever order."""
@@ -56,7 +56,7 @@ _CLOCK = re.compile(r"\d[T ]\d?\d:\d\d|^\d{9,}(\.\d*)?$")
 
 
 class Repeats(NamedTuple):
-    """How many `rows` were left out because their answer stands in another row, and `by` what that is known."""
+    """How many `rows` were left out because their answer stands in another row."""
 
     rows: int = 0
     by: str = ""
@@ -66,16 +66,16 @@ class Repeats(NamedTuple):
 class Identity(NamedTuple):
     """The fields of a row that tell which answer it is, by their names; None for one that it has not.
 
-    `own` says whether `id` is surely that of an answer."""
+    `certain` says whether `id` is surely that of an answer."""
 
     id: str | None
-    own: bool
+    certain: bool
     person: str | None
     version: str | None
     time: str | None
 
     @property
-    def tells(self) -> bool:
+    def can_repeat(self) -> bool:
         """whether two rows may be the same answer at all"""
         return self.id is not None or (self.person is not None and self.time is not None)
 
@@ -85,68 +85,68 @@ def identity(names: Sequence[str], roles: Mapping[str, Sequence[str]] | None = N
 
     `roles`: columns whose meaning is known, such as {"person": ["who"]}; none of them is taken for an id or a time."""
     roles = roles or {}
-    taken = set(chain.from_iterable(roles.values()))
-    free = [(plain(name), name) for name in names if name not in taken]
+    used = set(chain.from_iterable(roles.values()))
+    free = [(plain(name), name) for name in names if name not in used]
 
-    def first(wanted: Sequence[str]) -> str | None:
-        return next((name for word in wanted for called, name in free if called == word), None)
+    def first(words: Sequence[str]) -> str | None:
+        return next((name for word in words for plain_name, name in free if plain_name == word), None)
 
     person = next(iter(roles.get("person", ())), None) or first(NAMES["person"]) or first(_PERSON_IDS)
-    own = first(ANSWER_IDS)
-    return Identity(own or first(MAYBE_IDS), own is not None, person, first(VERSIONS), first(TIMES))
+    answer_id = first(ANSWER_IDS)
+    return Identity(answer_id or first(MAYBE_IDS), answer_id is not None, person, first(VERSIONS), first(TIMES))
 
 
 class Marks(NamedTuple):
     """What tells r rows apart, as numbers: equal numbers stand for equal values.
 
-    `id` (r,): -1 for none; `own` (r,): whether it is surely that of an answer; `person`, `asked`, `said` (r,): whose
-    it is, what it is about, and what it says; `version` (r,): higher for newer ones; `dated` (r,): whether person and
-    version are both there; `whole` (r,): the row as a whole, -1 where it has no person with a time of day."""
+    All are (r,). `id`: -1 for none; `certain`: whether it is surely that of an answer; `person`, `subject`,
+    `statement`: whose it is, what it is about, and what it says; `version`: higher for newer ones; `dated`: whether
+    person and version are both there; `content`: the row as a whole, -1 where it has no person with a time of day."""
 
     id: Ints
-    own: Bools
+    certain: Bools
     person: Ints
-    asked: Ints
-    said: Ints
+    subject: Ints
+    statement: Ints
     version: Array
     dated: Bools
-    whole: Ints
+    content: Ints
 
 
 def newest(marks: Marks) -> tuple[Bools, Bools]:
     """Return which of r rows count (r,), and which have an id that decides (r,).
 
     Of rows that are the same answer the newest counts; of those that are equally new, the last."""
-    told = (marks.id >= 0) & (marks.own | _speaks_for(marks))
-    kept = np.ones(told.size, bool)
-    by_whole = ~told & (marks.whole >= 0)
-    for which, columns in ((told, (marks.id, marks.person, marks.asked)), (by_whole, (marks.whole,))):
-        at = np.flatnonzero(which)
-        if at.size:
-            answer = groups([column[at] for column in columns])
-            order = np.lexsort((at, marks.version[at], answer))
-            kept[at[order[:-1][answer[order][1:] == answer[order][:-1]]]] = False
-    return kept, told
+    by_id = (marks.id >= 0) & (marks.certain | _speaks_for(marks))
+    counted = np.ones(by_id.size, bool)
+    by_whole = ~by_id & (marks.content >= 0)
+    for which, columns in ((by_id, (marks.id, marks.person, marks.subject)), (by_whole, (marks.content,))):
+        rows = np.flatnonzero(which)
+        if rows.size:
+            answer = groups([column[rows] for column in columns])
+            order = np.lexsort((rows, marks.version[rows], answer))
+            counted[rows[order[:-1][answer[order][1:] == answer[order][:-1]]]] = False
+    return counted, by_id
 
 
 def _speaks_for(marks: Marks) -> Bools:
     """Return for which rows (r,) an id that may be about something else is that of the answer."""
-    maybe = (marks.id >= 0) & ~marks.own
-    at = np.flatnonzero(maybe)
-    if not at.size:
+    maybe = (marks.id >= 0) & ~marks.certain
+    rows = np.flatnonzero(maybe)
+    if not rows.size:
         return maybe
-    said = groups([column[at] for column in (marks.person, marks.asked, marks.said)])
-    _, first, which = np.unique(marks.id[at], return_index=True, return_inverse=True)
-    return maybe if (said == said[first[which]]).all() else maybe & marks.dated
+    answers = groups([column[rows] for column in (marks.person, marks.subject, marks.statement)])
+    _, first, which = np.unique(marks.id[rows], return_index=True, return_inverse=True)
+    return maybe if (answers == answers[first[which]]).all() else maybe & marks.dated
 
 
 def groups(columns: Sequence[Ints]) -> Ints:
     """Return a number for each of r rows, from 0: the same for rows in which all `columns`, each (r,), are equal."""
-    found = np.zeros(columns[0].size, np.int64)
+    numbers = np.zeros(columns[0].size, np.int64)
     for column in columns:
         values, which = np.unique(column, return_inverse=True)
-        _, found = np.unique(found * max(values.size, 1) + which, return_inverse=True)
-    return found
+        _, numbers = np.unique(numbers * max(values.size, 1) + which, return_inverse=True)
+    return numbers
 
 
 # ---------------------------------------------------------------------------- records
@@ -155,15 +155,15 @@ def groups(columns: Sequence[Ints]) -> Ints:
 class Answer(NamedTuple):
     """One row of a file that is read record by record: its `fields` that tell which answer it is, with their values.
 
-    `asked` is what the row is about, `said` what it says; both are anything that JSON can hold."""
+    `subject` is what the row is about, `statement` what it says; both are anything that JSON can hold."""
 
     fields: Identity
     id: str | None
     person: str | None
     version: object
     time: object
-    asked: object
-    said: object
+    subject: object
+    statement: object
 
     @property
     def by(self) -> str:
@@ -171,16 +171,16 @@ class Answer(NamedTuple):
         return str(self.fields.id) if self.id is not None else f"{self.fields.person} and {self.fields.time}"
 
 
-def answer_of(record: Mapping[str, object], asked: object, said: object, *, own: bool = False) -> Answer:
-    """Return which answer a `record` is, which says `said` about `asked`; `own`: its id is surely that of an answer."""
+def answer_of(record: Mapping[str, object], subject: object, statement: object, *, certain: bool = False) -> Answer:
+    """Return which answer a `record` is, a `statement` about `subject`; `certain`: its id is surely an answer's."""
     fields = _identity(tuple(record))
-    fields = fields._replace(own=fields.own or own)
+    fields = fields._replace(certain=fields.certain or certain)
     id, person, version, time = (
         None if name is None or record[name] == "" else record[name]
         for name in (fields.id, fields.person, fields.version, fields.time)
     )
     id, person = (None if value is None else str(value) for value in (id, person))
-    return Answer(fields, id, person, version, time, asked, said)
+    return Answer(fields, id, person, version, time, subject, statement)
 
 
 @cache
@@ -189,11 +189,11 @@ def _identity(names: tuple[str, ...]) -> Identity:
 
 
 class Counted(NamedTuple):
-    """Which of r rows count: `kept` (r,), those that do; `told` (r,), those with an id that decides; `several` (r,),
-    those whose id stands in another row that counts, too."""
+    """Which of r rows count: `counted` (r,); `by_id` (r,), those with an id that decides; `several` (r,), those
+    whose id stands in another row that counts, too."""
 
-    kept: Bools
-    told: Bools
+    counted: Bools
+    by_id: Bools
     several: Bools
 
 
@@ -203,22 +203,22 @@ def newest_answers(answers: Iterable[Answer]) -> Counted:
     They are held as a few numbers each, so that there may be millions."""
     numbers = [array("q") for _ in range(5)]
     marked: list[object] = []
-    own, dated = bytearray(), bytearray()
-    for each in answers:
-        clocked = each.person is not None and has_clock(each.time)
-        values = (each.id, each.person, each.asked, each.said, [*each[1:]] if clocked else None)
+    certain, dated = bytearray(), bytearray()
+    for answer in answers:
+        clocked = answer.person is not None and has_clock(answer.time)
+        values = (answer.id, answer.person, answer.subject, answer.statement, [*answer[1:]] if clocked else None)
         for column, value in zip(numbers, values):
             column.append(-1 if value is None else _number(value))
-        own.append(each.fields.own)
-        dated.append(each.person is not None and each.version is not None)
-        marked.append(each.time if each.version is None else each.version)
-    id, person, asked, said, whole = (np.array(column, np.int64) for column in numbers)
-    sure, versioned = (np.frombuffer(bytes(each), np.uint8).astype(bool) for each in (own, dated))
-    kept, told = newest(Marks(id, sure, person, asked, said, versions(marked), versioned, whole))
-    _, which, often = np.unique(id[kept], return_inverse=True, return_counts=True)
+        certain.append(answer.fields.certain)
+        dated.append(answer.person is not None and answer.version is not None)
+        marked.append(answer.time if answer.version is None else answer.version)
+    id, person, subject, statement, content = (np.array(column, np.int64) for column in numbers)
+    sure, versioned = (np.frombuffer(bytes(flags), np.uint8).astype(bool) for flags in (certain, dated))
+    counted, by_id = newest(Marks(id, sure, person, subject, statement, versions(marked), versioned, content))
+    _, which, often = np.unique(id[counted], return_inverse=True, return_counts=True)
     several = np.zeros(id.size, bool)
-    several[kept] = (often[which] > 1) & (id[kept] >= 0)
-    return Counted(kept, told, several)
+    several[counted] = (often[which] > 1) & (id[counted] >= 0)
+    return Counted(counted, by_id, several)
 
 
 def _number(value: object) -> int:
@@ -232,18 +232,18 @@ def newest_rows(table: Table, roles: Mapping[str, Sequence[str]]) -> tuple[Table
     """Return the rows of `table` that count, and how many were left out as the same answer again.
 
     `roles` are the columns of its answers by role, such as {"winner": ["better"], "person": ["who"]}. What a row is
-    about is in the columns of ASKED, or in both of two SIDES; what it says is in the other columns of a role."""
-    kept, repeats = find_newest(table, roles)
-    return (table if kept is None else take_rows(table, kept)), repeats
+    about is in the columns of SUBJECTS, or in both of two SIDES; what it says is in the other columns of a role."""
+    counted, repeats = find_newest(table, roles)
+    return (table if counted is None else take_rows(table, counted)), repeats
 
 
 def find_newest(table: Table, roles: Mapping[str, Sequence[str]]) -> tuple[Bools | None, Repeats]:
     """Return which of the r rows of `table` count (r,), None if all do, and how many do not; `roles` as above."""
     fields = identity(table.header, roles)
-    if not fields.tells:
+    if not fields.can_repeat:
         return None, Repeats()
     names = [name for name in (fields.id, fields.person, fields.version, fields.time) if name is not None]
-    names += [name for each in roles.values() for name in each if name not in names]
+    names += [name for columns in roles.values() for name in columns if name not in names]
     if fields.id is not None:
         [ids] = table.columns([fields.id])
         if len(ids.values) == ids.codes.size and None not in ids.values:
@@ -253,37 +253,37 @@ def find_newest(table: Table, roles: Mapping[str, Sequence[str]]) -> tuple[Bools
         if fields.id is None and int(when.max()) + 1 == when.size:
             return None, Repeats()  # nobody answered twice at one time
         names = [*names, *(name for name in table.header if name not in names)]
-    kept, told = newest(_marks(dict(zip(names, table.columns(names))), fields, roles))
-    if kept.all():
+    counted, by_id = newest(_marks(dict(zip(names, table.columns(names))), fields, roles))
+    if counted.all():
         return None, Repeats()
-    by = [str(fields.id)] if (told & ~kept).any() else []
-    by += [f"{fields.person} and {fields.time}"] if (~told & ~kept).any() else []
-    return kept, Repeats(int((~kept).sum()), " or ".join(by))
+    by = [str(fields.id)] if (by_id & ~counted).any() else []
+    by += [f"{fields.person} and {fields.time}"] if (~by_id & ~counted).any() else []
+    return counted, Repeats(int((~counted).sum()), " or ".join(by))
 
 
 def _marks(columns: Mapping[str, CodedColumn], fields: Identity, roles: Mapping[str, Sequence[str]]) -> Marks:
     """Return what tells the rows of a table apart, of which these are the `columns` that matter, by name."""
     codes = {name: _codes(column) for name, column in columns.items()}
     rows = next(iter(codes.values())).size
-    none = np.full(rows, -1, np.int64)
-    asked, said = [none], [none]
+    empty = np.full(rows, -1, np.int64)
+    subject, statement = [empty], [empty]
     for role, names in roles.items():
         if role != "person":
-            (asked if role in ASKED else said).extend(codes[name] for name in names)
+            (subject if role in SUBJECTS else statement).extend(codes[name] for name in names)
     for pair in SIDES:
         if set(pair) <= roles.keys():
             one, two = _numbered([columns[roles[role][0]] for role in pair])
-            asked += [np.minimum(one, two), np.maximum(one, two)]
-    person = none if fields.person is None else codes[fields.person]
+            subject += [np.minimum(one, two), np.maximum(one, two)]
+    person = empty if fields.person is None else codes[fields.person]
     named = person >= 0
     version = _versions(columns, fields.version or fields.time)
     dated = named & (np.zeros(rows, bool) if fields.version is None else codes[fields.version] >= 0)
-    whole = none
+    content = empty
     if fields.person is not None and fields.time is not None:
         clock = np.array([has_clock(value) for value in columns[fields.time].values], bool)[columns[fields.time].codes]
-        whole = np.where(named & clock, groups(list(codes.values())), -1)
-    id = none if fields.id is None else codes[fields.id]
-    return Marks(id, np.full(rows, fields.own), person, groups(asked), groups(said), version, dated, whole)
+        content = np.where(named & clock, groups(list(codes.values())), -1)
+    id = empty if fields.id is None else codes[fields.id]
+    return Marks(id, np.full(rows, fields.certain), person, groups(subject), groups(statement), version, dated, content)
 
 
 def _codes(column: CodedColumn) -> Ints:
@@ -292,8 +292,7 @@ def _codes(column: CodedColumn) -> Ints:
 
 
 def _numbered(columns: Sequence[CodedColumn]) -> list[Ints]:
-    """Return a number for each cell of several columns, the same for the same value in whichever column; -1 for an
-    empty one."""
+    """Return a number for each cell of several columns, the same for equal values; -1 for an empty cell."""
     numbers: dict[Any, int] = {None: -1}
     return [
         np.array([numbers.setdefault(_key(value), len(numbers)) for value in column.values], np.int64)[column.codes]
@@ -315,8 +314,8 @@ def _versions(columns: Mapping[str, CodedColumn], name: str | None) -> Array:
 def versions(values: Sequence[object]) -> Array:
     """Return v versions or times as numbers that rise with them (v,); 0 for all if one of them is neither a number nor
     a time. An empty one is the oldest."""
-    found = [-np.inf if value is None or value == "" else _moment(value) for value in values]
-    return np.zeros(len(found)) if None in found else np.array(found, np.float64)
+    moments = [-np.inf if value is None or value == "" else _moment(value) for value in values]
+    return np.zeros(len(moments)) if None in moments else np.array(moments, np.float64)
 
 
 def _moment(value: object) -> float | None:

@@ -61,13 +61,13 @@ def plain(name: str) -> str:
     return re.sub(r"[\s_.\-]", "", name.casefold())
 
 
-def columns_of(given: Sequence[str]) -> dict[str, list[str]]:
-    """Return the columns that options `given`, ROLE=COLUMN each, name by role. Raise ValueError for another form."""
+def columns_of(options: Sequence[str]) -> dict[str, list[str]]:
+    """Return the columns that `options`, ROLE=COLUMN each, name by role. Raise ValueError for another form."""
     columns: dict[str, list[str]] = {}
-    for each in given:
-        role, mark, name = each.partition("=")
+    for option in options:
+        role, mark, name = option.partition("=")
         if not (role and mark and name):
-            raise ValueError(f"--column: expected WHAT=COLUMN, such as winner=chosen, got {each!r}")
+            raise ValueError(f"--column: expected WHAT=COLUMN, such as winner=chosen, got {option!r}")
         columns.setdefault(role, []).append(name)
     return columns
 
@@ -87,16 +87,16 @@ def find_roles(
     `optional` ones where they are. `more`: what to say of a role that is not found. Raise ValueError for an unknown
     role or column, a column with two roles, and, naming all of them and what to type, for roles without a column."""
     named = _check_named(file, header, named or {}, (*roles, *optional))
-    at = {role: list(names) for role, names in named.items() if names}
+    columns = {role: list(names) for role, names in named.items() if names}
     for role in (*roles, *optional):
-        if role not in named and (fit := fitting(role, [name for name in header if [name] not in at.values()])):
-            at[role] = fit[:1]
-    if missing := [role for role in roles if role not in at]:
-        told = [f"a column of {role} (called {', '.join(NAMES[role][:5])}, ...)" for role in missing]
+        if role not in named and (fit := fitting(role, [name for name in header if [name] not in columns.values()])):
+            columns[role] = fit[:1]
+    if missing := [role for role in roles if role not in columns]:
+        missing_columns = [f"a column of {role} (called {', '.join(NAMES[role][:5])}, ...)" for role in missing]
         typed = " ".join(f"--column {role}=COLUMN" for role in missing)
-        expected = f"expected {' and '.join(told)}, or {typed}, got {cut_list(header)}"
+        expected = f"expected {' and '.join(missing_columns)}, or {typed}, got {cut_list(header)}"
         raise ValueError(f"{file}: {missing[0]}: {expected}{more}")
-    return at
+    return columns
 
 
 def fitting(role: str, header: Sequence[str]) -> list[str]:
@@ -108,9 +108,7 @@ def fitting(role: str, header: Sequence[str]) -> list[str]:
 def _check_named(
     file: str, header: Sequence[str], named: Mapping[str, Sequence[str]], roles: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Return the columns that the caller gave, by role; none of a role with "none".
-
-    Raise ValueError for one that is not there or has two roles."""
+    """Return the columns that the caller gave, by role; raise ValueError for one that is missing or has two roles."""
     named = {role: [] if list(names) == ["none"] and "none" not in header else names for role, names in named.items()}
     for role, names in named.items():
         if role not in roles:
@@ -141,17 +139,17 @@ def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> d
 
     def look(*roles: str) -> dict[str, list[str]] | None:
         """Return the columns of these roles, as given or found by their names; None if a role has none."""
-        got: dict[str, list[str]] = {}
+        columns: dict[str, list[str]] = {}
         for role in roles:
-            best = fitting(role, [name for name in left if [name] not in got.values()])[:1]
+            best = fitting(role, [name for name in left if [name] not in columns.values()])[:1]
             if not (names := named.get(role, best)):
                 return None
-            got[role] = names
-        return got
+            columns[role] = names
+        return columns
 
     aside = (look("person") or {}) | (look("times") or {})
-    taken = [name for names in aside.values() for name in names]
-    left = [name for name in left if name not in taken]
+    used = [name for names in aside.values() for name in names]
+    left = [name for name in left if name not in used]
     ordered = {"order": named["order"]} if "order" in named else _rank_columns(left) or look("order")
     rows = look("item", "rank")
     if rows is not None:
@@ -192,10 +190,7 @@ def plain_role(name: str, role: str) -> str:
 
 
 def _rank_columns(header: Sequence[str]) -> dict[str, list[str]] | None:
-    """Return {"order": names} with the columns of `header` that are named 1, 2, ... or first, second, third, ..., in
-    this order.
-
-    Names may also contain rank, place or choice. Return None if there are no such columns."""
+    """Return {"order": columns named 1, 2, ... or first, second, ..., perhaps with rank or place}; None without."""
     numbered: dict[int, str] = {}
     for name in header:
         match = _RANKED.fullmatch(plain(name).removeprefix("#"))

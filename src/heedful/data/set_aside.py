@@ -41,13 +41,13 @@ def says_aside(name: str, value: object, named: Sequence[str] | None = None) -> 
 
     `named`: the columns that say so, where the caller names them: by a truth value, or by anything else that is not
     empty, no and the like."""
-    said = plain(str(value)).removesuffix(".0")
+    text = plain(str(value)).removesuffix(".0")
     if named is not None:
-        return name in named and value is not None and said not in ("", *FALSE)
-    called = plain(name).removeprefix("is").removeprefix("was")
-    if called in _NOT:
-        return said in TRUE
-    return said in (FALSE if called in _ONLY else _STATES if called in _STATUS else ())
+        return name in named and value is not None and text not in ("", *FALSE)
+    word = plain(name).removeprefix("is").removeprefix("was")
+    if word in _NOT:
+        return text in TRUE
+    return text in (FALSE if word in _ONLY else _STATES if word in _STATUS else ())
 
 
 def why_aside(record: Mapping[str, object], named: Sequence[str] | None = None) -> str | None:
@@ -71,7 +71,7 @@ def counted_rows(table: Table, columns: Mapping[str, Sequence[str]] | None) -> t
     if aside is not None and (missing := [name for name in aside if name not in table.header]):
         raise ValueError(f"{table.name}: {ASIDE}: expected one of its columns, or none, got {missing[0]!r}")
     used = {name for names in named.values() for name in names}
-    kept, why = None, []
+    counted, why = None, []
     for name in table.header:
         if name in used or not (aside is None or name in aside):
             continue
@@ -81,16 +81,16 @@ def counted_rows(table: Table, columns: Mapping[str, Sequence[str]] | None) -> t
         off = np.array([says_aside(name, value, aside) for value in values], bool)
         if off.any():
             rows = off[codes]
-            kept = ~rows if kept is None else kept & ~rows
-            said = ", ".join(dict.fromkeys(str(value).lower() for value, each in zip(values, off) if each))
-            why.append(f"{name} is {said} in {int(rows.sum()):,}")
-    if kept is None:
+            counted = ~rows if counted is None else counted & ~rows
+            marks = ", ".join(dict.fromkeys(str(value).lower() for value, match in zip(values, off) if match))
+            why.append(f"{name} is {marks} in {int(rows.sum()):,}")
+    if counted is None:
         return table, named
-    told = f"{count(int((~kept).sum()), 'row')} left out, as {', '.join(why)}; --column {ASIDE}=none counts them"
-    if not kept.any():
-        raise ValueError(f"{table.name}: rows: expected at least one that counts, got none: {told}")
-    warn(f"{table.name}: {told}", stacklevel=5)
-    return take_rows(table, kept), named
+    note = f"{count(int((~counted).sum()), 'row')} left out, as {', '.join(why)}; --column {ASIDE}=none counts them"
+    if not counted.any():
+        raise ValueError(f"{table.name}: rows: expected at least one that counts, got none: {note}")
+    warn(f"{table.name}: {note}", stacklevel=5)
+    return take_rows(table, counted), named
 
 
 def item_rows(table: Table) -> list[dict[str, Any]]:
@@ -102,17 +102,17 @@ def item_rows(table: Table) -> list[dict[str, Any]]:
     rows = [row for _, row in placed]
     where, last = placed[-1]
     name = next((str(cell) for cell in last.values() if isinstance(cell, str) and number_in(cell) is None), "")
-    called = plain(name) in _SUMS
-    if len(rows) > 2 and (called or name) and _is_sum(rows):
-        if called:
+    is_named = plain(name) in _SUMS
+    if len(rows) > 2 and (is_named or name) and _is_sum(rows):
+        if is_named:
             path = Path(table.name)
             typed = f"head -n -1 {shlex.quote(path.name)} > {shlex.quote(f'{path.stem}-items{path.suffix}')}"
-            told = (
+            problem = (
                 f"{where}: expected an item, got {name}, the sum of the rows above it: leave it out, such as by {typed}"
             )
-            raise ValueError(told)
+            raise ValueError(problem)
         warn(f"{table.name}: the last row, {name}, has the sum of the rows above it in each column", stacklevel=3)
-    elif called:
+    elif is_named:
         warn(f"{table.name}: the last row, {name}, is taken for an item", stacklevel=3)
     return rows
 

@@ -52,9 +52,9 @@ def load_sushi(folder: str | PathLike[str], part: str = "a", *, labels: str = "r
     Raise FileNotFoundError if a file does not exist; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
     malformed line.
     """
-    for name, value, known in (("part", part, ("a", "b")), ("labels", labels, ("right", "published"))):
-        if value not in known:
-            raise ValueError(f"{name}: expected {known[0]} or {known[1]}, got {value!r}")
+    for name, value, possible in (("part", part, ("a", "b")), ("labels", labels, ("right", "published"))):
+        if value not in possible:
+            raise ValueError(f"{name}: expected {possible[0]} or {possible[1]}, got {value!r}")
     folder = Path(folder)
     names, features = _items(existing_or_gz(folder / "sushi3.idata"))
     orders = _orders(existing_or_gz(folder / f"sushi3{part}.5000.10.order"), 10 if part == "a" else len(names))

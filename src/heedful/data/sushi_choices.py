@@ -23,16 +23,16 @@ def load_sushi_choices(folder: str | PathLike[str], *, labels: str = "right") ->
     salmon roe the features of salmon, as the experiments of [H12] did; the answers are the same. Errors are those of
     `load_sushi`.
     """
-    orders, names, known = load_sushi(folder, "a", labels=labels)
+    orders, names, attributes = load_sushi(folder, "a", labels=labels)
     path = existing_or_gz(Path(folder) / "sushi3.udata")
-    told = numbers_of(path, 11)
-    if len(told) != len(orders):
-        raise ValueError(f"{path.name}: people: expected {len(orders)}, as there are orders, got {len(told)}")
+    answers = numbers_of(path, 11)
+    if len(answers) != len(orders):
+        raise ValueError(f"{path.name}: people: expected {len(orders)}, as there are orders, got {len(answers)}")
     place = orders.argsort(axis=1)
     a, b = all_pairs(names.size).T
-    style, major, minor = known[:, :3].T
-    features = np.column_stack([style == 1, style != 1, major == 1, major != 1, one_hot(minor), known[:, 3:]]).astype(
-        np.float64
-    )
-    people = np.column_stack([one_hot(told[:, j]) for j in PEOPLE_COLUMNS])
+    style, major, minor = attributes[:, :3].T
+    features = np.column_stack(
+        [style == 1, style != 1, major == 1, major != 1, one_hot(minor), attributes[:, 3:]]
+    ).astype(np.float64)
+    people = np.column_stack([one_hot(answers[:, j]) for j in PEOPLE_COLUMNS])
     return PairwiseDataset(names, features, people, all_pairs(names.size), place[:, a] < place[:, b])

@@ -72,11 +72,7 @@ def read_blocks(
 
 
 def _parse(path: Path, rows: list[_Row], limit: int, kind: np.dtype[Any], target: Target) -> FloatArray:
-    """Return the features of a block of lines, rows x (largest index of the block).
-
-    Raise ValueError, as NAME:LINE, for an index above `limit` or not above the one before it, and for a value that is
-    not finite in the type `kind`.
-    """
+    """Return the features of a block of lines (rows x its largest index); raise ValueError for a malformed field."""
     flat = np.fromstring("".join(row.features for row in rows).replace(":", " "), sep=" ")
     index = flat[::2].astype(np.int64)
     with np.errstate(over="ignore"):  # values beyond float32 become inf, which is refused below
@@ -108,10 +104,7 @@ def stack_blocks(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> Float
 
 
 def _complaint(text: str, limit: int, kind: np.dtype[Any], target: Target) -> str:
-    """Return which field of the malformed line `text` is wrong, as "field: expected ..., got ...". Slow; only for error
-    messages.
-
-    `limit`, `kind` and `target` are those of `read_blocks`."""
+    """Return which field of the malformed line `text` is wrong, as "field: expected ..., got ..."."""
     grade, *fields = re.split(r"[ \t]+", re.sub(r"\r?\n?\Z", "", text).partition("#")[0].strip(" \t"))
     if not re.fullmatch(target.pattern, grade):
         return f"grade: expected {target.expected}, got {cut_repr(grade)}"

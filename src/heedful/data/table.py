@@ -112,18 +112,18 @@ def read_records(path: str | PathLike[str], inside: str = "data") -> Iterator[Lo
         start = file.peek(4096)[:4096]
     first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if start.startswith(b"PAR1"):
-        found = read_parquet(path)
+        records = read_parquet(path)
     elif first in (b"[", b"{"):
-        found = read_json(path, inside)
+        records = read_json(path, inside)
     elif not first:
         raise ValueError(f"{path.name}: content: expected records, got an empty file")
     else:
-        found = iter(open_table(path, texts=True).located())
-    none = True
-    for each in found:
-        none = False
-        yield each
-    if none:
+        records = iter(open_table(path, texts=True).located())
+    empty = True
+    for record in records:
+        empty = False
+        yield record
+    if empty:
         raise ValueError(f"{path.name}: content: expected records, got none")
 
 
@@ -155,8 +155,7 @@ def open_table(path: str | PathLike[str], *, texts: bool = False) -> Table:
 
 
 def _readable(table: Table, texts: bool) -> Table:
-    """Return a table of JSON values, in which texts are read as in a CSV: as numbers or lists where a column has
-    them."""
+    """Return a table of JSON values whose texts are read as in a CSV, as numbers or lists where a column has them."""
     if texts:
         return table
     readings: dict[str, Reading] = {}
@@ -166,17 +165,17 @@ def _readable(table: Table, texts: bool) -> Table:
         for name, (values, _) in zip(names, coded):
             if name not in readings:
                 kinds = {type(value) for value in values if value is not None}
-                found = [value for value in values if type(value) is str] if kinds <= {str, int, float} else []
-                among = ["0"] if len(kinds) > 1 else []  # texts among numbers
-                readings[name] = Reading([*found, *among] if found else [], typed=True)
-        _say(table.name, {name: readings[name] for name in names}, said)
+                strings = [value for value in values if type(value) is str] if kinds <= {str, int, float} else []
+                mixed = ["0"] if len(kinds) > 1 else []  # texts among numbers
+                readings[name] = Reading([*strings, *mixed] if strings else [], typed=True)
+        _say(table.name, {name: readings[name] for name in names}, warned)
         return [
-            CodedColumn([_read(readings[name], each) for each in c.values], c.codes) for name, c in zip(names, coded)
+            CodedColumn([_read(readings[name], value) for value in c.values], c.codes) for name, c in zip(names, coded)
         ]
 
     def located() -> list[tuple[str, dict[str, Any]]]:
         columns(table.header)
-        odd = {name: each for name, each in readings.items() if each.changes}
+        odd = {name: reading for name, reading in readings.items() if reading.changes}
         if not odd:
             return table.located()
         return [
@@ -184,7 +183,7 @@ def _readable(table: Table, texts: bool) -> Table:
             for where, row in table.located()
         ]
 
-    said = set[str]()
+    warned = set[str]()
     return table._replace(columns=columns, located=located)
 
 
@@ -192,11 +191,11 @@ def _read(reading: Reading, value: Any) -> Any:
     return reading.changes.get(value, value) if type(value) is str else value
 
 
-def _say(name: str, readings: Mapping[str, Reading], said: set[str]) -> None:
-    """Warn how columns of the table `name` were read where that is unusual, once of each: `said` are those before."""
-    for what in describe_readings({column: each for column, each in readings.items() if column not in said}):
+def _say(name: str, readings: Mapping[str, Reading], warned: set[str]) -> None:
+    """Warn how columns of the table `name` were read where that is unusual, once of each: `warned` are those before."""
+    for what in describe_readings({column: reading for column, reading in readings.items() if column not in warned}):
         warn(f"{name}: {what}", stacklevel=5)
-    said.update(readings)
+    warned.update(readings)
 
 
 class _Unhashable:
@@ -243,20 +242,20 @@ def table_of(placed: list[tuple[str, dict[str, Any]]], name: str = "") -> Table:
     return Table(name, list(dict.fromkeys(column for _, row in placed for column in row)), columns, lambda: placed)
 
 
-def take_rows(table: Table, kept: npt.NDArray[np.bool_]) -> Table:
-    """Return the `table` with those of its r rows for which `kept` (r,) is True, in their places in the file."""
+def take_rows(table: Table, chosen: npt.NDArray[np.bool_]) -> Table:
+    """Return the `table` with those of its r rows for which `chosen` (r,) is True, in their places in the file."""
 
     def columns(names: Sequence[str]) -> list[CodedColumn]:
-        found = []
+        coded = []
         for values, codes in table.columns(names):
-            there, first, which = np.unique(codes[kept], return_index=True, return_inverse=True)
+            present, first, which = np.unique(codes[chosen], return_index=True, return_inverse=True)
             order = first.argsort()  # values in order of appearance
             place = np.empty_like(order)
             place[order] = np.arange(order.size)
-            found.append(CodedColumn([values[k] for k in there[order].tolist()], place[which]))
-        return found
+            coded.append(CodedColumn([values[k] for k in present[order].tolist()], place[which]))
+        return coded
 
-    return table._replace(columns=columns, located=lambda: list(compress(table.located(), kept.tolist())))
+    return table._replace(columns=columns, located=lambda: list(compress(table.located(), chosen.tolist())))
 
 
 def _parquet(path: Path) -> Table:
@@ -287,15 +286,14 @@ def _parquet(path: Path) -> Table:
 
 
 class _Form(NamedTuple):
-    """How a CSV is written: what separates cells (`mark`), the number of lines `before` the header, the names of its
-    columns (`header`) and their positions in a record (`at`), which has so many `cells`; `skip`, the records that are
-    no rows, the header first; whether it has one (`headed`); its `decimal` mark. `left` counts records that were left
-    out when the file was last read."""
+    """How a CSV is written: separator (`mark`), lines `before` the header, `header` and the `positions` of its columns
+    among so many `cells`, records to `skip`, whether it is `headed`, its `decimal` mark; `left` counts records that
+    were left out."""
 
     mark: str
     before: int
     header: list[str]
-    at: list[int]
+    positions: list[int]
     cells: int
     skip: list[list[str]]
     headed: bool
@@ -304,45 +302,45 @@ class _Form(NamedTuple):
 
 
 def _csv(path: Path, texts: bool) -> Table:
-    form, said = _form(path), set[str]()
+    form, warned = _form(path), set[str]()
 
-    def read(found: Mapping[str, Iterable[str]]) -> list[dict[str, Any]]:
+    def read(values_of: Mapping[str, Iterable[str]]) -> list[dict[str, Any]]:
         """Return what becomes of the texts of columns, by name, and warn of what is unusual."""
-        readings = {name: Reading(each, decimal=form.decimal, texts=texts) for name, each in found.items()}
-        _say(path.name, readings, said)
-        if max(form.left.values()) > 0 and "rows" not in said:
-            said.add("rows")
-            what = ", ".join(count(n, each) for each, n in form.left.items() if n > 0)
+        readings = {name: Reading(values, decimal=form.decimal, texts=texts) for name, values in values_of.items()}
+        _say(path.name, readings, warned)
+        if max(form.left.values()) > 0 and "rows" not in warned:
+            warned.add("rows")
+            what = ", ".join(count(n, reason) for reason, n in form.left.items() if n > 0)
             warn(f"{path.name}: {what} left out", stacklevel=5)
-        return [each.changes for each in readings.values()]
+        return [reading.changes for reading in readings.values()]
 
     def columns(names: Sequence[str]) -> list[CodedColumn]:
-        coded = _columns(path, form, [form.at[form.header.index(name)] for name in names])
+        coded = _columns(path, form, [form.positions[form.header.index(name)] for name in names])
         changes = read({name: values for name, (values, _) in zip(names, coded)})
-        return [CodedColumn([each.get(v, v) for v in values], codes) for (values, codes), each in zip(coded, changes)]
+        return [
+            CodedColumn([change.get(v, v) for v in values], codes) for (values, codes), change in zip(coded, changes)
+        ]
 
     def located() -> list[tuple[str, dict[str, Any]]]:
         lines, rows = _rows(path, form)
-        changes = read({name: dict.fromkeys(map(itemgetter(j), rows)) for name, j in zip(form.header, form.at)})
+        changes = read({name: dict.fromkeys(map(itemgetter(j), rows)) for name, j in zip(form.header, form.positions)})
         odd = [(name, change) for name, change in zip(form.header, changes) if change]
-        take = itemgetter(*form.at) if len(form.at) > 1 else None
-        whole = form.at == list(range(form.cells))
-        found = []
+        take = itemgetter(*form.positions) if len(form.positions) > 1 else None
+        complete = form.positions == list(range(form.cells))
+        located_rows = []
         for line, row in zip(lines, rows):
-            cells = dict(zip(form.header, row if whole else take(row) if take else [row[form.at[0]]]))
+            cells = dict(zip(form.header, row if complete else take(row) if take else [row[form.positions[0]]]))
             for name, change in odd:
                 cells[name] = change.get(cells[name], cells[name])
-            found.append((f"{path.name}:{line}", cells))
-        return found
+            located_rows.append((f"{path.name}:{line}", cells))
+        return located_rows
 
     return Table(path.name, form.header, columns, located, form.headed)
 
 
 @contextmanager
 def _text(path: Path) -> Iterator[io.TextIOWrapper]:
-    """Open the file at `path`, plain or gzip, as lines of UTF-8 or UTF-16 text; a context manager.
-
-    While it is read, raise UnicodeDecodeError for other bytes, ValueError for damaged gzip data."""
+    """Open the file at `path`, plain or gzip, as lines of UTF-8 or UTF-16 text."""
     with open_uncompressed(path) as file:
         encoding = "utf-16" if file.peek(2)[:2] in _WIDE else "utf-8-sig"
         with io.TextIOWrapper(file, encoding=encoding, newline="\n") as lines:
@@ -356,10 +354,7 @@ def _reader(lines: Iterable[str], mark: str, *, strict: bool = True) -> Any:
 
 
 def _mark(path: Path) -> tuple[str, int]:
-    """Return (separator of cells, number of lines before the header) of the CSV at `path`.
-
-    The separator is the mark that gives the header the most cells, unless the first line names it ("sep=;"), as Excel
-    writes."""
+    """Return (separator, lines before the header) of a CSV: the mark that gives most cells, unless "sep=;" names it."""
     with _text(path) as lines:
         named = _SEPARATOR.fullmatch(lines.readline())
     if named is not None:
@@ -372,9 +367,7 @@ def _mark(path: Path) -> tuple[str, int]:
 
 
 def _records(path: Path, mark: str, before: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line on which it starts, cells) of each record of a CSV that is not blank, after so many lines.
-
-    Raise ValueError, with the line, for what is no CSV."""
+    """Yield (its first line, cells) of each record of a CSV that is not blank; raise ValueError for what is no CSV."""
     end = before
     with _text(path) as lines:
         for _ in range(before):
@@ -400,53 +393,50 @@ def _form(path: Path) -> _Form:
     start, first = records[0]
     if not any(map(str.strip, first)) or (len(records) == 1 and all(number_in(c.strip()) is not None for c in first)):
         raise ValueError(f"{path.name}:{start}: header: expected names of columns, got {cut_repr(first[0])}")
-    called, below = [cell.strip() for cell in first], [record for _, record in records[1:]]
-    headed = not _is_row(called, below)
-    columns = zip(called, map(set, zip_longest(*(record for record in below if record != first))))
-    again = [name for name, values in columns if name and name in values]
-    surveyed = [k for k, record in enumerate(below[:2], 1) if any(each.startswith(_SURVEY) for each in record)]
+    names_row, below = [cell.strip() for cell in first], [record for _, record in records[1:]]
+    headed = not _is_row(names_row, below)
+    columns = zip(names_row, map(set, zip_longest(*(record for record in below if record != first))))
+    repeated = [name for name, values in columns if name and name in values]
+    surveyed = [k for k, record in enumerate(below[:2], 1) if any(cell.startswith(_SURVEY) for cell in record)]
     skip = [record for _, record in records[: surveyed[-1] + 1]] if surveyed else [first][: int(headed)]
     dotted = [cell for record in below[:200] for cell in record if "," in cell or "." in cell]
     decimal = decimal_mark(dotted, "," if mark == ";" and any("," in cell for cell in dotted) else ".")
-    every = list(range(len(called)))
-    names = [name or f"column {j}" for j, name in enumerate(called, 1)] if headed else [str(j + 1) for j in every]
+    every = list(range(len(names_row)))
+    names = [name or f"column {j}" for j, name in enumerate(names_row, 1)] if headed else [str(j + 1) for j in every]
     name, times = Counter(names).most_common(1)[0]
     if times > 1:
         raise ValueError(f"{path.name}:{start}: header: expected each name once, got {cut_repr(name)} {times} times")
     form = _Form(mark, before, names, every, len(names), skip, headed, decimal, Counter())
-    odd = [j for j in every if headed and (not called[j] or is_index(called[j]))]
+    odd = [j for j in every if headed and (not names_row[j] or is_index(names_row[j]))]
     cells = dict(zip(odd, _columns(path, form, odd))) if odd else {}
-    empty = [j for j in odd if not called[j] and not any(value.strip() for value in cells[j].values)]
-    left = index_of(called, lambda j: [cells[j].values[k] for k in cells[j].codes.tolist()]) if odd else []
-    warn_index(path.name, [called[j] for j in left if j not in empty])
-    kept = [j for j in every if j not in left and j not in empty]
-    told = [f"{count(surveyed[-1], 'further header')} of a survey left out"] if surveyed else []
-    told += [f"{count(len(empty), 'empty column')} left out"] if empty else []
+    empty = [j for j in odd if not names_row[j] and not any(value.strip() for value in cells[j].values)]
+    left = index_of(names_row, lambda j: [cells[j].values[k] for k in cells[j].codes.tolist()]) if odd else []
+    warn_index(path.name, [names_row[j] for j in left if j not in empty])
+    positions = [j for j in every if j not in left and j not in empty]
+    notes = [f"{count(surveyed[-1], 'further header')} of a survey left out"] if surveyed else []
+    notes += [f"{count(len(empty), 'empty column')} left out"] if empty else []
     if not headed:
-        told.append(f"no line of names: its columns are called {cut_list(names)}")
-    elif again:
-        what = f"its first line is taken for names of columns, though {cut_list(again)} stand again below"
-        told.append(f"{what}: if it is a row, write a line of names above it")
-    for each in told:
-        warn(f"{path.name}: {each}", stacklevel=4)
-    return form._replace(header=[names[j] for j in kept], at=kept)
+        notes.append(f"no line of names: its columns are called {cut_list(names)}")
+    elif repeated:
+        what = f"its first line is taken for names of columns, though {cut_list(repeated)} stand again below"
+        notes.append(f"{what}: if it is a row, write a line of names above it")
+    for note in notes:
+        warn(f"{path.name}: {note}", stacklevel=4)
+    return form._replace(header=[names[j] for j in positions], positions=positions)
 
 
-def _is_row(called: list[str], below: list[list[str]]) -> bool:
-    """Return whether the first record of a CSV is a row and no header: where it has a number or a date, so have all
-    below it.
-
-    Numbers that follow each other, and years, may be names of columns."""
-    filled = {j: kind for j, cell in enumerate(called) if (kind := value_kind(cell))}
+def _is_row(first_row: list[str], below: list[list[str]]) -> bool:
+    """Return whether the first record is a row: where it has a number or a date, so have all below; a count is none."""
+    filled = {j: kind for j, cell in enumerate(first_row) if (kind := value_kind(cell))}
     cells = ((kind, record[j].strip()) for record in below for j, kind in filled.items() if j < len(record))
-    if not filled or (not below and len(filled) < len(called)):
+    if not filled or (not below and len(filled) < len(first_row)):
         return False
     if any(value_kind(cell) != kind and cell.lower() not in MARKERS for kind, cell in cells):
         return False
-    if len(filled) == len(called) or not all(is_number(called[j]) for j in filled):
+    if len(filled) == len(first_row) or not all(is_number(first_row[j]) for j in filled):
         return True
-    values = [float(called[j]) for j in filled]
-    counted = len(values) > 2 or values[0] == 0 == len(called[0]) or (len(values) > 1 and values[0] in (0, 1))
+    values = [float(first_row[j]) for j in filled]
+    counted = len(values) > 2 or values[0] == 0 == len(first_row[0]) or (len(values) > 1 and values[0] in (0, 1))
     follow = counted and all(b - a == 1 for a, b in pairwise(values))
     return not follow and not all(1900 <= value <= 2100 and not value % 1 for value in values)
 
@@ -464,10 +454,8 @@ def _no_utf8(path: Path) -> Exception:
     return ValueError(f"{path.name}: text: expected whole UTF-16")
 
 
-def _kept(part: list[list[str]], form: _Form) -> list[list[str]]:
-    """Return the records of a `part` of a CSV that are rows; others are counted in `form.left`.
-
-    Raise csv.Error for one with another number of cells than the header has."""
+def _rows_only(part: list[list[str]], form: _Form) -> list[list[str]]:
+    """Return the rows among the records of a `part`; others count in `form.left`, csv.Error is for a ragged one."""
     lengths = set(map(len, part))
     if lengths == {form.cells}:
         first = set(map(itemgetter(0), part))
@@ -488,11 +476,9 @@ def _kept(part: list[list[str]], form: _Form) -> list[list[str]]:
     return rows
 
 
-def _columns(path: Path, form: _Form, at: list[int]) -> list[CodedColumn]:
-    """Return the columns of a CSV at the positions `at`, cells not stripped, reading a part at a time.
-
-    Raise ValueError, with the line, if the file is damaged or has no row."""
-    coders, some = [_Coder() for _ in at], False
+def _columns(path: Path, form: _Form, positions: list[int]) -> list[CodedColumn]:
+    """Return the columns of a CSV at these `positions`, cells not stripped, reading a part at a time."""
+    coders, has_rows = [_Coder() for _ in positions], False
     form.left.clear()
     form.left["header"] = -len(form.skip)
     try:
@@ -501,11 +487,11 @@ def _columns(path: Path, form: _Form, at: list[int]) -> list[CodedColumn]:
                 lines.readline()
             reader = _reader(lines, form.mark)
             while part := list(islice(reader, _AT_ONCE)):
-                rows = _kept(part, form)
-                some = some or bool(rows)
-                for j, coder in zip(at, coders):
+                rows = _rows_only(part, form)
+                has_rows = has_rows or bool(rows)
+                for j, coder in zip(positions, coders):
                     coder.add(list(map(itemgetter(j), rows)))
-        if not some:
+        if not has_rows:
             raise csv.Error("no rows")
     except (csv.Error, ValueError):
         _rows(path, form)  # raises an error that says where
@@ -514,9 +500,7 @@ def _columns(path: Path, form: _Form, at: list[int]) -> list[CodedColumn]:
 
 
 def _rows(path: Path, form: _Form) -> tuple[list[int], list[list[str]]]:
-    """Return (lines on which they start, cells) of the rows of a CSV, at least one.
-
-    Raise ValueError, with the line, if the file is damaged."""
+    """Return (first lines, cells) of the rows of a CSV, at least one."""
     form.left.clear()
     form.left["header"] = -len(form.skip)
     lines: list[int] = []
@@ -525,12 +509,14 @@ def _rows(path: Path, form: _Form) -> tuple[list[int], list[list[str]]]:
     try:
         for line, record in _records(path, form.mark, form.before):
             try:
-                kept = [record] if len(record) == cells and record[0] not in first else _kept([record], form)
+                rows_of_record = (
+                    [record] if len(record) == cells and record[0] not in first else _rows_only([record], form)
+                )
             except csv.Error as error:
                 raise ValueError(f"{path.name}:{line}: cells: {error}") from None
-            if kept:
+            if rows_of_record:
                 lines.append(line)
-                rows += kept
+                rows += rows_of_record
     except UnicodeDecodeError:
         raise _no_utf8(path) from None
     if not rows:

@@ -91,11 +91,11 @@ def features(chain: Chain) -> Array:
     neither clicks nor judgments.
 
     The query is the first of the `chain`; a feature of a text is the share of the query's words that occur in it."""
-    asked = set(_words(chain.queries[0]))
+    query_words = set(_words(chain.queries[0]))
     X = np.zeros((len(chain.documents), len(FEATURES)))
     for row, document in zip(X, chain.documents):
         for i, text in enumerate((document.title, document.snippet, document.url)):
-            row[i] = len(asked & set(_words(text))) / max(len(asked), 1)
+            row[i] = len(query_words & set(_words(text))) / max(len(query_words), 1)
         row[6] = "wikipedia.org" in document.url
     first = next((ranking for ranking in chain.rankings if ranking.size), np.empty(0, np.int64))
     X[first, 3] = 1.0
@@ -160,12 +160,12 @@ def _chain(path: Path, session: ET.Element, grades: dict[tuple[str, str], int]) 
 
 def _results(where: str, interaction: ET.Element) -> Iterator[tuple[int, Document]]:
     """Yield (rank, document) of each result shown in one interaction. Raise ValueError for a rank that occurs twice."""
-    seen = set()
+    ranks = set()
     for result in interaction.iterfind("results/result"):
         rank = _rank(f"{where}: result", result.get("rank"))
-        if rank in seen:
+        if rank in ranks:
             raise ValueError(f"{where}: result: expected each rank once, got {rank} twice")
-        seen.add(rank)
+        ranks.add(rank)
         id = next(((part.text or "").strip() for part in result if re.fullmatch("clueweb[0-9]+id", part.tag)), "")
         if not id:
             raise ValueError(f"{where}: result {rank}: expected a document, <clueweb09id> or <clueweb12id>, got none")
@@ -192,8 +192,7 @@ def _distinct(places: Iterable[int]) -> Ints:
 
 
 def _judgments(path: Path) -> dict[tuple[str, str], int]:
-    """Return {(topic, document): grade} of the file at `path`. Raise ValueError for a malformed line or two different
-    grades of one pair."""
+    """Return {(topic, document): grade}; raise ValueError for a malformed line or two different grades of one pair."""
     grades: dict[tuple[str, str], int] = {}
     for number, line in numbered_lines(path):
         fields = line.split()

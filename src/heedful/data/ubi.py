@@ -50,8 +50,7 @@ CHAIN_MINUTES = 30  # greatest gap between two queries of one information need
 
 
 class _Event(NamedTuple):
-    """One usable event of a UBI log: its time, the item, what was done to it ("click", "impression" or the name of an
-    action), the position at which that was shown (infinity if unknown), the session, and the line of the file."""
+    """One usable event of a UBI log; `position` is infinite if unknown, `line` its line in the file."""
 
     time: datetime
     item: str
@@ -69,8 +68,7 @@ def event_attributes(item: str, field: str, place: int) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Query:
-    """One query of a UBI log with its hits (ids of the results, in order) and its events. `extra` counts attributes
-    that are not part of the context."""
+    """One query of a UBI log with its hits and events; `extra` counts attributes that are not part of the context."""
 
     id: str
     time: datetime
@@ -83,10 +81,7 @@ class _Query:
     events: list[_Event] = field(default_factory=list)
 
     def content(self) -> tuple[object, ...]:
-        """Return a sort key made of all fields in which two rows of one query may differ.
-
-        The row with the smallest key is kept, in whatever order they come.
-        """
+        """Return a sort key of all fields in which two rows of a query may differ; the smallest is kept."""
         context = msgspec.json.encode(self.context, order="sorted")
         return (not any(self.hits), self.time, self.hits, self.person or "", context, self.session)
 
@@ -116,10 +111,10 @@ def read_ubi(
     row: a bad row is counted there, and raises nothing. Errors for a file that does not exist or is cut off are those
     of `files.open_uncompressed`.
     """
-    found, lost = _queries(Path(queries), report)
-    _events(Path(events), found, lost, actions, report)
+    queries_by_id, unusable = _queries(Path(queries), report)
+    _events(Path(events), queries_by_id, unusable, actions, report)
     names = Path(queries).name, Path(events).name
-    shown_queries = [query for query in found.values() if _resolve(query, names, report)]
+    shown_queries = [query for query in queries_by_id.values() if _resolve(query, names, report)]
     shown_queries.sort(key=lambda query: (query.time, query.id))
     for need in _needs(shown_queries, chains):
         for query in need:
@@ -129,28 +124,27 @@ def read_ubi(
 
 
 def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
-    """Return ({id: query} of the usable rows in the file at `path`, ids of the rows that could not be used). What
-    became of each row is counted in `report`."""
-    found: dict[str, _Query] = {}
-    lost: set[str] = set()
+    """Return {id: query} of the usable rows, and the ids of the others; `report` counts what became of each."""
+    by_id: dict[str, _Query] = {}
+    unusable: set[str] = set()
     for number, row, error in read_rows(path):
         report.rows["queries"] += 1
-        at = f"{path.name}:{number}"
+        place = f"{path.name}:{number}"
         query_id = row and as_name(row.get("query_id"))
         if row is None:
-            report.drop("unreadable line", error or at)
+            report.drop("unreadable line", error or place)
         elif not query_id:
             if is_bulk(row):
-                report.drop("bulk action line", f"{at}: expected a document, got {cut_repr(row)}")
+                report.drop("bulk action line", f"{place}: expected a document, got {cut_repr(row)}")
             elif "action_name" in row:
-                report.drop("event among the queries", f"{at}: action_name: expected none in a query, got one")
+                report.drop("event among the queries", f"{place}: action_name: expected none in a query, got one")
             else:
-                report.drop("query without query_id", _complaint(at, "query_id", "an id", row.get("query_id")))
+                report.drop("query without query_id", _complaint(place, "query_id", "an id", row.get("query_id")))
         elif "action_name" in row:
-            report.drop("event among the queries", f"{at}: action_name: expected none in a query, got one")
+            report.drop("event among the queries", f"{place}: action_name: expected none in a query, got one")
         elif (time := as_time(row.get("timestamp"))) is None:
-            lost.add(query_id)
-            report.drop("query without a time", _complaint(at, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
+            unusable.add(query_id)
+            report.drop("query without a time", _complaint(place, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
         else:
             attributes = as_object(row.get("query_attributes"))
             session = as_name(row.get("session_id")) or as_name(attributes.get("session_id"))
@@ -159,133 +153,129 @@ def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
             extra = sum(key not in context or context[key] is not attributes[key] for key in attributes)
             person = as_name(row.get("client_id")) or None
             query = _Query(query_id, time, hits, person, context, session, number, extra)
-            kept = found.setdefault(query_id, query)
-            if kept is not query:
-                new, old = query.content(), kept.content()
+            first_row = by_id.setdefault(query_id, query)
+            if first_row is not query:
+                new, old = query.content(), first_row.content()
                 if new < old:
-                    found[query_id], query = query, kept
+                    by_id[query_id], query = query, first_row
                 _drop_second(query, f"{path.name}:{query.line}", new == old, report)
-    return found, lost
+    return by_id, unusable
 
 
-def _drop_second(query: _Query, at: str, same: bool, report: Report) -> None:
-    """Count in `report` that a row of `query` is not kept, because another row of the same query is.
-
-    `at` is the place of the row, NAME:LINE; `same` says whether both rows are equal."""
+def _drop_second(query: _Query, place: str, same: bool, report: Report) -> None:
+    """Count in `report` that a row is not kept, because another row of its query is; `same`: they are equal."""
     if same:
-        report.drop("repeated row", f"{at}: query_id: expected each query once, got {cut_repr(query.id)} again")
+        report.drop("repeated row", f"{place}: query_id: expected each query once, got {cut_repr(query.id)} again")
     elif not any(query.hits):
-        report.drop("query without hits", f"{at}: {HITS[0]}: expected the ids of what was shown, got none")
+        report.drop("query without hits", f"{place}: {HITS[0]}: expected the ids of what was shown, got none")
     else:
         report.drop(
-            "query_id of another query", f"{at}: query_id: expected one query an id, got {cut_repr(query.id)} again"
+            "query_id of another query", f"{place}: query_id: expected one query an id, got {cut_repr(query.id)} again"
         )
 
 
-def _events(path: Path, found: dict[str, _Query], lost: set[str], actions: Mapping[str, str], report: Report) -> None:
-    """Read the events of a file, and append each usable one to its query; report the others.
-
-    `found`: queries by id; `lost`: ids of queries that could not be used; `actions`: what each action becomes.
-    """
+def _events(
+    path: Path, queries: dict[str, _Query], unusable: set[str], actions: Mapping[str, str], report: Report
+) -> None:
+    """Append each usable event to its query in `queries`; report the others."""
     for number, row, error in read_rows(path):
         report.rows["events"] += 1
-        at = f"{path.name}:{number}"
+        place = f"{path.name}:{number}"
         if row is None:
-            report.drop("unreadable line", error or at)
+            report.drop("unreadable line", error or place)
             continue
         action = row.get("action_name")
         attributes = as_object(row.get("event_attributes"))
-        thing, place = as_object(attributes.get("object")), as_object(attributes.get("position"))
+        item_fields, position_fields = as_object(attributes.get("object")), as_object(attributes.get("position"))
         # In a CSV the fields are flat, with or without the names of the objects around them.
         item = as_name(
-            first(thing.get("object_id"), row.get("event_attributes.object.object_id"), row.get("object_id"))
+            first(item_fields.get("object_id"), row.get("event_attributes.object.object_id"), row.get("object_id"))
         )
         query_id, time = as_name(row.get("query_id")), as_time(row.get("timestamp"))
         if action is None and is_bulk(row):
-            report.drop("bulk action line", f"{at}: expected a document, got {cut_repr(row)}")
+            report.drop("bulk action line", f"{place}: expected a document, got {cut_repr(row)}")
         elif action is None and ("user_query" in row or any(name in row for name in HITS)):
-            report.drop("query among the events", f"{at}: action_name: expected one, got none")
+            report.drop("query among the events", f"{place}: action_name: expected one, got none")
         elif not query_id:
-            report.drop("event without query_id", _complaint(at, "query_id", "an id", row.get("query_id")))
-        elif query_id not in found:
-            reason = "event of a dropped query" if query_id in lost else "event of an unknown query"
-            report.drop(reason, f"{at}: query_id: expected one of the queries, got {cut_repr(query_id)}")
+            report.drop("event without query_id", _complaint(place, "query_id", "an id", row.get("query_id")))
+        elif query_id not in queries:
+            reason = "event of a dropped query" if query_id in unusable else "event of an unknown query"
+            report.drop(reason, f"{place}: query_id: expected one of the queries, got {cut_repr(query_id)}")
         elif not isinstance(action, str) or action not in actions:
-            report.drop("unknown action", _complaint(at, "action_name", "one that is known", action))
+            report.drop("unknown action", _complaint(place, "action_name", "one that is known", action))
         elif not (what := actions[action]):
-            report.drop("not a choice", f"{at}: action_name: expected a choice, got {cut_repr(action)}")
+            report.drop("not a choice", f"{place}: action_name: expected a choice, got {cut_repr(action)}")
         elif time is None:
-            report.drop("event without a time", _complaint(at, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
+            report.drop("event without a time", _complaint(place, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
         elif not item:
-            report.drop("event without object_id", _complaint(at, "object_id", "an id", thing.get("object_id")))
+            report.drop(
+                "event without object_id", _complaint(place, "object_id", "an id", item_fields.get("object_id"))
+            )
         else:
-            ordinal = first(place.get("ordinal"), row.get("event_attributes.position.ordinal"), row.get("ordinal"))
+            ordinal = first(
+                position_fields.get("ordinal"), row.get("event_attributes.position.ordinal"), row.get("ordinal")
+            )
             if isinstance(ordinal, dict):  # as in 1.2; from 1.3 on the number itself
                 ordinal = ordinal.get("index")
             position = as_position(first(ordinal, attributes.get("rank"), row.get("rank")))
             session = as_name(row.get("session_id"))
-            found[query_id].events.append(_Event(time, item, what, position, session, number))
+            queries[query_id].events.append(_Event(time, item, what, position, session, number))
 
 
 def _resolve(query: _Query, names: tuple[str, str], report: Report) -> bool:
-    """Sort a query's events, and drop those of items that were not shown; return False if it is not known which items
-    were shown.
-
-    `names`: names of the files of queries and of events, for messages; what is dropped is counted in `report`."""
+    """Sort a query's events, dropping those of items not shown; return False if nobody knows what was shown."""
     query.events.sort()
     impressions = [event for event in query.events if event.what == "impression"]
     rebuilt = not any(query.hits)
     if rebuilt:
         query.hits = [event.item for event in sorted(impressions, key=lambda event: event.position)]
     named = [hit for hit in query.hits if hit]
-    once = list(dict.fromkeys(named))
-    if not once:
+    hits = list(dict.fromkeys(named))
+    if not hits:
         expected = f"{names[0]}:{query.line}: {HITS[0]}: expected the ids of what was shown"
         report.drop("query without hits", f"{expected}, got none, and no impressions")
     elif not rebuilt:
         _leave_out("hit without an id", len(query.hits) - len(named), report)
-        _leave_out("hit named twice", len(named) - len(once), report)
-    query.hits = once
+        _leave_out("hit named twice", len(named) - len(hits), report)
+    query.hits = hits
     query.session = query.session or next((event.session for event in query.events if event.session), "")
-    kept: list[_Event] = []
-    known, seen, before = set(query.hits), set(), set()
+    usable: list[_Event] = []
+    shown, repeats, before = set(query.hits), set(), set()
     for event in query.events:
-        at = f"{names[1]}:{event.line}"
+        place = f"{names[1]}:{event.line}"
         same = (event.time, event.item, event.what)
         if not query.hits:
             report.drop(
-                "event of a dropped query", f"{at}: query_id: expected a query with hits, got {cut_repr(query.id)}"
+                "event of a dropped query", f"{place}: query_id: expected a query with hits, got {cut_repr(query.id)}"
             )
         elif event.what == "impression" and not rebuilt:
-            report.drop("not a choice", f"{at}: action_name: expected a choice, got 'impression'")
-        elif event.item not in known:
+            report.drop("not a choice", f"{place}: action_name: expected a choice, got 'impression'")
+        elif event.item not in shown:
             report.drop(
-                "item not in the response", f"{at}: object_id: expected one of the hits, got {cut_repr(event.item)}"
+                "item not in the response", f"{place}: object_id: expected one of the hits, got {cut_repr(event.item)}"
             )
-        elif same in seen:
-            report.drop("repeated row", f"{at}: event: expected each once, got one again")
+        elif same in repeats:
+            report.drop("repeated row", f"{place}: event: expected each once, got one again")
         elif (event.what, event.item) in before and event.what in ("click", "impression"):
-            report.drop("same item again", f"{at}: object_id: expected the first {event.what} on it, got another")
+            report.drop("same item again", f"{place}: object_id: expected the first {event.what} on it, got another")
         else:
-            kept.append(event)
-        seen.add(same)
+            usable.append(event)
+        repeats.add(same)
         before.add((event.what, event.item))
     if query.hits:
         _leave_out("attribute that is no text or number", query.extra, report)
-        report.used["events"] += sum(event.what == "impression" for event in kept)
-    query.events = [event for event in kept if event.what != "impression"]
+        report.used["events"] += sum(event.what == "impression" for event in usable)
+    query.events = [event for event in usable if event.what != "impression"]
     return bool(query.hits)
 
 
-def _leave_out(what: str, many: int, report: Report) -> None:
-    if many:
-        report.left_out[what] += many
+def _leave_out(what: str, number: int, report: Report) -> None:
+    if number:
+        report.left_out[what] += number
 
 
 def _needs(queries: list[_Query], chains: bool) -> list[list[_Query]]:
-    """Group queries, in order of time, by information need: one query each or, with `chains`, the queries of one client
-    and session that follow one another within CHAIN_MINUTES.
-    """
+    """Group queries by information need: one each or, with `chains`, those of a session within CHAIN_MINUTES."""
     needs: list[list[_Query]] = []
     latest: dict[str, tuple[list[_Query], str]] = {}  # the latest need of each client, with its session as far as known
     for query in queries:
@@ -314,10 +304,7 @@ def _decision(query: _Query) -> dict[str, Any]:
 
 
 def _feedback(need: list[_Query], name: str, report: Report) -> Iterator[dict[str, Any]]:
-    """Yield the feedback on an information need, a list of queries, as objects of the exchange format: the clicks on
-    all of them as one piece, then one piece for each other action.
-
-    `name` is that of the file of events, for messages; what is left out is counted in `report`."""
+    """Yield the feedback on the queries of a need as lines of an import: all clicks as one, then each action."""
     clicks: dict[str, _Event] = {}
     for event in sorted(event for query in need for event in query.events if event.what == "click"):
         if event.item in clicks:
@@ -354,5 +341,5 @@ def _iso(time: datetime) -> str:
     return time.isoformat().replace("+00:00", "Z")
 
 
-def _complaint(at: str, name: str, expected: str, got: object) -> str:
-    return f"{at}: {name}: expected {expected}, got {'none' if got is None else cut_repr(got)}"
+def _complaint(place: str, name: str, expected: str, value: object) -> str:
+    return f"{place}: {name}: expected {expected}, got {'none' if value is None else cut_repr(value)}"

@@ -28,10 +28,7 @@ def read_rows(path: Path) -> Iterator[Line]:
 
 
 def _read_csv(path: Path) -> Iterator[Line]:
-    """Yield the rows of a CSV file by the column names in its first line; empty cells and empty rows are left out.
-
-    Raise ValueError if the names cannot be read or one occurs twice, because then no row can be read.
-    """
+    """Yield the rows of a CSV, without empty cells; raise ValueError for names that cannot be read or occur twice."""
     with open_uncompressed(path) as file:
         # Bytes that are not UTF-8 are read as surrogates, which UTF-8 cannot encode: so only their row is refused.
         table = csv.reader(io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline=""))
@@ -59,10 +56,10 @@ def _read_csv(path: Path) -> Iterator[Line]:
                     record = {name: cell for name, cell in zip(names, cells) if cell}
                 else:
                     error = f"row: expected {len(names)} cells as in the first row, got {len(cells)}"
-            at = f"{path.name}:{table.line_num}"
+            place = f"{path.name}:{table.line_num}"
             if names is None:
-                raise ValueError(f"{at}: {error}")
-            yield Line(table.line_num, record, error and f"{at}: {error}")
+                raise ValueError(f"{place}: {error}")
+            yield Line(table.line_num, record, error and f"{place}: {error}")
 
 
 def as_time(value: object) -> datetime | None:
@@ -89,8 +86,8 @@ def as_name(value: object) -> str:
     """
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
-    fits = isinstance(value, str) and len(value) <= MAX_NAME and not UNPRINTABLE.search(value)
-    return value if isinstance(value, str) and fits else ""
+    valid = isinstance(value, str) and len(value) <= MAX_NAME and not UNPRINTABLE.search(value)
+    return value if isinstance(value, str) and valid else ""
 
 
 def as_position(value: object) -> float:
@@ -110,9 +107,7 @@ def first(*values: object) -> object:
 
 
 def _json(value: object) -> Any:
-    """Return the value of a cell that contains a JSON object or list, None if that is malformed; any other cell
-    unchanged.
-    """
+    """Return the value of a cell that is a JSON object or list, None if malformed; any other cell unchanged."""
     if isinstance(value, str) and value[:1] in ("[", "{"):
         try:
             return msgspec.json.decode(value)

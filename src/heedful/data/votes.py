@@ -71,16 +71,15 @@ class Votes(NamedTuple):
         """Number of votes."""
         return int(self.times.sum())
 
-    def where(self, kept: Bools | Ints) -> Votes:
-        """Return the rows of votes for which `kept` (p,) is True, or those with these numbers; models and people keep
-        theirs."""
+    def where(self, rows: Bools | Ints) -> Votes:
+        """Return the rows of votes for which `rows` (p,) is True, or with these numbers; models and people stay."""
         columns = ("first", "second", "outcome", "person", "times", "bad", "differences", "category")
-        return self._replace(**{name: getattr(self, name)[kept] for name in columns})
+        return self._replace(**{name: getattr(self, name)[rows] for name in columns})
 
 
 def is_arena(loaded: LoadedPairs) -> bool:
     """Return whether a table has the columns of an arena: model_a, model_b and winner, in any case and punctuation."""
-    return "answer" in loaded.at and of_models(loaded.at)
+    return "answer" in loaded.roles and of_models(loaded.roles)
 
 
 def votes_of(
@@ -98,15 +97,15 @@ def votes_of(
     is malformed, a person who is not there, and if no vote is left.
     """
     columns, names, people, bad = loaded.pairs
-    kept = np.ones(columns.times.size, bool)
+    counted = np.ones(columns.times.size, bool)
     left_out: dict[str, int] = {}
 
     def leave_out(wrong: Bools, why: str, *, rows: bool = False) -> None:
-        now = kept & wrong
+        now = counted & wrong
         count = int(now.sum()) if rows else int(columns.times[now].sum())
         if count:
             left_out[why] = left_out.get(why, 0) + count
-        kept[now] = False
+        counted[now] = False
 
     if loaded.repeats.rows:
         left_out[f"rows that repeat a vote, by its {loaded.repeats.by}"] = loaded.repeats.rows
@@ -128,9 +127,9 @@ def votes_of(
     for k, name in enumerate(covariates):
         leave_out(np.isnan(differences[:, k]), f"without {name}")
     categories, category = _categories(loaded, by)
-    if not kept.any():
+    if not counted.any():
         raise ValueError(f"{loaded.name}: answers: expected at least one about two items, got none")
-    found = Votes(
+    votes = Votes(
         models=tuple(names),
         people=tuple(people),
         first=first,
@@ -147,7 +146,7 @@ def votes_of(
         left_out=left_out,
         summary=_summary(loaded, [*used, *([] if by is None else [by])]),
     )
-    return _in_order(found if kept.all() else found.where(kept))
+    return _in_order(votes if counted.all() else votes.where(counted))
 
 
 def _in_order(votes: Votes) -> Votes:
@@ -155,7 +154,7 @@ def _in_order(votes: Votes) -> Votes:
     models, model = _by_name(votes.models)
     people, person = _by_name(votes.people)
     categories, category = _by_name(votes.categories)
-    found = votes._replace(
+    ordered = votes._replace(
         models=models,
         people=people,
         categories=categories,
@@ -164,9 +163,9 @@ def _in_order(votes: Votes) -> Votes:
         person=person[votes.person],
         category=category[votes.category] if categories else votes.category,
     )
-    said = (found.first * len(models) + found.second) * 3 + found.outcome
-    order = np.lexsort((*found.differences.T, found.bad, found.times, found.category, found.person, said))
-    return found.where(order.astype(np.int64))
+    codes = (ordered.first * len(models) + ordered.second) * 3 + ordered.outcome
+    order = np.lexsort((*ordered.differences.T, ordered.bad, ordered.times, ordered.category, ordered.person, codes))
+    return ordered.where(order.astype(np.int64))
 
 
 def _by_name(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
@@ -184,7 +183,7 @@ def _summary(loaded: LoadedPairs, further: Sequence[str]) -> str:
     """Return in words which columns were read, `further` ones beside those of the votes included."""
     if not further:
         return loaded.summary
-    used = dict.fromkeys([*(name for names in loaded.at.values() for name in names), *further])
+    used = dict.fromkeys([*(name for names in loaded.roles.values() for name in names), *further])
     return say_columns(list(used), loaded.table.header)
 
 
@@ -197,41 +196,38 @@ def _covariates(
         return (), np.empty((rows, 0)), ()
     if not sided:
         raise ValueError(f"adjust: expected votes that say which answer is whose, got {loaded.summary}")
-    roles = {name for names in loaded.at.values() for name in names}
+    roles = {name for names in loaded.roles.values() for name in names}
     pairs = dict(_pairs_of(name for name in loaded.table.header if name not in roles))
-    found: dict[str, Array] = {}
+    covariates: dict[str, Array] = {}
     used: list[str] = []
     for name in adjust:
         column, _, field = name.partition(".")
         if name in pairs:
-            found[name] = _difference(loaded, pairs[name])
+            covariates[name] = _difference(loaded, pairs[name])
             used += pairs[name]
         elif name in loaded.table.header or column in loaded.table.header:
             column = name if name in loaded.table.header else column
-            found |= _of_objects(loaded, column, field)
+            covariates |= _of_objects(loaded, column, field)
             used.append(column)
         else:
-            there = f"one of {cut_list(list(pairs))}" if pairs else "columns such as length_a and length_b"
-            raise ValueError(f"adjust: expected {there}, got {name!r}")
-    if len(found) > MOST_COVARIATES:
-        raise ValueError(f"adjust: expected at most {MOST_COVARIATES} covariates, got {len(found)}")
-    return tuple(found), np.column_stack(list(found.values())), tuple(used)
+            possible = f"one of {cut_list(list(pairs))}" if pairs else "columns such as length_a and length_b"
+            raise ValueError(f"adjust: expected {possible}, got {name!r}")
+    if len(covariates) > MOST_COVARIATES:
+        raise ValueError(f"adjust: expected at most {MOST_COVARIATES} covariates, got {len(covariates)}")
+    return tuple(covariates), np.column_stack(list(covariates.values())), tuple(used)
 
 
 def _pairs_of(names: Any) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield (name, (name of the first answer's, of the second's)) for each two of `names` that differ in "a" and "b".
-
-    The name is what they have in common: length for length_a and length_b, or for a_length and b_length.
-    """
+    """Yield (length, (length_a, length_b)) for each two of `names` that differ in "a" and "b"."""
     tokens = {name: _TOKENS.findall(str(name)) for name in names}
-    known = {tuple(token.casefold() for token in each): name for name, each in tokens.items()}
-    for words, name in known.items():
-        for at in (i for i, word in enumerate(words) if word == "a"):
-            other = known.get((*words[:at], "b", *words[at + 1 :]))
+    names_of_words = {tuple(token.casefold() for token in words): name for name, words in tokens.items()}
+    for words, name in names_of_words.items():
+        for place in (i for i, word in enumerate(words) if word == "a"):
+            other = names_of_words.get((*words[:place], "b", *words[place + 1 :]))
             if other is not None:
-                rest = [*tokens[name][:at], *tokens[name][at + 1 :]]
-                if at and words[at - 1] in ("model", "assistant", "answer", "response") and len(rest) > 1:
-                    del rest[at - 1]
+                rest = [*tokens[name][:place], *tokens[name][place + 1 :]]
+                if place and words[place - 1] in ("model", "assistant", "answer", "response") and len(rest) > 1:
+                    del rest[place - 1]
                 if rest:
                     yield "_".join(rest), (name, other)
 
@@ -246,8 +242,7 @@ def _number(field: str) -> Numbers:
 
 
 def _numbers(loaded: LoadedPairs, field: str, coded: CodedColumn, read: Numbers) -> Array:
-    """Return the cells of a column as numbers, NaN where there is none. Raise ValueError for the first that is neither,
-    with its place."""
+    """Return the cells of a column as numbers, NaN for none; raise ValueError for the first that is neither."""
     values, wrong = np.full(len(coded.values), np.nan), np.zeros(len(coded.values), bool)
     for k, value in enumerate(coded.values):
         try:
@@ -261,11 +256,7 @@ def _numbers(loaded: LoadedPairs, field: str, coded: CodedColumn, read: Numbers)
 
 
 def _of_objects(loaded: LoadedPairs, column: str, field: str) -> dict[str, Array]:
-    """Return the differences of the covariates in a `column` of JSON objects, by name; of the one called `field` unless
-    that is "".
-
-    A number in it may be an object of counts, which are added up.
-    """
+    """Return the differences of the covariates in a `column` of JSON objects (counts add up), all or `field`."""
     [coded] = loaded.table.columns([column])
 
     def read(where: str, cell: object) -> dict[str, Any] | None:
@@ -288,11 +279,11 @@ def _of_objects(loaded: LoadedPairs, column: str, field: str) -> dict[str, Array
             wrong[k] = True
             objects.append({})
     refuse(loaded.table, [(wrong[coded.codes], lambda where, i: read(where, coded.values[coded.codes[i]]))])
-    pairs = dict(_pairs_of(dict.fromkeys(key for each in objects for key in each)))
+    pairs = dict(_pairs_of(dict.fromkeys(key for object in objects for key in object)))
     if field:
         if field not in pairs:
-            there = f"one of {cut_list(list(pairs))}" if pairs else "fields such as length_a and length_b"
-            raise ValueError(f"adjust: expected {there} in {column}, got {field!r}")
+            possible = f"one of {cut_list(list(pairs))}" if pairs else "fields such as length_a and length_b"
+            raise ValueError(f"adjust: expected {possible} in {column}, got {field!r}")
         pairs = {field: pairs[field]}
     if not pairs:
         raise ValueError(f"adjust: expected fields such as length_a and length_b in {column}, got none")
@@ -300,7 +291,7 @@ def _of_objects(loaded: LoadedPairs, column: str, field: str) -> dict[str, Array
     for name, keys in pairs.items():
         sides = []
         for key in keys:
-            inner = CodedColumn([each.get(key) for each in objects], coded.codes)
+            inner = CodedColumn([object.get(key) for object in objects], coded.codes)
             sides.append(_numbers(loaded, column, inner, _count(f"{column}.{key}")))
         out[f"{column}.{name}"] = sides[0] - sides[1]
     return out

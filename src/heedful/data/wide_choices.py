@@ -53,15 +53,15 @@ def as_answers(table: Table, named: Mapping[str, Sequence[str]]) -> Table | None
     person = named.get("person") or fitting("person", table.header)[:1]
     person = [name for name in person if name in table.header]  # "none" is none
     for read in (_best_and_worst, _counted_pairs, _win_matrix, _option_columns):
-        found = read(table, person)
-        if found is not None:
-            told, rows = found
-            warn(f"{table.name}: {told}", stacklevel=4)
+        answers = read(table, person)
+        if answers is not None:
+            summary, rows = answers
+            warn(f"{table.name}: {summary}", stacklevel=4)
             return table_of(list(rows), table.name)
     return None
 
 
-def _whose(row: Mapping[str, Any], person: Sequence[str]) -> dict[str, Any]:
+def _person_of(row: Mapping[str, Any], person: Sequence[str]) -> dict[str, Any]:
     return {"person": row.get(person[0])} if person else {}
 
 
@@ -82,7 +82,7 @@ def _best_and_worst(table: Table, person: Sequence[str]) -> tuple[str, Rows] | N
             rest = [name for name in shown if name not in (*top, *low)]
             if top == low or len(shown) > len(set(shown)):
                 raise ValueError(f"{where}: best, worst: expected two of {len(shown)} different items, got {top + low}")
-            yield where, _whose(row, person) | {"order": [tier for tier in (top, rest, low) if tier]}
+            yield where, _person_of(row, person) | {"order": [tier for tier in (top, rest, low) if tier]}
 
     return f"the {' and the '.join([*best[:1], *worst[:1]])} of {len(items)}", rows()
 
@@ -109,7 +109,7 @@ def _counted_pairs(table: Table, person: Sequence[str]) -> tuple[str, Rows] | No
 
     def rows() -> Rows:
         for where, row in table.located():
-            pair = {"first": row.get(first[0]), "second": row.get(second[0])} | _whose(row, person)
+            pair = {"first": row.get(first[0]), "second": row.get(second[0])} | _person_of(row, person)
             for answer, name in (("first", sides["1"]), ("second", sides["2"]), *(("equal", name) for name in ties)):
                 yield where, pair | {"answer": answer, "times": times(where, row.get(name) or 0)}
 
@@ -135,8 +135,7 @@ def _win_matrix(table: Table, person: Sequence[str]) -> tuple[str, Rows] | None:
 
 
 def _option_columns(table: Table, person: Sequence[str]) -> tuple[str, Rows] | None:
-    """Read ballots with a column for each item, whose cells are its ranks: 1, 2, ... or 1st, 2nd, ...; an empty cell is
-    an item that was not placed."""
+    """Read ballots with a column for each item, whose cells are its ranks; an empty cell is an item not placed."""
     ranked: dict[str, dict[str, int]] = {}
     for name in table.header:
         if name not in person:
@@ -152,7 +151,7 @@ def _option_columns(table: Table, person: Sequence[str]) -> tuple[str, Rows] | N
         if len(set(placed.values())) < len(placed) or max(placed.values(), default=1) > len(ranked):
             return None  # scores, or ties: not certainly ranks
         order = [[_inner(name)] for name in sorted(placed, key=lambda name: placed[name])]
-        rows.append((where, _whose(row, person) | {"order": order}))
+        rows.append((where, _person_of(row, person) | {"order": order}))
     return f"a rank in each of the columns {', '.join(map(_inner, ranked))}", iter(rows)
 
 

@@ -27,8 +27,8 @@ _SPACES = "[ \u00a0\u202f'’]"
 
 
 def _pattern(mark: str, thousands: str) -> re.Pattern[str]:
-    whole = "|".join([_GROUPS.replace("{0}", thousands), _GROUPS.replace("{0}", _SPACES), r"\d+"])
-    number = rf"(?:{whole})(?:{mark}\d+)?|{mark}\d+"
+    integer = "|".join([_GROUPS.replace("{0}", thousands), _GROUPS.replace("{0}", _SPACES), r"\d+"])
+    number = rf"(?:{integer})(?:{mark}\d+)?|{mark}\d+"
     return re.compile(rf"(?P<sign>[+\-−]?)(?P<unit>{_UNITS})?\s?(?P<number>{number})\s?(?P<after>{_UNITS})?", re.ASCII)
 
 
@@ -49,12 +49,12 @@ _WHOLE = re.compile(r"([+-]?\d+)\.0+")
 
 def decimal_mark(cells: Iterable[str], fallback: str = ".") -> str:
     """Return the decimal mark of a file, "." or ",", by some of its `cells`; `fallback` if they do not tell."""
-    seen = dict.fromkeys(_SURE, 0)
+    marks = dict.fromkeys(_SURE, 0)
     for cell in cells:
         for mark in _SURE:
             match = _WRITTEN[mark].fullmatch(cell.strip())
-            seen[mark] += match is not None and _SURE[mark].fullmatch(match["number"]) is not None
-    return fallback if seen["."] == seen[","] else max(seen, key=lambda mark: seen[mark])
+            marks[mark] += match is not None and _SURE[mark].fullmatch(match["number"]) is not None
+    return fallback if marks["."] == marks[","] else max(marks, key=lambda mark: marks[mark])
 
 
 class Reading:
@@ -63,8 +63,8 @@ class Reading:
     In words: `numbers`, an example of an unusual number and what it became; `missing`, the marks of missing numbers;
     `lists`, whether the texts are lists."""
 
-    def __init__(self, found: Iterable[str], *, decimal: str = ".", texts: bool = False, typed: bool = False) -> None:
-        """Read the different texts `found` in a column.
+    def __init__(self, values: Iterable[str], *, decimal: str = ".", texts: bool = False, typed: bool = False) -> None:
+        """Read the different `values` of a column.
 
         `decimal`: the decimal mark of the file, for numbers that do not tell; `texts`: whether these are texts that
         somebody wrote, neither numbers nor lists; `typed`: whether a missing value is written otherwise than as an
@@ -73,22 +73,22 @@ class Reading:
         self.numbers = ""
         self.missing: tuple[str, ...] = ()
         self.lists = False
-        bare = list(dict.fromkeys(found))
+        bare = list(dict.fromkeys(values))
         if not texts and not any(map(_is_text, bare[:_FIRST])):
             cells = {text: _bare(text) for text in bare}
-            there = {text: cell for text, cell in cells.items() if cell.lower() not in MARKERS}
-            if there and (values := _numbers(list(there.values()), decimal)) is not None:
-                self.changes = {text: None for text in cells if text not in there}
-                unusual = [cell for text, cell in cells.items() if text not in there and cell.lower() not in MISSING]
+            present = {text: cell for text, cell in cells.items() if cell.lower() not in MARKERS}
+            if present and (read := _numbers(list(present.values()), decimal)) is not None:
+                self.changes = {text: None for text in cells if text not in present}
+                unusual = [cell for text, cell in cells.items() if text not in present and cell.lower() not in MISSING]
                 self.missing = tuple(dict.fromkeys(unusual))
-                self.changes |= {text: v for text, cell in there.items() if (v := values.get(cell, cell)) != text}
-                odd = next((cell for cell in values if _WHOLE.fullmatch(cell) is None), None)
-                self.numbers = "" if odd is None else f"{odd} is {values[odd]}"
+                self.changes |= {text: v for text, cell in present.items() if (v := read.get(cell, cell)) != text}
+                odd = next((cell for cell in read if _WHOLE.fullmatch(cell) is None), None)
+                self.numbers = "" if odd is None else f"{odd} is {read[odd]}"
                 return
             filled = [cell for cell in cells.values() if cell]
-            if filled and all(cell[0] == "[" for cell in filled) and (read := _lists(filled)) is not None:
+            if filled and all(cell[0] == "[" for cell in filled) and (parsed := _lists(filled)) is not None:
                 self.lists = True
-                self.changes = {text: read.get(cell) for text, cell in cells.items()}
+                self.changes = {text: parsed.get(cell) for text, cell in cells.items()}
                 return
         if not typed:
             for text in bare:
@@ -108,7 +108,7 @@ def _is_text(text: str) -> bool:
 
 def value_kind(cell: str) -> str:
     """Return "number" or "date" if a cell is one as people write it; "" otherwise, also if it is a missing one."""
-    if is_number(cell) or any(each.fullmatch(cell) for each in _WRITTEN.values()):
+    if is_number(cell) or any(pattern.fullmatch(cell) for pattern in _WRITTEN.values()):
         return "number"
     return "date" if _DATE.match(cell) else ""
 
@@ -121,18 +121,17 @@ def _bare(text: str) -> str:
 
 
 def _numbers(cells: list[str], decimal: str) -> dict[str, str] | None:
-    """Return what becomes of those of these `cells` that are not written in digits with a point; None if one is no
-    number."""
+    """Return what becomes of `cells` not written in digits with a point; None if one is no number."""
     if all(number_in(cell) is not None for cell in cells):
         grouped = decimal == "," and any("." in cell for cell in cells)
         if not (grouped and all(_WRITTEN[","].fullmatch(cell) for cell in cells)):
             if all(_WHOLE.fullmatch(cell) for cell in cells):  # whole numbers that a data frame made floats
                 return {cell: cell.partition(".")[0] for cell in cells}
             return {}
-    fits = [mark for mark in _WRITTEN if all(map(_WRITTEN[mark].fullmatch, cells))]
-    if not fits:
+    marks = [mark for mark in _WRITTEN if all(map(_WRITTEN[mark].fullmatch, cells))]
+    if not marks:
         return None
-    mark = fits[0] if len(fits) == 1 else decimal_mark(cells, decimal)
+    mark = marks[0] if len(marks) == 1 else decimal_mark(cells, decimal)
     matches = {cell: match for cell in cells if (match := _WRITTEN[mark].fullmatch(cell))}
     units = {match["unit"] or match["after"] or "" for match in matches.values()}
     if len(units) > (1 if "%" in units else 2) or (len(units) == 2 and "" not in units):
@@ -142,31 +141,31 @@ def _numbers(cells: list[str], decimal: str) -> dict[str, str] | None:
 
 
 def _digits(match: re.Match[str], mark: str) -> str:
-    whole, _, rest = match["number"].partition(mark)
+    integer, _, rest = match["number"].partition(mark)
     sign = "-" if match["sign"] in ("-", "−") else ""
-    return sign + re.sub(r"\D", "", whole) + (f".{rest}" if rest else "")
+    return sign + re.sub(r"\D", "", integer) + (f".{rest}" if rest else "")
 
 
 def _lists(cells: list[str]) -> dict[str, Any] | None:
     """Return the lists that these `cells` are, in JSON or as Python prints them; None if one is none."""
-    found: dict[str, Any] = {}
+    lists: dict[str, Any] = {}
     for cell in cells:
         try:
-            found[cell] = msgspec.json.decode(cell)
+            lists[cell] = msgspec.json.decode(cell)
         except ValueError:
             try:
-                found[cell] = ast.literal_eval(cell)
+                lists[cell] = ast.literal_eval(cell)
             except (ValueError, SyntaxError, MemoryError, RecursionError):
                 return None
-        if not isinstance(found[cell], list):
+        if not isinstance(lists[cell], list):
             return None
-    return found
+    return lists
 
 
 def describe_readings(readings: Mapping[str, Reading]) -> list[str]:
     """Return in words how the columns of a table were read where that is not as their texts stand there."""
-    numbers = [f"{name} ({each.numbers})" for name, each in readings.items() if each.numbers]
-    missing = [f"{name} ({', '.join(each.missing[:4])})" for name, each in readings.items() if each.missing]
-    lists = [name for name, each in readings.items() if each.lists]
-    told = (("numbers", numbers), ("missing numbers", missing), ("lists", lists))
-    return [f"{what}: {cut_list(names)}" for what, names in told if names]
+    numbers = [f"{name} ({reading.numbers})" for name, reading in readings.items() if reading.numbers]
+    missing = [f"{name} ({', '.join(reading.missing[:4])})" for name, reading in readings.items() if reading.missing]
+    lists = [name for name, reading in readings.items() if reading.lists]
+    notes = (("numbers", numbers), ("missing numbers", missing), ("lists", lists))
+    return [f"{what}: {cut_list(names)}" for what, names in notes if names]

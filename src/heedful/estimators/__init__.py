@@ -44,8 +44,8 @@ if not TYPE_CHECKING:
         except ModuleNotFoundError as error:
             if error.name != "sklearn":
                 raise
-            told = f"{name} needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
-            raise ModuleNotFoundError(told, name="sklearn") from None
+            problem = f"{name} needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
+            raise ModuleNotFoundError(problem, name="sklearn") from None
         apart = {"CoactiveRanker": "ranking", "neg_rank_loss": "scoring"}
         family = apart.get(name, "preferences" if name.endswith("GPClassifier") else "ordinal")
         return getattr(import_module(f"heedful.estimators.{family}"), name)

@@ -86,10 +86,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _decisions(self, X: Floats) -> Array:
-        """Return a decision value for each of n rows and k ranks (n, k), greatest at the predicted rank.
-
-        For two ranks it is (n,), above 0 if the higher one is predicted.
-        """
+        """Return a decision value for each of k ranks (n, k); for two ranks (n,), above 0 for the higher one."""
 
     def fit(self, X: object, y: object, **other: object) -> Self:
         """Learn from n rows of N features X (n, N) with labels y (n,), going over them `epochs` times, and return the
@@ -116,10 +113,10 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         """Raise TypeError for arguments that a method does not take."""
         if not other:
             return
-        told = f"{type(self).__name__}.{method}: expected {expected}, got {', '.join(other)}"
+        problem = f"{type(self).__name__}.{method}: expected {expected}, got {', '.join(other)}"
         if "sample_weight" in other:
-            told += ": its steps have one size, so a row that counts twice is given twice"
-        raise TypeError(told)
+            problem += ": its steps have one size, so a row that counts twice is given twice"
+        raise TypeError(problem)
 
     def _fit(self, X: object, y: object, sample_weight: object) -> Self:
         check_count("epochs", self.epochs)
@@ -138,45 +135,37 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
     ) -> Self:
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise ValueError(f"fit_intercept: expected True or False, got {describe(self.fit_intercept)}")
-        told = category_order(y)
+        categories = category_order(y)
         with all_or_nothing(self):
             X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=afresh)
             X = finite_array("X", X, 2, self.n_features_in_)
-            labels, at = distinct(y)
-            order = told if self.order is None else self.order
-            self.classes_ = scale(labels, classes, order, self._previous_labels(told, afresh))
+            labels, inverse = distinct(y)
+            order = categories if self.order is None else self.order
+            self.classes_ = scale(labels, classes, order, self._previous_labels(categories, afresh))
             if afresh:
                 self._assumed = order is None and is_alphabetical(self.classes_)
                 if self._assumed and self._ordered:
                     warn_of_alphabet(self.classes_, 4)
-            ranks = ranks_of(labels, self.classes_)[at]
+            ranks = ranks_of(labels, self.classes_)[inverse]
             weights = weights_of(sample_weight, len(X))
             if weights is not None:
                 X, ranks, weights = X[weights > 0.0], ranks[weights > 0.0], weights[weights > 0.0]
             self._take(X, ranks, weights, epochs, shuffle, afresh)
         return self
 
-    def _previous_labels(self, told: list[Any] | None, afresh: bool) -> Labels | None:
-        """Return the labels of earlier calls, lowest first, or None if there were none or `afresh` (what was learned is
-        discarded).
-
-        `told`: the order of the categories of y, if it has one. Raise ValueError if it contradicts the labels.
-        """
+    def _previous_labels(self, categories: list[Any] | None, afresh: bool) -> Labels | None:
+        """Return the labels of earlier calls, None without or `afresh`; raise ValueError if `categories` contradict."""
         if afresh:
             return None
-        known = self.classes_.tolist()
-        if told is not None and self.order is None and [each for each in told if each in known] != known:
-            raise ValueError(f"y: expected categories in the order {describe(known)}, got {describe(told)}")
+        labels = self.classes_.tolist()
+        in_order = [label for label in categories or () if label in labels]
+        if categories is not None and self.order is None and in_order != labels:
+            raise ValueError(f"y: expected categories in the order {describe(labels)}, got {describe(categories)}")
         return self.classes_
 
     def _take(self, X: Floats, ranks: Ints, weights: Array | None, epochs: int, shuffle: bool, afresh: bool) -> None:
-        """Update the learner's state with each of n rows and its rank; with `afresh`, from a new state that has learned
-        nothing.
-
-        `X` (n, N): the N features of each row; `ranks` (n,): the ranks, from 1; `weights` (n,): factors of the steps,
-        or None; `epochs`: how often to go over the rows, in a new random order each time if `shuffle`. Raise ValueError
-        if the weights of the learner overflow.
-        """
+        """Update the state with rows X (n, N) and `ranks` (n,) from 1, `epochs` times; raise ValueError if weights
+        overflow."""
         one = bool(self.fit_intercept) if afresh else self._one
         learner = coerce(self._rule(self.n_features_in_ + one, self.classes_.size))
         state = learner.init(np.random.default_rng(0))  # checks the hyperparameters, too
@@ -196,17 +185,11 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
     def _to_fold(
         self, learner: RankLearner, X: Floats, weights: Array | None, one: bool
     ) -> tuple[RankLearner, Floats, bool]:
-        """Return (the learner to update, its rows (n, N), whether a 1 has still to be appended to each row).
-
-        `learner`: the learner that `_rule` made; `X` (n, N): n rows of N numbers; `weights` (n,): the weight of each
-        row, or None; `one`: whether a row of the learner ends in a 1.
-        """
+        """Return (the learner to update, its rows (n, N), whether a 1 has still to be appended to each row)."""
         return learner, X, one
 
     def _instances(self, X: object) -> Floats:
-        """Return X as a checked array of n rows of N features (n, N). Raise an error if the estimator is not fitted or
-        X is invalid.
-        """
+        """Return X as a checked array (n, N) of a fitted estimator."""
         check_is_fitted(self)
         return finite_array(
             "X", validate_data(self, X, dtype=(np.float64, np.float32), reset=False), 2, self.n_features_in_
@@ -240,10 +223,10 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         shown = self._places(X) + 1
         if self._assumed:
             warn_of_alphabet(self.classes_, 2)
-        labels, at = distinct(y)
-        if at.shape != shown.shape:
-            raise ValueError(f"y: expected as many labels as X has rows, ({shown.size},), got {at.shape}")
-        return float(np.abs(shown - ranks_of(labels, self.classes_)[at]).mean())
+        labels, inverse = distinct(y)
+        if inverse.shape != shown.shape:
+            raise ValueError(f"y: expected as many labels as X has rows, ({shown.size},), got {inverse.shape}")
+        return float(np.abs(shown - ranks_of(labels, self.classes_)[inverse]).mean())
 
     @property
     def t_(self) -> int:
@@ -301,11 +284,9 @@ class OrdinalEstimatorWithIntercept(OrdinalEstimator):
     ) -> tuple[RankLearner, Floats, bool]:
         if weights is None:
             return learner, X, one
-        whole = np.hstack([X, np.ones((len(X), 1), X.dtype)]) if one else X
-        return *self._weighted_learner(learner, whole, weights), False
+        rows = np.hstack([X, np.ones((len(X), 1), X.dtype)]) if one else X
+        return *self._weighted_learner(learner, rows, weights), False
 
     @abstractmethod
     def _weighted_learner(self, learner: RankLearner, X: Floats, weights: Array) -> tuple[RankLearner, Floats]:
-        """Return a learner of weighted rows, and n rows of N numbers X (n, N) combined with their weights (n,) as it
-        expects them.
-        """
+        """Return a learner of weighted rows, and X (n, N) combined with `weights` (n,) as it expects them."""

@@ -33,13 +33,13 @@ def distinct(y: object, name: str = "y") -> tuple[Labels, Ints]:
         y = np.asarray(y)
         with np.errstate(invalid="ignore"):  # NaN gets an error below, not a warning here
             kind = type_of_target(y)
-        labels, at = np.unique(y, return_inverse=True)
+        labels, inverse = np.unique(y, return_inverse=True)
     except (TypeError, ValueError) as error:  # labels that cannot be compared, NaN, rows of several lengths
         raise ValueError(f"{name}: expected labels of classes, got {describe(y)}: {error}") from None
     if kind not in ("binary", "multiclass"):
-        told = ", grades like 3.5 as whole numbers or texts" if kind == "continuous" else ""
-        raise ValueError(f"{name}: expected labels of classes{told}. Unknown label type: {kind}")
-    return labels, at.astype(np.int64, copy=False)
+        hint = ", grades like 3.5 as whole numbers or texts" if kind == "continuous" else ""
+        raise ValueError(f"{name}: expected labels of classes{hint}. Unknown label type: {kind}")
+    return labels, inverse.astype(np.int64, copy=False)
 
 
 def category_order(y: object) -> list[Any] | None:
@@ -68,32 +68,34 @@ def weights_of(sample_weight: object, n: int) -> Array | None:
     return weights
 
 
-def scale(labels: Labels, classes: object, order: object, known: Labels | None) -> Labels:
-    """Return all labels, lowest first: `known` if given, else `order`, else `classes`, else `labels`.
+def scale(labels: Labels, classes: object, order: object, before: Labels | None) -> Labels:
+    """Return all labels, lowest first: `before` if given, else `order`, else `classes`, else `labels`.
 
     The last two are as they sort, texts that are numbers as numbers.
 
-    `labels`: the labels that occur in y, sorted; `known`: the labels of earlier calls, lowest first; `order`: the
+    `labels`: the labels that occur in y, sorted; `before`: the labels of earlier calls, lowest first; `order`: the
     estimator's parameter; `classes`: the argument of `partial_fit`. Raise ValueError, naming the argument, if there are
     fewer than two labels, or if `classes` and the result are not the same labels.
     """
     if classes is not None:
         classes, _ = distinct(classes, "classes")
-    if known is None and order is None:
-        known = sort_numbers(labels if classes is None else classes)
-        if known.size < 2:
-            name, got = ("y" if classes is None else "classes"), "one class" if known.size else "no class"
-            raise ValueError(f"{name}: expected labels of two classes or more, got {got}, {describe(known.tolist())}")
-    elif known is None:
-        known = np.array(order)
-        if known.dtype.kind in "US" and isinstance(order, list | tuple) and not all(isinstance(x, str) for x in order):
+    if before is None and order is None:
+        before = sort_numbers(labels if classes is None else classes)
+        if before.size < 2:
+            name, count = ("y" if classes is None else "classes"), "one class" if before.size else "no class"
+            raise ValueError(
+                f"{name}: expected labels of two classes or more, got {count}, {describe(before.tolist())}"
+            )
+    elif before is None:
+        before = np.array(order)
+        if before.dtype.kind in "US" and isinstance(order, list | tuple) and not all(isinstance(x, str) for x in order):
             raise ValueError(f"order: expected labels of one kind, got {describe(order)}")
-        if known.ndim != 1 or not 2 <= known.size == len(set(known.tolist())):
+        if before.ndim != 1 or not 2 <= before.size == len(set(before.tolist())):
             raise ValueError(f"order: expected two distinct labels or more, lowest first, got {describe(order)}")
-        distinct(known, "order")  # raises for invalid labels, such as NaN
-    if classes is not None and set(classes.tolist()) != set(known.tolist()):
-        raise ValueError(f"classes: expected the labels {describe(known.tolist())}, got {describe(classes.tolist())}")
-    return known
+        distinct(before, "order")  # raises for invalid labels, such as NaN
+    if classes is not None and set(classes.tolist()) != set(before.tolist()):
+        raise ValueError(f"classes: expected the labels {describe(before.tolist())}, got {describe(classes.tolist())}")
+    return before
 
 
 def sort_numbers(labels: Labels) -> Labels:

@@ -29,14 +29,10 @@ Array = npt.NDArray[np.float64]
 
 
 def _inside(margins: Array) -> Array:
-    """Return how far each of n scores lies inside the interval of scores for which each of k ranks is predicted (n, k);
-    negative if it is outside.
+    """Return how far scores lie inside the interval of each of k ranks (n, k), from `margins` over thresholds (n, k-1).
 
-    `margins` (n, k-1): how far each score lies above each threshold. For two ranks the result is (n,): the value of the
-    higher one. As in the learners, an interval includes its lower end and not its upper one. Distances to the upper end
-    are therefore made one rounding smaller, so that only the interval that contains the score has a distance of 0 or
-    more.
-    """
+    Distances to the upper end are one rounding smaller, so that only the interval that contains the score has one of 0
+    or more. For two ranks the result is the value of the higher one (n,)."""
     if margins.shape[1] == 1:
         return np.nextafter(margins[:, 0], np.inf)
     out = np.empty((len(margins), margins.shape[1] + 1))
@@ -47,10 +43,7 @@ def _inside(margins: Array) -> Array:
 
 
 class _WeightedWidrowHoff(NamedTuple):
-    """Widrow-Hoff for weighted rows: the last number of a row multiplies the size of its step. Interaction: ordinal.
-
-    `n_features`: how many numbers a row has before its weight; `n_ranks`: the number of ranks; `eta`: the step size.
-    """
+    """Widrow-Hoff for weighted rows: the last number of a row multiplies the size of its step. Interaction: ordinal."""
 
     n_features: int
     n_ranks: int
@@ -159,8 +152,8 @@ class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
 
     @property
     def _directions(self) -> Array:
-        """The direction of each of k labels, with N features and then the intercept (k, N + 1). With two labels it is
-        the direction of the higher one minus that of the lower one (1, N + 1)."""
+        """The direction of each of k labels, then its intercept (k, N + 1); with two labels their difference (1, N +
+        1)."""
         W: Array = self._state.W if self._one else np.pad(self._state.W, ((0, 0), (0, 1)))
         return W if len(W) > 2 else W[1:] - W[:1]
 
@@ -179,8 +172,8 @@ class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
         return self._directions[:, -1].copy()
 
     def _decisions(self, X: Floats) -> Array:
-        each = project(X, self._state.W, self._one)  # ties go to the lowest label, as in argmax
-        return each if each.shape[1] > 2 else each[:, 1] - each[:, 0]
+        scores = project(X, self._state.W, self._one)  # ties go to the lowest label, as in argmax
+        return scores if scores.shape[1] > 2 else scores[:, 1] - scores[:, 0]
 
 
 class WidrowHoffClassifier(OrdinalEstimatorWithIntercept):

@@ -40,12 +40,8 @@ NUMBERS = int, float, np.integer, np.floating
 class _Rows(NamedTuple):
     """The p choices that an estimator learns from.
 
-    - `D` (p, columns): the features of the winner minus those of the loser.
-    - `times` (p,): how often each choice was made.
-    - `equal` (p,): whether the answer was that both are equally good.
-    - `labels`: two labels: that of a win of the second thing, and that of a win of the first.
-    - `classes`: all labels that occur, in the order of `classes_`.
-    """
+    `D` (p, columns): features of the winner minus those of the loser; `times` (p,): how often each was made; `equal`
+    (p,): the answer was a tie; `labels`: that of a win of the second thing, and of the first; `classes`: all labels."""
 
     D: Array
     times: Array
@@ -55,12 +51,7 @@ class _Rows(NamedTuple):
 
 
 class _Choices(ClassifierMixin, BaseEstimator, ABC):
-    """Base class of the two classifiers of choices between two things; they infer utilities f by a Gaussian process.
-
-    The parameters `features`, `lengthscale`, `amplitude`, `width`, `lapse`, `equal` and `learn_noise` are those of
-    `PreferenceGPClassifier`. After fitting: `classes_`, all labels; `_labels`, the label of a win of the second thing
-    and that of a win of the first; `n_features_in_`, the number of columns of X.
-    """
+    """Base class of the two classifiers of choices between two things; they infer utilities f by a Gaussian process."""
 
     classes_: Labels
     n_features_in_: int
@@ -78,29 +69,25 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         return tags
 
     def _rows(
-        self, D: Array, y: object, sample_weight: object, told: list[Any] | None
+        self, D: Array, y: object, sample_weight: object, categories: list[Any] | None
     ) -> tuple[_Rows, npt.NDArray[np.bool_]]:
-        """Return (the choices that were made at least once, a mask (n,) of their rows among all n rows).
-
-        `D` (n, columns): the first thing minus the second; `y` (n,): labels; `sample_weight` (n,): how often each
-        choice was made; `told`: all labels, lowest first, or None if they are in the order in which they sort.
-        """
+        """Return (the choices made at least once, a mask (n,) of their rows); `categories` are all labels in order."""
         self._check_parameters()
         times = _times(sample_weight, len(D))
-        kept = times > 0.0
-        D, y, times = D[kept], np.asarray(y)[kept], times[kept]
-        known, _ = distinct(y)
-        if told is not None:
-            known = np.array([label for label in told if label in known.tolist()], known.dtype)
+        counted = times > 0.0
+        D, y, times = D[counted], np.asarray(y)[counted], times[counted]
+        classes, _ = distinct(y)
+        if categories is not None:
+            classes = np.array([label for label in categories if label in classes.tolist()], classes.dtype)
         equal = np.zeros(len(y), bool) if self.equal is None else y == self.equal
-        labels = known[known != self.equal] if equal.any() else known
+        labels = classes[classes != self.equal] if equal.any() else classes
         if labels.size != 2:
-            few = f"Only binary classification is supported. y: expected labels of two classes, got {labels.size}"
+            expected = f"Only binary classification is supported. y: expected labels of two classes, got {labels.size}"
             besides = "" if self.equal is None else f" besides equal={self.equal!r}"
-            got = f"{'class' if labels.size == 1 else 'classes'}{besides}: {describe(labels.tolist())}"
-            raise ValueError(f"{few} {got}")
+            occurring = f"{'class' if labels.size == 1 else 'classes'}{besides}: {describe(labels.tolist())}"
+            raise ValueError(f"{expected} {occurring}")
         lower, higher = labels.tolist()
-        if told is None and isinstance(lower, str) and isinstance(higher, str):
+        if categories is None and isinstance(lower, str) and isinstance(higher, str):
             warnings.warn(
                 f"y: expected to be told which label says that the first thing won, got texts: {higher!r} says that "
                 f"the first thing won, as it sorts after {lower!r}. An ordered Categorical with it last, or True "
@@ -109,7 +96,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
                 stacklevel=3,
             )
         first = y == labels[1]
-        return _Rows(np.where((first | equal)[:, None], D, -D), times, equal, labels, known), kept
+        return _Rows(np.where((first | equal)[:, None], D, -D), times, equal, labels, classes), counted
 
     def _check_parameters(self) -> None:
         check_amplitude(self.amplitude)
@@ -120,8 +107,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(f"learn_noise: expected True or False, got {describe(self.learn_noise)}")
 
     def _kernel(self, n: int) -> tuple[Kernel, Array]:
-        """Return (the kernel of the utilities of n columns of X, the d features (n, d) of these columns); d = 0 without
-        `features`. The columns of X are things, or features of things."""
+        """Return (kernel of the utilities of n columns of X, their features (n, d)); d = 0 without features."""
         X = np.empty((n, 0))
         if self.features is not None:
             X = numbers("features", self.features, "2-dimensional numbers")
@@ -132,11 +118,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         return kernel_for(X, scale, float(self.amplitude)), X
 
     def _proba(self, m: Array, v: Array, width: Array | float) -> Array:
-        """Return the probability of each class for each of n choices (n, classes), in the order of `classes_`.
-
-        `m`, `v` (n,): mean and variance of the difference in utility of the first and the second thing; `width`: the
-        answer is "equally good" if perceived utilities differ by less than this.
-        """
+        """Return the probability of each class (n, classes), for differences of mean `m` and variance `v` (n,)."""
         from scipy.special import ndtr
 
         s = np.sqrt(1.0 + v)
@@ -218,33 +200,33 @@ class PreferenceGPClassifier(_Choices):
         Anything learned before is discarded. Raise ValueError, naming the argument, if one is invalid; the estimator is
         then unchanged.
         """
-        told = category_order(y)
+        categories = category_order(y)
         with all_or_nothing(self):
-            given, y = validate_data(self, X, y, dtype=np.float64)
-            D = finite_array("X", given, 2, given.shape[1]).astype(np.float64)
-            rows, _ = self._rows(D, y, sample_weight, told)
+            checked, y = validate_data(self, X, y, dtype=np.float64)
+            D = finite_array("X", checked, 2, checked.shape[1]).astype(np.float64)
+            rows, _ = self._rows(D, y, sample_weight, categories)
             kernel, features = self._kernel(D.shape[1])
             K, mean = kernel.over(features), np.zeros(D.shape[1])
             design = make_design(rows.D, rows.times, np.zeros(len(rows.D), np.int64), 1, rows.equal)
             prior = NoisePrior(width=float(self.width))
             ties = self.equal is not None
             if self.learn_noise:
-                got, noise = infer_with_noise(K, mean, design, prior, ties=ties)
+                result, noise = infer_with_noise(K, mean, design, prior, ties=ties)
             else:
                 noise = ResponseNoise(
                     np.array([float(self.width) if ties else 0.0]), np.array([float(self.lapse)]), np.zeros(1)
                 )
-                got = extend_to_items(
+                result = extend_to_items(
                     infer_users(K, mean, 1, design, width=noise.width, lapse=noise.lapse), K, mean, np.arange(mean.size)
                 )
                 noise = noise._replace(
-                    random=random_probabilities(design.rows, np.array([got.log_evidence]), noise, prior)
+                    random=random_probabilities(design.rows, np.array([result.log_evidence]), noise, prior)
                 )
             self.classes_, self._labels = rows.classes, rows.labels
-            self.coef_, self.covariance_ = got.posterior
-            self.log_evidence_ = got.log_evidence
+            self.coef_, self.covariance_ = result.posterior
+            self.log_evidence_ = result.log_evidence
             self.noise_ = noise.of(0)
-            self.n_iter_ = got.sites.sweeps
+            self.n_iter_ = result.sites.sweeps
         return self
 
     def posterior(self) -> Posterior:
@@ -345,19 +327,19 @@ class HierarchicalGPClassifier(_Choices):
         discarded. Raise ValueError, naming the argument, if one is invalid; the estimator is then unchanged.
         """
         self._check_population()
-        told = category_order(y)
+        categories = category_order(y)
         with all_or_nothing(self):
-            given, y = validate_data(self, X, y, dtype=np.float64)
-            D = finite_array("X", given, 2, given.shape[1]).astype(np.float64)
+            checked, y = validate_data(self, X, y, dtype=np.float64)
+            D = finite_array("X", checked, 2, checked.shape[1]).astype(np.float64)
             n = D.shape[1] - 1
             if n < 1:
                 raise ValueError("X: expected a column of people and those of things, got 1 feature(s)")
-            rows, kept = self._rows(D[:, 1:], y, sample_weight, told)
-            people, user = np.unique(D[kept, 0], return_inverse=True)
+            rows, counted = self._rows(D[:, 1:], y, sample_weight, categories)
+            people, user = np.unique(D[counted, 0], return_inverse=True)
             order = np.argsort(user, kind="stable")
             design = make_design(rows.D[order], rows.times[order], user[order], people.size, rows.equal[order])
             kernel, features = self._kernel(n)
-            got = fit(
+            result = fit(
                 kernel.over(features), people.size, design, nu0=self.nu0, kappa0=float(self.kappa0),
                 width=float(self.width) if self.equal is not None else 0.0, lapse=float(self.lapse),
                 noise=NoisePrior(width=float(self.width)) if self.learn_noise else None,
@@ -365,15 +347,15 @@ class HierarchicalGPClassifier(_Choices):
             )  # fmt: skip
             self.people_, self._kernel_, self._features = people, kernel, features
             self.classes_, self._labels = rows.classes, rows.labels
-            self.mean_, self.covariance_ = got.population
-            self._means, self._covs = got.people.mean, got.people.cov
-            self.noise_ = got.noise._replace(
+            self.mean_, self.covariance_ = result.population
+            self._means, self._covs = result.people.mean, result.people.cov
+            self.noise_ = result.noise._replace(
                 random=random_probabilities(
-                    design.rows, got.people.log_evidence, got.noise, NoisePrior(width=float(self.width))
+                    design.rows, result.people.log_evidence, result.noise, NoisePrior(width=float(self.width))
                 )
             )
-            self.log_evidence_ = float(got.trace[-1])
-            self.n_iter_ = got.trace.size - 1
+            self.log_evidence_ = float(result.trace[-1])
+            self.n_iter_ = result.trace.size - 1
         return self
 
     def _check_population(self) -> None:
@@ -391,16 +373,18 @@ class HierarchicalGPClassifier(_Choices):
         columns. Raise ValueError if `new` is given and does not fit `features`, or the estimator has no `features`.
         """
         check_is_fitted(self)
-        at = -1 if person is None else self._of(np.array([person], np.float64))[0]
-        known = Posterior(self.mean_, self.covariance_) if at < 0 else Posterior(self._means[at], self._covs[at])
+        index = -1 if person is None else self._of(np.array([person], np.float64))[0]
+        posterior = (
+            Posterior(self.mean_, self.covariance_) if index < 0 else Posterior(self._means[index], self._covs[index])
+        )
         if new is None:
-            return known
+            return posterior
         more = numbers("new", new, "2-dimensional numbers")
         Z = finite_array("new", more, 2, self._features.shape[1]).astype(np.float64)
         if not Z.shape[1]:
             raise ValueError("new: expected items of an estimator with `features`, got one without")
         X, kernel = self._features, self._kernel_
-        return Posterior(*add_items(Population(*known), kernel.over(X), kernel.between(X, Z), kernel.over(Z)))
+        return Posterior(*add_items(Population(*posterior), kernel.over(X), kernel.between(X, Z), kernel.over(Z)))
 
     def rank(self, person: float | None = None, new: object = None) -> Ints:
         """Return the indices of the columns of X (items or features) by a person's posterior mean, best first; new
@@ -411,11 +395,10 @@ class HierarchicalGPClassifier(_Choices):
         """
         return self.posterior(person, new).ranking()
 
-    def _of(self, who: Array) -> Ints:
-        """Return for each of the n people in `who` (n,), identified by numbers, their index (n,) in `people_`; -1 if
-        unknown."""
-        at = np.minimum(np.searchsorted(self.people_, who), self.people_.size - 1)
-        return np.where(self.people_[at] == who, at, -1)
+    def _of(self, people: Array) -> Ints:
+        """Return for each of `people` (n,), by number, the index in `people_` (n,); -1 if unknown."""
+        index = np.minimum(np.searchsorted(self.people_, people), self.people_.size - 1)
+        return np.where(self.people_[index] == people, index, -1)
 
     def decision_function(self, X: object) -> Array:
         """Return m / sqrt(1 + v) for each of n rows X (n,): above 0 if the person's first thing is more likely to win.
@@ -436,14 +419,14 @@ class HierarchicalGPClassifier(_Choices):
 
     def _gap(self, X: object) -> tuple[Array, Array, Ints]:
         check_is_fitted(self)
-        given = finite_array("X", validate_data(self, X, reset=False, dtype=np.float64), 2, self.n_features_in_)
-        at, D = self._of(given[:, 0].astype(np.float64)), given[:, 1:]
+        checked = finite_array("X", validate_data(self, X, reset=False, dtype=np.float64), 2, self.n_features_in_)
+        person_of_row, D = self._of(checked[:, 0].astype(np.float64)), checked[:, 1:]
         m, v = np.empty(len(D)), np.empty(len(D))
-        for person in np.unique(at).tolist():
-            rows = at == person
+        for person in np.unique(person_of_row).tolist():
+            rows = person_of_row == person
             mean, cov = (self.mean_, self.covariance_) if person < 0 else (self._means[person], self._covs[person])
             m[rows], v[rows] = D[rows] @ mean, np.vecdot(D[rows] @ cov, D[rows])
-        return m, np.maximum(v, 0.0), at
+        return m, np.maximum(v, 0.0), person_of_row
 
 
 def _times(weight: object, n: int) -> Array:

@@ -130,8 +130,8 @@ class CoactiveRanker(BaseEstimator):
         """
         check_is_fitted(self, "_session")
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        found: Array = finite_array("X", X, 2, self.n_features_in_).astype(np.float64) @ self._session.weights
-        return found
+        scores: Array = finite_array("X", X, 2, self.n_features_in_).astype(np.float64) @ self._session.weights
+        return scores
 
     def score(self, X: object, y: object, groups: object = None) -> float:
         """Return NDCG@k of the order by score, averaged over the groups with at least two rows and a relevance above 0.
@@ -142,14 +142,14 @@ class CoactiveRanker(BaseEstimator):
         scores, relevance = self.predict(X), numbers("y", y, "numbers, how relevant each row is")
         if relevance.shape != scores.shape or not (np.isfinite(relevance) & (relevance >= 0)).all():
             raise ValueError(f"y: expected {scores.size} numbers, 0 or more, got {describe(y)}")
-        found = [
+        gains = [
             ndcg_score(relevance[None, rows], scores[None, rows], k=int(self.k))
             for rows in _lists(groups, scores.size)
             if rows.size > 1 and relevance[rows].any()
         ]
-        if not found:
+        if not gains:
             raise ValueError("y: expected a group of two rows or more with something relevant in it, got none")
-        return float(np.mean(found))
+        return float(np.mean(gains))
 
     @property
     def coef_(self) -> Array:
@@ -163,10 +163,7 @@ class CoactiveRanker(BaseEstimator):
 
 
 def _lists(groups: object, n: int) -> Iterator[Ints]:
-    """Yield the row indices of each group, groups in the order of their first rows.
-
-    `groups` (n,): the group of each row; None: all n rows are one group. Raise ValueError if it has another length.
-    """
+    """Yield the row indices of each group, by first rows; None is one group. Raise ValueError for another length."""
     if groups is None:
         groups = np.zeros(n, np.int64)
     of = np.asarray(groups)

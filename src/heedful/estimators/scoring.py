@@ -19,11 +19,11 @@ def neg_rank_loss(estimator: Any, X: Any, y: Any) -> float:
     that the estimator does not know.
     """
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    known = estimator.classes_ if hasattr(last, "_assumed") else sort_numbers(estimator.classes_)
-    if getattr(last, "_assumed", is_alphabetical(known)):
-        warn_of_alphabet(known, 2)
+    classes = estimator.classes_ if hasattr(last, "_assumed") else sort_numbers(estimator.classes_)
+    if getattr(last, "_assumed", is_alphabetical(classes)):
+        warn_of_alphabet(classes, 2)
     shown, true = (distinct(labels) for labels in (estimator.predict(X), y))
-    ranks = [ranks_of(labels, known)[at] for labels, at in (shown, true)]
+    ranks = [ranks_of(labels, classes)[inverse] for labels, inverse in (shown, true)]
     if ranks[0].shape != ranks[1].shape:
         raise ValueError(f"y: expected as many labels as X has rows, {ranks[0].shape}, got {ranks[1].shape}")
     return -float(np.abs(ranks[0] - ranks[1]).mean())

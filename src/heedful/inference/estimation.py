@@ -99,7 +99,7 @@ class Belief(NamedTuple):
         With only one person in the table, people cannot be told apart, and it is that of this person.
         """
         joints = [node.people for node in self.nodes if isinstance(node.people, JointPosterior)]
-        parts = [Posterior(joint.mean, joint.cov + joint.own) for joint in joints]
+        parts = [Posterior(joint.mean, joint.cov + joint.person_cov) for joint in joints]
         return self._mixture(parts, 1.0) if parts else self.average()
 
     def _average(self, node: QuadratureNode, few: Ints | None) -> Posterior:
@@ -112,7 +112,7 @@ class Belief(NamedTuple):
         of = take_rows(self.rows, rows)
         of = of._replace(user=np.searchsorted(few, of.user))
         tau, nu = node.sites.tau[rows], node.sites.nu[rows]
-        return people.average(few.size, message_of(people.own, batches_of_users(of, few.size), tau, nu))
+        return people.average(few.size, message_of(people.person_cov, batches_of_users(of, few.size), tau, nu))
 
     def _person(self, node: QuadratureNode, person: int) -> Posterior:
         people = node.people
@@ -186,7 +186,7 @@ def infer_utilities(X: Array, users: int, rows: PairRows) -> Belief:
     problem, nodes = infer_hyperparameters(K[np.ix_(met, met)], users, rows, PRIOR)
     first = nodes[0]
     people = first.people
-    each = people.each if isinstance(people, JointPosterior) else people.log_evidence
+    each = people.log_evidences if isinstance(people, JointPosterior) else people.log_evidence
     noise = first.hyper.noise
     if users == 1:
         noise = noise._replace(random=random_probabilities(rows, each, noise, PRIOR))

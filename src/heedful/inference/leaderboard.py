@@ -329,7 +329,7 @@ def why_arena(loaded: LoadedPairs) -> str | None:
     """
     columns, items, people, _ = loaded.pairs
     if is_arena(loaded):
-        return f"columns {loaded.at['first'][0]}, {loaded.at['second'][0]}, {loaded.at['answer'][0]}"
+        return f"columns {loaded.roles['first'][0]}, {loaded.roles['second'][0]}, {loaded.roles['answer'][0]}"
     if columns.times.sum() > MANY_VOTES:
         return f"more than {MANY_VOTES:,} answers"
     most = MOST_ITEMS if len(people) == 1 else MOST_ITEMS_OF_MANY

@@ -336,7 +336,7 @@ def rank_request(
         if isinstance(rows, Mapping) or not isinstance(rows, Sequence):
             expected = "a data frame, rows as objects, or a file"
             raise ValueError(f"choices: expected {expected}, got {describe(choices)}")
-        opened = pairs_in(name, rows, named, words).whole()
+        opened = pairs_in(name, rows, named, words).to_choices()
     read = _whose(opened.choices, pool, without, person)
     read, X = _with_features(read, items, identifier)
     fixed = _anchor_item(read, anchor)

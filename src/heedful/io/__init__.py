@@ -61,14 +61,14 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> It
     """
     importer, forms = Importer(loop), known_forms(loop.projection.interaction)
     for line in lines:
-        told = check_form(line, forms)
-        if isinstance(told, Outcome):
-            importer.note(told)
-            yield told
+        event = check_form(line, forms)
+        if isinstance(event, Outcome):
+            importer.note(event)
+            yield event
             continue
-        if importer.waits_for(*told) or importer.size >= batch:
+        if importer.waits_for(*event) or importer.size >= batch:
             yield from importer.flush()
-        importer.add(EventLine(line.number, *told, line.record or {}))
+        importer.add(EventLine(line.number, *event, line.record or {}))
     yield from importer.flush()
 
 
@@ -84,5 +84,5 @@ def check_form(line: Line, forms: Mapping[str, Form] = FORMS) -> tuple[str, str]
         return check_line(line.record, forms)
     except ValueError as error:
         kind, id = line.record.get("kind"), line.record.get("id", "")
-        known = kind if isinstance(kind, str) and kind in KINDS else "line"
-        return Outcome(line.number, known, str(id), "rejected", str(error))
+        shown_kind = kind if isinstance(kind, str) and kind in KINDS else "line"
+        return Outcome(line.number, shown_kind, str(id), "rejected", str(error))

@@ -55,11 +55,6 @@ class BanditLog(NamedTuple):
     """A checked table of n impressions (one item shown once, with its reward): its columns as arrays and lists of n
     entries.
 
-    - `actions`: the item shown in each row; `probability` (n,): with which it was shown; `reward` (n,): what it earned.
-    - `people`: to whom it was shown; None if the table has no such column.
-    - `targets`: {column: (n,)}, the probability with which another policy would have shown the row's action.
-    - `context`: the other columns of each row, by name.
-
     Several rows of the same impression (`find_newest`) are one, as the newest says."""
 
     actions: list[str]
@@ -101,10 +96,10 @@ def read_bandit_log(
     for name in targets:
         if name not in header:
             raise ValueError(f"{name}: expected a column of that name, got {cut_list(header)}")
-    at = find_roles("table", header, REQUIRED, columns, optional=("person",))
-    own = {names[0]: role for role, names in at.items()}
-    if any(name != role for name, role in own.items()):
-        free = own | {name: name for name in header if name not in own and name not in (*REQUIRED, "person")}
+    columns_of = find_roles("table", header, REQUIRED, columns, optional=("person",))
+    role_of = {names[0]: role for role, names in columns_of.items()}
+    if any(name != role for name, role in role_of.items()):
+        free = role_of | {name: name for name in header if name not in role_of and name not in (*REQUIRED, "person")}
         rows = [{free[name]: value for name, value in row.items() if name in free} for row in rows]
     actions = [_text(row, i, "action") for i, row in enumerate(rows)]
     if len(set(actions)) > MOST_ACTIONS:
@@ -119,25 +114,25 @@ def read_bandit_log(
         if (bad := np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))).size:
             raise ValueError(f"{name}, row {bad[0] + 1}: expected a probability, got {values[bad[0]]:g}")
     people = [_text(row, i, "person") for i, row in enumerate(rows)] if "person" in rows[0] else None
-    known = {*REQUIRED, *targets, "person"}
-    context = [{name: _cell(value) for name, value in row.items() if name not in known} for row in rows]
+    special = {*REQUIRED, *targets, "person"}
+    context = [{name: _cell(value) for name, value in row.items() if name not in special} for row in rows]
     log = BanditLog(actions, probability, _numbers(rows, "reward"), people, chances, context)
     roles = {"action": ["action"], "said": ["probability", "reward"]} | (
         {} if people is None else {"person": ["person"]}
     )
-    kept, repeats = find_newest(table_of([("", dict(row)) for row in rows]), roles)
-    return log if kept is None else _take(log, kept, repeats)
+    newest, repeats = find_newest(table_of([("", dict(row)) for row in rows]), roles)
+    return log if newest is None else _take(log, newest, repeats)
 
 
-def _take(log: BanditLog, kept: npt.NDArray[np.bool_], repeats: Repeats) -> BanditLog:
-    at = np.flatnonzero(kept).tolist()
+def _take(log: BanditLog, newest: npt.NDArray[np.bool_], repeats: Repeats) -> BanditLog:
+    places = np.flatnonzero(newest).tolist()
     return BanditLog(
-        [log.actions[i] for i in at],
-        log.probability[at],
-        log.reward[at],
-        None if log.people is None else [log.people[i] for i in at],
-        {name: values[at] for name, values in log.targets.items()},
-        [log.context[i] for i in at],
+        [log.actions[i] for i in places],
+        log.probability[places],
+        log.reward[places],
+        None if log.people is None else [log.people[i] for i in places],
+        {name: values[places] for name, values in log.targets.items()},
+        [log.context[i] for i in places],
         repeats,
     )
 
@@ -197,16 +192,19 @@ def evaluate_table(
     weights = {name: importance(log.targets[name], log.probability) for name in targets}
     weights |= {f"always {name}": importance((shown == name).astype(np.float64), log.probability) for name in always}
     most = None if least_probability is None else 1.0 / least_probability
-    [own] = logged = (_value(np.ones(log.reward.size), log, measure, span, 1.0, alpha),)
-    found = [
+    [baseline] = logged = (_value(np.ones(log.reward.size), log, measure, span, 1.0, alpha),)
+    evaluations = [
         LearnerEvaluation(name, 0, {}, (_value(w, log, measure, span, most, alpha),)) for name, w in weights.items()
     ]
-    found += _learn(log, measure, learners, alpha, span, least_probability)
+    evaluations += _learn(log, measure, learners, alpha, span, least_probability)
     names, numbers = np.unique(shown, return_inverse=True)
     if (wrong := shown_too_often(numbers, log.probability)) is not None:
-        told = f"the mean weight of always {names[wrong[0]]} is {wrong[1]:.3g}, not 1: {WRONG}"
-        found = [each._replace(values=(refused(measure, told, RIGHT),)) for each in found]
-    judged = [each._replace(values=(needing(judge(each.values[0], own), log.reward.size),)) for each in found]
+        reason = f"the mean weight of always {names[wrong[0]]} is {wrong[1]:.3g}, not 1: {WRONG}"
+        evaluations = [evaluation._replace(values=(refused(measure, reason, RIGHT),)) for evaluation in evaluations]
+    judged = [
+        evaluation._replace(values=(needing(judge(evaluation.values[0], baseline), log.reward.size),))
+        for evaluation in evaluations
+    ]
     rest = "the log as it is"
     if log.repeats.rows:
         rest += f", less {count(log.repeats.rows, 'row')} that repeat an impression, by its {log.repeats.by}"
@@ -215,10 +213,7 @@ def evaluate_table(
 
 
 def _span(rewards: Array, least: float | None, most: float | None) -> Span:
-    """Return the range of `rewards` (n,), as far as it is known: `least` to `most`, and 0 to 1 of rewards of 0 and 1 if
-    neither is named.
-
-    Raise ValueError if a reward is out of it."""
+    """Return the known range of `rewards` (n,), 0 to 1 if all are; raise ValueError if a reward is out of it."""
     for name, value in (("least_reward", least), ("most_reward", most)):
         if value is not None:
             check_between(name, value, -1e100, 1e100)
@@ -241,34 +236,37 @@ def _check_column(name: str, values: Array, least: float | None, most: float | N
 
 
 def _condition(span: Span, clicks: bool) -> str:
-    """Return a sentence on what the ends of intervals rest on: the known range of rewards, `span`; `clicks`: whether
-    nobody named it."""
+    """Return a sentence on what the intervals rest on: the range of rewards, and whether nobody named it (`clicks`)."""
     least, most = span
     if math.isfinite(least) and math.isfinite(most):
-        told = "is 0 or 1, as all of these are" if clicks else f"lies between {least:,g} and {most:,g}"
-        return f"Intervals hold if each reward {told}."
+        range = "is 0 or 1, as all of these are" if clicks else f"lies between {least:,g} and {most:,g}"
+        return f"Intervals hold if each reward {range}."
     if math.isfinite(least):
-        told = f"Intervals hold if each reward is {least:,g} or more; they have no upper end, as nobody said"
-        return f"{told} how high a reward may be (--most-reward)."
+        range = f"Intervals hold if each reward is {least:,g} or more; they have no upper end, as nobody said"
+        return f"{range} how high a reward may be (--most-reward)."
     if math.isfinite(most):
-        told = f"Intervals hold if each reward is {most:,g} or less; they have no lower end, as nobody said"
-        return f"{told} how low a reward may be (--least-reward)."
-    told = "There is no interval, as nobody said how low and how high a reward may be: a lower end takes"
-    return f"{told} --least-reward, an upper end --most-reward."
+        range = f"Intervals hold if each reward is {most:,g} or less; they have no lower end, as nobody said"
+        return f"{range} how low a reward may be (--least-reward)."
+    range = "There is no interval, as nobody said how low and how high a reward may be: a lower end takes"
+    return f"{range} --least-reward, an upper end --most-reward."
 
 
 def _bound(least_probability: float | None) -> str:
     """Return a sentence on the least probability of any action, None if that is not known."""
     if least_probability is None:
-        told = "They allow for actions that are hardly ever shown; where rewards are rare, a known --least-probability"
-        return f"{told} makes them narrower."
+        sentence = (
+            "They allow for actions that are hardly ever shown; where rewards are rare, a known --least-probability"
+        )
+        return f"{sentence} makes them narrower."
     return f"They hold if no action is ever shown with a probability below {least_probability:,g}."
 
 
 def _value(weights: Array, log: BanditLog, measure: Measure, span: Span, most: float | None, alpha: float) -> Value:
-    found = estimate(weights[:, None], log.reward[:, None], span=span, people=log.people, most=most, alpha=alpha / 2.0)
+    interval = estimate(
+        weights[:, None], log.reward[:, None], span=span, people=log.people, most=most, alpha=alpha / 2.0
+    )
     people = len(set(log.people)) if log.people is not None else len(log.actions)
-    return weighted(measure, found, len(log.actions), people)
+    return weighted(measure, interval, len(log.actions), people)
 
 
 def _learn(
@@ -279,19 +277,12 @@ def _learn(
     span: Span,
     least_probability: float | None,
 ) -> Iterator[LearnerEvaluation]:
-    """Yield how well each of `learners` would have done on the table `log`: the mean reward of what it would have
-    shown.
-
-    Each learns from the rows in order, in a temporary loop. The mean is over the rows, each weighted by the probability
-    with which the learner would have shown the row's action over that with which it was shown. `measure` names that
-    mean; `span` is the range of rewards, `least_probability` the least with which any action is ever shown. An interval
-    misses with probability `alpha`. Raise ValueError if a reward is not 0 or 1, or may be something else.
-    """
+    """Yield the mean reward of what each of `learners` would have shown, learning from the rows in order."""
     if not learners:
         return
     if (bad := np.flatnonzero(~np.isin(log.reward, (0.0, 1.0)))).size:
-        told = f"reward, row {bad[0] + 1}: expected 0 or 1, from which learners learn, got {log.reward[bad[0]]:g}"
-        raise ValueError(told)
+        problem = f"reward, row {bad[0] + 1}: expected 0 or 1, from which learners learn, got {log.reward[bad[0]]:g}"
+        raise ValueError(problem)
     for field, end, value in zip(("least_reward", "most_reward"), (0.0, 1.0), span):
         if math.isfinite(value) and value != end:
             raise ValueError(f"{field}: expected {end:g} with learners, which learn from 0 or 1, got {value:g}")
@@ -313,18 +304,15 @@ def _learn(
             for outcome in import_lines(loop, _lines(log, names)):
                 if outcome.status == "rejected":
                     raise ValueError(f"row {(outcome.line + 2) // 3}: {outcome.reason}")
-            found = evaluate(loop.projection, learners[1:], alpha, least_probability=least_probability)
-    at = [each.name for each in found.measures].index("list value")
-    for each in found.learners:
-        yield each._replace(values=(each.values[at]._replace(measure=measure.name),))
+            evaluation = evaluate(loop.projection, learners[1:], alpha, least_probability=least_probability)
+    place = [measure.name for measure in evaluation.measures].index("list value")
+    for learner in evaluation.learners:
+        yield learner._replace(values=(learner.values[place]._replace(measure=measure.name),))
 
 
 def _lines(log: BanditLog, names: Sequence[str]) -> Iterator[Line]:
-    """Yield the lines of an import that teach a loop the table `log`, three for each row: a decision and two pieces of
-    feedback.
-
-    `names` are all actions of the table, the candidates of each decision. The first feedback is clicks, from which the
-    reward is computed; the second is a thumb up or down, as a learner cannot learn about a single item from clicks."""
+    """Yield three lines a row: a decision, clicks that give its reward, and a thumb, as one item's clicks teach
+    nothing."""
     ids = {name: f"a{j}" for j, name in enumerate(names)}
     for i, (action, probability, reward) in enumerate(zip(log.actions, log.probability, log.reward)):
         shown = ids[action]
@@ -346,15 +334,15 @@ def _text(row: Mapping[str, object], i: int, name: str) -> str:
 
 
 def _numbers(rows: Sequence[Mapping[str, Any]], name: str) -> Array:
-    found = np.empty(len(rows))
+    numbers = np.empty(len(rows))
     for i, row in enumerate(rows):
         try:
-            found[i] = float(row[name])
+            numbers[i] = float(row[name])
         except (KeyError, TypeError, ValueError):
             raise ValueError(f"{name}, row {i + 1}: expected a number, got {describe(row.get(name))}") from None
-    if (bad := np.flatnonzero(~np.isfinite(found))).size:
-        raise ValueError(f"{name}, row {bad[0] + 1}: expected a finite number, got {found[bad[0]]}")
-    return found
+    if (bad := np.flatnonzero(~np.isfinite(numbers))).size:
+        raise ValueError(f"{name}, row {bad[0] + 1}: expected a finite number, got {numbers[bad[0]]}")
+    return numbers
 
 
 def _cell(value: object) -> Any:

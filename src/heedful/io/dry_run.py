@@ -94,12 +94,12 @@ class _LogWithMore(Log):
         return self._by_seq.get(seq) or super().at(seq)
 
     def many(self, seqs: Sequence[int]) -> list[Event]:
-        held = [self._by_seq[seq] for seq in seqs if seq in self._by_seq]
-        return [*super().many([seq for seq in seqs if seq not in self._by_seq]), *held]
+        unwritten = [self._by_seq[seq] for seq in seqs if seq in self._by_seq]
+        return [*super().many([seq for seq in seqs if seq not in self._by_seq]), *unwritten]
 
     def places(self, kind: str, after: int = 0, up_to: int = 2**62) -> list[int]:
-        held = [seq for seq, event in self._by_seq.items() if event.kind == kind and after < seq <= up_to]
-        return [*super().places(kind, after, up_to), *held]
+        unwritten = [seq for seq, event in self._by_seq.items() if event.kind == kind and after < seq <= up_to]
+        return [*super().places(kind, after, up_to), *unwritten]
 
     def retractions(self, up_to: int | None = None) -> Retractions:
         undos = [event for event in self.many(self.places("undo")) if up_to is None or event.seq <= up_to]

@@ -47,9 +47,9 @@ def events_of_person(loop: Loop, person: str) -> PersonEvents:
     exporter, lines = Exporter(loop, by_name=True), list[dict[str, Any]]()
     for event in loop.projection.log.of_person(person):
         if (line := exporter.line(event)) is not None:
-            known = exporter.decision(event.seq) if event.kind == "decision" else None
-            came = () if known is None else known[1].record.attributes
-            lines.append(line | ({"candidates": came} if came else {}))
+            decision = exporter.decision(event.seq) if event.kind == "decision" else None
+            attributes = () if decision is None else decision[1].record.attributes
+            lines.append(line | ({"candidates": attributes} if attributes else {}))
     return PersonEvents(person, tuple(lines), loop.spelt_like(person))
 
 
@@ -69,8 +69,8 @@ class Exporter:
         With `by_name` they may begin anywhere: candidates are then written as their names alone.
         """
         self._by_name = by_name
-        self._ledger = loop.projection
-        self._founding = loop.manifest
+        self._projection = loop.projection
+        self._manifest = loop.manifest
         self._forms = known_forms(loop.projection.interaction)
         self._current: dict[str, int] = {}  # the version of each item at this point of the log
         self._decisions: dict[int, tuple[str, LoggedDecision]] = {}
@@ -79,7 +79,7 @@ class Exporter:
     def lines(self) -> Iterator[dict[str, Any]]:
         """Yield the line of every event that is in the log now, in its order, without those that `line` does not
         export."""
-        log = self._ledger.log
+        log = self._projection.log
         head, _ = log.last()
         for event in log.events():
             if event.seq > head:
@@ -99,27 +99,26 @@ class Exporter:
             return self._decision(event, self._keep(event))
         if event.kind == "activate" and self.decision(event.target):
             return {"kind": "activate", "decision": event.id, "time": as_time(event.time)}
-        if event.kind == "feedback" and (found := self.decision(event.target)):
-            return self._feedback(event, *found)
-        if event.kind == "undo" and (target := self._ledger.log.at(event.target or 0)):
+        if event.kind == "feedback" and (answered := self.decision(event.target)):
+            return self._feedback(event, *answered)
+        if event.kind == "undo" and (target := self._projection.log.at(event.target or 0)):
             return {"kind": "undo", "id": event.id, "event": target.id, "time": as_time(event.time)}
         if event.kind == "rollback":
             return self._rollback(event)
         if event.kind in LEARNER_KINDS:
-            return serving_lines.write(event, self._ledger.log) | {"time": as_time(event.time)}
+            return serving_lines.write(event, self._projection.log) | {"time": as_time(event.time)}
         if event.kind == STYLE:
             return rule_line(event) | {"time": as_time(event.time)}
         return None
 
     def _rollback(self, event: Event) -> dict[str, Any]:
-        """Return the line of a rollback. It names the last event that counts by kind and id, not by its sequence
-        number, as an import gives events other numbers."""
-        told: dict[str, Any] = msgspec.json.decode(event.payload)
-        kinds = (*ROLLBACK_TO, "decision") if self._ledger.settings.apprentice else ROLLBACK_TO
-        last = self._ledger.log.last_of(kinds, rollback_target(event.payload))
+        """Return the line of a rollback; it names an event by kind and id, as an import gives events other numbers."""
+        payload: dict[str, Any] = msgspec.json.decode(event.payload)
+        kinds = (*ROLLBACK_TO, "decision") if self._projection.settings.apprentice else ROLLBACK_TO
+        last = self._projection.log.last_of(kinds, rollback_target(event.payload))
         to = None if last is None else {"kind": last.kind, "id": last.id}
         line = {"kind": "rollback", "id": event.id, "to": to, "time": as_time(event.time)}
-        return line | ({"reason": told["reason"]} if told["reason"] else {})
+        return line | ({"reason": payload["reason"]} if payload["reason"] else {})
 
     # ------------------------------------------------------------------------ items
 
@@ -129,44 +128,44 @@ class Exporter:
             self._current.pop(name, None)
             return {"kind": "withdraw", "id": name}
         self._current[name] = event.seq
-        if not self._founding.settings.store_text:
+        if not self._manifest.settings.store_text:
             return {"kind": "item", "id": name, "features": np.frombuffer(event.arrays, "<f4").tolist()}
         row: dict[str, Any] = msgspec.json.decode(event.payload)
-        head = {"kind": "item"} if self._founding.encoding.identifier == "id" else {"kind": "item", "id": name}
+        head = {"kind": "item"} if self._manifest.encoding.identifier == "id" else {"kind": "item", "id": name}
         # An attribute of the same name as a field of the line: the attributes go into an object of their own.
         return head | row if row.keys().isdisjoint(head) else {"kind": "item", "id": name, "attributes": row}
 
     # ------------------------------------------------------------------------ decisions
 
     def _keep(self, event: Event) -> LoggedDecision:
-        known = self._ledger.decision(event)
-        self._decisions[event.seq] = event.id, known
-        self._kept += len(known.names)
+        decision = self._projection.decision(event)
+        self._decisions[event.seq] = event.id, decision
+        self._kept += len(decision.names)
         while self._kept > KEPT and len(self._decisions) > 1:
             _, before = self._decisions.pop(next(iter(self._decisions)))
             self._kept -= len(before.names)
-        return known
+        return decision
 
     def decision(self, seq: int | None) -> tuple[str, LoggedDecision] | None:
         """Return (id, decision) of the decision with the sequence number `seq`; None if `seq` is None, or if it is not
         in the log, since its person was forgotten meanwhile."""
         if seq not in self._decisions:
-            event = self._ledger.log.at(seq or 0)
+            event = self._projection.log.at(seq or 0)
             if event is None:
                 return None
             self._keep(event)
         return self._decisions[seq or 0]
 
-    def _decision(self, event: Event, known: LoggedDecision) -> dict[str, Any]:
-        record, names = known.record, known.names
+    def _decision(self, event: Event, decision: LoggedDecision) -> dict[str, Any]:
+        record, names = decision.record, decision.names
         line = {
             "kind": "decision",
             "id": event.id,
-            "person": known.person,
+            "person": decision.person,
             "time": as_time(event.time),
-            "candidates": self._candidates(known),
+            "candidates": self._candidates(decision),
             "shown": [names[j] for j in record.shown],
-            "context": self._context(known),
+            "context": self._context(decision),
             "prior": record.prior or None,
             "standardised": True if record.prior else None,
             "probability": record.probability,
@@ -176,72 +175,64 @@ class Exporter:
             "proposal": record.proposal or None,
             "deferred": record.deferred or None,
             "predicted": record.predicted or None,
-            "unknown": {name: None if at < 0 else at for at, name in record.unknown} or None,
+            "unknown": {name: None if place < 0 else place for place, name in record.unknown} or None,
             "rival": record.rival or None,
             "after": record.after or None,
         }
         return {name: value for name, value in line.items() if value is not None or name == "probability"}
 
-    def _candidates(self, known: LoggedDecision) -> Sequence[object]:
-        if not known.names or self._by_name or self._ledger.interaction.by_number:
-            return known.names
-        if known.record.attributes:
-            return known.record.attributes
-        versions = dict(zip(known.names, known.record.items))
-        identifier = self._founding.encoding.identifier or "id"
+    def _candidates(self, decision: LoggedDecision) -> Sequence[object]:
+        if not decision.names or self._by_name or self._projection.interaction.by_number:
+            return decision.names
+        if decision.record.attributes:
+            return decision.record.attributes
+        versions = dict(zip(decision.names, decision.record.items))
+        identifier = self._manifest.encoding.identifier or "id"
         if versions and all(self._current.get(name) == version for name, version in versions.items()):
-            if self._founding.query is None:
-                return known.names
-            came = self._ledger.requests.came(known.record, known.arrays)
-            return [{identifier: name, "query_features": x} for name, x in zip(known.names, came.tolist())]
-        X = np.asarray(self._ledger.requests.items(known.record, known.arrays), np.float32)
-        return [{identifier: name, "features": x} for name, x in zip(known.names, X.tolist())]
+            if self._manifest.query is None:
+                return decision.names
+            features = self._projection.requests.came(decision.record, decision.arrays)
+            return [{identifier: name, "query_features": x} for name, x in zip(decision.names, features.tolist())]
+        X = np.asarray(self._projection.requests.items(decision.record, decision.arrays), np.float32)
+        return [{identifier: name, "features": x} for name, x in zip(decision.names, X.tolist())]
 
-    def _context(self, known: LoggedDecision) -> dict[str, Any] | None:
-        encoding = self._founding.context
-        if encoding is None or self._founding.settings.store_text:
-            return known.record.context
-        split = len(known.arrays) - 4 * encoding.size
-        return {"features": np.frombuffer(known.arrays[split:], "<f4").tolist()}
+    def _context(self, decision: LoggedDecision) -> dict[str, Any] | None:
+        encoding = self._manifest.context
+        if encoding is None or self._manifest.settings.store_text:
+            return decision.record.context
+        split = len(decision.arrays) - 4 * encoding.size
+        return {"features": np.frombuffer(decision.arrays[split:], "<f4").tolist()}
 
     # ------------------------------------------------------------------------ feedback
 
-    def _feedback(self, event: Event, decision: str, known: LoggedDecision) -> dict[str, Any]:
+    def _feedback(self, event: Event, decision: str, logged: LoggedDecision) -> dict[str, Any]:
         record = records.decode_feedback(event.payload)
         line = {"kind": "feedback", "id": event.id, "decision": decision, "time": as_time(event.time)}
-        return line | self._form(event, known, record)
+        return line | self._form(event, logged, record)
 
-    def _form(self, event: Event, known: LoggedDecision, record: FeedbackRecord) -> dict[str, Any]:
-        """Return the fields of a piece of feedback (`event`, with its `record`) on the decision `known`, as they were
-        given.
-
-        Texts that the loop does not store are left out.
-        """
+    def _form(self, event: Event, decision: LoggedDecision, record: FeedbackRecord) -> dict[str, Any]:
+        """Return the fields of a piece of feedback on `decision`, less the texts that the loop does not store."""
         if record.said is not None:
             return record.said
-        return self._forms[record.form].write(record, _AnsweredDecision(self, event, known))
+        return self._forms[record.form].write(record, _AnsweredDecision(self, event, decision))
 
-    def features(self, known: LoggedDecision) -> Any:
-        """Return the features of the m candidates of the decision `known`, (m, N) with N the number of features."""
-        return self._ledger.requests.items(known.record, known.arrays)
+    def features(self, decision: LoggedDecision) -> Any:
+        """Return the features of the m candidates of `decision`, (m, N) with N the number of features."""
+        return self._projection.requests.items(decision.record, decision.arrays)
 
 
 class _AnsweredDecision:
-    """The decision that a piece of feedback answers, as the method `Form.write` needs it to write the feedback as JSON.
+    """The decision that a piece of feedback answers, as `Form.write` needs it to write the feedback as JSON."""
 
-    `names` are those of the candidates, `shown` the indices of those that were shown. `later` looks up a later
-    decision, and `features` returns the features of a candidate or of an object that was not among the candidates, such
-    as an edited text."""
-
-    def __init__(self, exporter: Exporter, event: Event, known: LoggedDecision) -> None:
-        self._exporter, self._event, self._known = exporter, event, known
-        self.names, self.shown = known.names, known.record.shown
+    def __init__(self, exporter: Exporter, event: Event, decision: LoggedDecision) -> None:
+        self._exporter, self._event, self._decision = exporter, event, decision
+        self.names, self.shown = decision.names, decision.record.shown
 
     def later(self, seq: int) -> tuple[str, Sequence[str]] | None:
-        found = self._exporter.decision(seq)
-        return None if found is None else (found[0], found[1].names)
+        decision = self._exporter.decision(seq)
+        return None if decision is None else (decision[0], decision[1].names)
 
     def features(self, candidate: int) -> list[float]:
         arrays = self._event.arrays
-        row = np.frombuffer(arrays, "<f4") if arrays else self._exporter.features(self._known)[candidate]
+        row = np.frombuffer(arrays, "<f4") if arrays else self._exporter.features(self._decision)[candidate]
         return list(map(float, np.asarray(row).tolist()))

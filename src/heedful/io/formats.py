@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from heedful.data.row_report import Report
-from heedful.io import langfuse, ltr, ubi_export
+from heedful.io import ltr, ubi_export
+from heedful.io.langfuse_import import OPTIONS as SCORE_OPTIONS
+from heedful.io.langfuse_import import read_score_lines
 from heedful.io.preference_export import write_pairs, write_thumbs
 from heedful.io.preference_import import read_pair_lines, read_thumb_lines
 from heedful.loop import Loop
@@ -27,11 +29,7 @@ Read: TypeAlias = Callable[[Loop, Sequence[Path], Report, Options], Iterator[dic
 
 
 class Format(NamedTuple):
-    """One format of others: what it is, and how it is written and read.
-
-    `options` are its own, {name: what it says}. If `document` is true, `write` yields one object, and the file is that
-    as indented JSON; otherwise a file is JSON lines or, where its name ends in .parquet, a table. `script` writes the
-    document as a shell script, to a file whose name ends in .sh."""
+    """A file format of another program: what it is, and how it is written and read."""
 
     name: str
     about: str
@@ -41,9 +39,9 @@ class Format(NamedTuple):
     options: Mapping[str, str] = {}
     """the names of its own options, each with what it says"""
     document: bool = False
-    """whether the file is one JSON document, not lines"""
+    """true: `write` yields one object, written as indented JSON; false: JSON lines or, to a .parquet file, a table"""
     script: Callable[[Mapping[str, Any]], str] | None = None
-    """how the document becomes a shell script; None if it does not"""
+    """how the document becomes a shell script, for a file whose name ends in .sh; None if it does not"""
 
 
 _TEXTS = {
@@ -54,8 +52,8 @@ _TEXTS = {
 }
 
 FORMATS: Mapping[str, Format] = {
-    each.name: each
-    for each in (
+    format.name: format
+    for format in (
         Format(
             "preference-data",
             "prompt, chosen, rejected: which of two answers is better",
@@ -63,7 +61,7 @@ FORMATS: Mapping[str, Format] = {
             read_pair_lines,
             _TEXTS,
         ),
-        Format("langfuse", "scores of Langfuse", read=langfuse.read_score_lines, options=langfuse.OPTIONS),
+        Format("langfuse", "scores of Langfuse", read=read_score_lines, options=SCORE_OPTIONS),
         Format("unpaired", "prompt, completion, label: a thumb on one answer", write_thumbs, read_thumb_lines, _TEXTS),
         Format(
             "opensearch",
@@ -96,16 +94,16 @@ def find_format(name: str, verb: str) -> Format:
     """Return the format `name`, which can be written (`verb` "write") or read ("read").
 
     Raise ValueError, with the names of those that can be, if there is none."""
-    able = {each.name: each for each in FORMATS.values() if getattr(each, verb) is not None}
+    able = {format.name: format for format in FORMATS.values() if getattr(format, verb) is not None}
     if name not in able:
         raise ValueError(f"--as: expected {', '.join(able)}, got {name!r}")
     return able[name]
 
 
-def check_options(format: Format, given: Mapping[str, str]) -> None:
-    """Raise ValueError if `given`, options by name, has one that `format` does not know."""
+def check_options(format: Format, options: Mapping[str, str]) -> None:
+    """Raise ValueError if `options`, by name, have one that `format` does not know."""
     prefixes = tuple([name.partition(":")[0] + ":" for name in format.options if ":" in name])
-    for name in given:
+    for name in options:
         if name not in format.options and not (prefixes and name.startswith(prefixes)):
-            known = ", ".join(format.options) or "none"
-            raise ValueError(f"--option: expected {known} with --as {format.name}, got {name!r}")
+            names = ", ".join(format.options) or "none"
+            raise ValueError(f"--option: expected {names} with --as {format.name}, got {name!r}")

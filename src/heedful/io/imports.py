@@ -41,10 +41,7 @@ _AGAIN = (
 
 
 class Outcome(NamedTuple):
-    """What became of one line of an import: `status` "applied", "duplicate" or "rejected", the last with the `reason`.
-
-    `line` is its number in the file, from 1; `kind` and `id` are those of the event ("item", "decision", "feedback",
-    ...)."""
+    """What became of one line of an import."""
 
     line: int
     """its number in the file, from 1"""
@@ -60,12 +57,9 @@ class Outcome(NamedTuple):
 
 
 class EventLine(NamedTuple):
-    """A line of a file that is an event: its form was checked (`check_line`), but not yet whether the loop takes it.
+    """A line of a file that is an event: its form was checked (`check_line`), but not yet whether the loop takes it."""
 
-    `line` is its number in the file, from 1; `kind` ("item", "decision", ...) and `id` identify the event; `record` is
-    the JSON object."""
-
-    line: int
+    number: int
     """its number in the file, from 1"""
     kind: str
     """the kind of the event: item, withdraw, decision, ..."""
@@ -75,11 +69,11 @@ class EventLine(NamedTuple):
 
     def outcome(self, answer: Answer) -> Outcome:
         """Return the outcome of this line, given the loop's answer to its event."""
-        return Outcome(self.line, self.kind, self.id, answer.status, answer.reason)
+        return Outcome(self.number, self.kind, self.id, answer.status, answer.reason)
 
     def reject(self, reason: str) -> Outcome:
         """Return the outcome that rejects this line for `reason`."""
-        return Outcome(self.line, self.kind, self.id, "rejected", reason)
+        return Outcome(self.number, self.kind, self.id, "rejected", reason)
 
     def about(self) -> list[tuple[str, str]]:
         """Return the (kind, id) of each event that this line refers to: its decisions, or the feedback that it
@@ -140,16 +134,16 @@ class Importer:
         comes_or_goes = ("item" if kind == "withdraw" else kind) in folded
         return (kind, id) in self._needed or (comes_or_goes and self._fed_before)
 
-    def add(self, told: EventLine) -> None:
-        """Add the line `told` to the batch; nothing is written before `flush`."""
-        self._waiting.append(told)
-        self._kinds.add(told.kind)
-        if told.kind == "decision" and told.record.get("time") is None:
-            self._undated.add(told.id)
-            if told.record.get("person") is None:
-                self._nameless.add(told.id)
-        self._needed.update(told.about())
-        self._fed_before = self._fed_before or told.kind == "feedback"
+    def add(self, line: EventLine) -> None:
+        """Add `line` to the batch; nothing is written before `flush`."""
+        self._waiting.append(line)
+        self._kinds.add(line.kind)
+        if line.kind == "decision" and line.record.get("time") is None:
+            self._undated.add(line.id)
+            if line.record.get("person") is None:
+                self._nameless.add(line.id)
+        self._needed.update(line.about())
+        self._fed_before = self._fed_before or line.kind == "feedback"
 
     def flush(self) -> Iterator[Outcome]:
         """Write the batch into the loop; yield the outcome of each line, sorted by kind, not as in the file."""
@@ -169,91 +163,86 @@ class Importer:
     def _flush(self) -> Iterator[Outcome]:
         waiting, self._waiting, self._needed, self._fed_before = self._waiting, [], set(), False
         self._kinds = set()
-        yield from self._bring_offers([told for told in waiting if told.kind in ("item", "withdraw", "decision")])
+        yield from self._bring_offers([line for line in waiting if line.kind in ("item", "withdraw", "decision")])
         for kind, bring in (
-            ("activate", lambda told: self._submit_drafts(told, self._activation)),
+            ("activate", lambda lines: self._submit_drafts(lines, self._activation)),
             ("feedback", self._bring_feedback),
-            ("undo", lambda told: self._submit_drafts(told, self._undoing)),
+            ("undo", lambda lines: self._submit_drafts(lines, self._undoing)),
         ):
             joined = list[EventLine]()
-            for told in (each for each in waiting if each.kind == kind):
-                if (reason := self._not_joined(told)) is None:
-                    joined.append(told)
+            for line in [line for line in waiting if line.kind == kind]:
+                if (reason := self._not_joined(line)) is None:
+                    joined.append(line)
                 else:
-                    yield told.reject(reason)
+                    yield line.reject(reason)
             yield from bring(joined)
-        yield from self._submit_drafts([told for told in waiting if told.kind == "rollback"], self._rollback)
-        yield from self._submit_drafts([told for told in waiting if told.kind in LEARNER_KINDS], self._serving)
-        yield from self._submit_drafts([told for told in waiting if told.kind == STYLE], self._style)
+        yield from self._submit_drafts([line for line in waiting if line.kind == "rollback"], self._rollback)
+        yield from self._submit_drafts([line for line in waiting if line.kind in LEARNER_KINDS], self._serving)
+        yield from self._submit_drafts([line for line in waiting if line.kind == STYLE], self._style)
 
-    def _not_joined(self, told: EventLine) -> str | None:
-        """Return why the line `told` is about no event in the log: the one of this file that it is about was rejected;
-        None if it was not."""
+    def _not_joined(self, line: EventLine) -> str | None:
+        """Return why `line` joins nothing in the log: what it is about was rejected in this file; else None."""
         log = self._loop.projection.log
-        what = {"feedback": "answer", "activate": "activation"}.get(told.kind, told.kind)
-        for kind, id in told.about():
+        what = {"feedback": "answer", "activate": "activation"}.get(line.kind, line.kind)
+        for kind, id in line.about():
             if (kind, id) in self._rejected and log.find(kind, id) is not None:
                 return _NOT_JOINED.format(kind, id, what)
         return None
 
     def _submit_drafts(
-        self, told: Sequence[EventLine], draft: Callable[[EventLine], PendingEvent | Answer]
+        self, lines: Sequence[EventLine], draft: Callable[[EventLine], PendingEvent | Answer]
     ) -> Iterator[Outcome]:
-        drafts = [draft(each) for each in told]
-        answers = iter(self._loop.projection.submit([each for each in drafts if isinstance(each, PendingEvent)]))
-        for each, made in zip(told, drafts):
-            yield each.outcome(next(answers) if isinstance(made, PendingEvent) else made)
+        drafts = [draft(line) for line in lines]
+        answers = iter(self._loop.projection.submit([draft for draft in drafts if isinstance(draft, PendingEvent)]))
+        for line, event in zip(lines, drafts):
+            yield line.outcome(next(answers) if isinstance(event, PendingEvent) else event)
 
     # ------------------------------------------------------------------------ items and decisions
 
-    def _bring_offers(self, told: Sequence[EventLine]) -> Iterator[Outcome]:
-        """Write the lines `told` (items, withdrawals, decisions), as many of a kind in one commit as possible.
-
-        A decision and a change of one of its candidates keep their order.
-        """
+    def _bring_offers(self, lines: Sequence[EventLine]) -> Iterator[Outcome]:
+        """Write items, withdrawals and decisions, many of a kind in one commit; a decision and a change of its item
+        keep order."""
         items: list[EventLine] = []
         decided: list[tuple[EventLine, PendingEvent]] = []
         changed, named = set[str](), set[str]()
-        for each in told:
-            if each.kind == "decision":
-                names = self._named_by(each)
+        for line in lines:
+            if line.kind == "decision":
+                names = self._named_by(line)
                 if not changed.isdisjoint(names):
-                    yield from self._put(items)
+                    yield from self._change_items(items)
                     items, changed = [], set()
                 try:
-                    decided.append((each, self._decision(each, decided)))
+                    decided.append((line, self._decision(line, decided)))
                     named |= names
                 except (ValueError, LookupError) as error:
-                    yield self._earlier(each) or each.reject(str(error.args[0]))
+                    yield self._earlier(line) or line.reject(str(error.args[0]))
             else:
-                if each.id in named:  # decided before the item changed: it comes first in the log too
+                if line.id in named:  # decided before the item changed: it comes first in the log too
                     yield from self._decide(decided)
                     decided, named = [], set()
-                items.append(each)
-                changed.add(each.id)
+                items.append(line)
+                changed.add(line.id)
         yield from self._decide(decided)
-        yield from self._put(items)
+        yield from self._change_items(items)
 
-    def _named_by(self, told: EventLine) -> set[str]:
-        """Return the names of items in the line of a decision, whose attributes its features may come from; none if
-        they cannot be names."""
+    def _named_by(self, line: EventLine) -> set[str]:
+        """Return the names of the items in the line of a decision; none if they cannot be names."""
         try:
-            return set(self._loop.projection.requests.requested_names(told.record["candidates"]) or ())
+            return set(self._loop.projection.requests.requested_names(line.record["candidates"]) or ())
         except ValueError:
             return set()  # it is rejected where it is read
 
-    def _put(self, told: Sequence[EventLine]) -> Iterator[Outcome]:
-        """Put items on offer and withdraw them, in the order of the lines `told`; one that was imported before is a
-        duplicate."""
+    def _change_items(self, lines: Sequence[EventLine]) -> Iterator[Outcome]:
+        """Put items on offer and withdraw them, in the order of `lines`; one imported before is a duplicate."""
         rows: list[Mapping[str, Any]] = []
-        for each in told:
+        for line in lines:
             try:
-                name, version, row = self._item(each)
+                name, version, row = self._item(line)
             except ValueError as error:
-                yield each.reject(str(error))
+                yield line.reject(str(error))
                 continue
             if self._has_been(name, version):
-                yield Outcome(each.line, each.kind, each.id, "duplicate")
+                yield Outcome(line.number, line.kind, line.id, "duplicate")
                 continue
             if row is not None:
                 rows.append(row)
@@ -261,41 +250,33 @@ class Importer:
                 self._loop.put_items(rows)
                 rows = []
                 if not self._loop.withdraw(name):
-                    yield each.reject(f"item {name} is not on offer")
+                    yield line.reject(f"item {name} is not on offer")
                     continue
-            yield Outcome(each.line, each.kind, each.id, "applied")
+            yield Outcome(line.number, line.kind, line.id, "applied")
         self._loop.put_items(rows)
 
-    def _item(self, told: EventLine) -> tuple[str, _Version, Mapping[str, Any] | None]:
-        """Return (name, version, attributes) of the item in the line `told`; the last two are None if it is withdrawn.
-
-        Raise ValueError if the id differs from the name in the attributes, or if these do not fit the loop's encoding.
-        """
-        if told.kind == "withdraw":
-            return told.id, None, None
-        manifest, record = self._loop.manifest, told.record
+    def _item(self, line: EventLine) -> tuple[str, _Version, Mapping[str, Any] | None]:
+        """Return (name, version, attributes) of an item, the last two None if withdrawn; raise ValueError if unfit."""
+        if line.kind == "withdraw":
+            return line.id, None, None
+        manifest, record = self._loop.manifest, line.record
         identifier = manifest.encoding.identifier
         nested = isinstance(record.get("attributes"), Mapping) and record.keys() <= {"kind", "id", "attributes"}
         row = dict(record["attributes"]) if nested else {name: record[name] for name in record if name != "kind"}
         if not nested and identifier != "id":
             del row["id"]
         if identifier not in row:
-            row = {identifier: told.id} | row
+            row = {identifier: line.id} | row
         name = manifest.encoding.name_of(row)
-        if name != told.id.strip():
-            raise ValueError(f"id: expected {describe(name)}, as in the column {identifier}, got {describe(told.id)}")
+        if name != line.id.strip():
+            raise ValueError(f"id: expected {describe(name)}, as in the column {identifier}, got {describe(line.id)}")
         encoded = encode_row(manifest.encoding, row, Counter()).astype("<f4").tobytes()
         # What came as features has no attributes to compare.
         written = manifest.item_payload(row) if "features" not in row and manifest.settings.store_text else ""
         return name, _version(written, encoded), row
 
     def _has_been(self, name: str, version: _Version) -> bool:
-        """Return whether this change of the item `name`, to `version` (None: withdrawn), is in the log; note it if it
-        is not.
-
-        An item may change and change back, so its lines are matched with its changes in the log one by one, in order:
-        each line is looked for after the place where the line before was found.
-        """
+        """Return whether the log has this change of an item (None: withdrawn) after the one that was matched last."""
         if self._history is None:
             self._history = {}
             for event in self._loop.projection.log.events(kinds=["item"]):
@@ -314,42 +295,39 @@ class Importer:
             return None
         return _version(event.payload if self._loop.settings.store_text else "", event.arrays)
 
-    def _earlier(self, told: EventLine) -> Outcome | None:
-        """Return the outcome of a decision's line whose id the log knows already; None if it knows none.
-
-        It is asked where the loop could not make the decision today, such as of an item that was withdrawn since."""
-        projection, record = self._loop.projection, told.record
-        known = projection.find_decision(told.id)
-        if known is None:
-            gone = projection.log.is_forgotten("decision", told.id)
-            return told.reject(f"decision {told.id} was forgotten") if gone else None
+    def _earlier(self, line: EventLine) -> Outcome | None:
+        """Return the outcome of a decision that the log has already, whose items may be withdrawn since; else None."""
+        projection, record = self._loop.projection, line.record
+        logged = projection.find_decision(line.id)
+        if logged is None:
+            forgotten = projection.log.is_forgotten("decision", line.id)
+            return line.reject(f"decision {line.id} was forgotten") if forgotten else None
         names, person = projection.requests.requested_names(record["candidates"]) or (), record.get("person")
         places = {name: j for j, name in enumerate(names)}
         shown = DecisionRecord(tuple([places.get(name, -1) for name in record["shown"]]))
-        ours = LoggedDecision(told.id, 0, time_of(record), person and str(person), shown, b"", names, 0)
-        other = difference(known, ours, dated=record.get("time") is not None)
+        decision = LoggedDecision(line.id, 0, time_of(record), person and str(person), shown, b"", names, 0)
+        other = difference(logged, decision, dated=record.get("time") is not None)
         if other is not None:
-            return told.reject(_OTHER_CONTENT.format(told.id, other))
-        return Outcome(told.line, told.kind, told.id, "duplicate")
+            return line.reject(_OTHER_CONTENT.format(line.id, other))
+        return Outcome(line.number, line.kind, line.id, "duplicate")
 
     def _decide(self, decided: Sequence[tuple[EventLine, PendingEvent]]) -> Iterator[Outcome]:
         answers = self._loop.projection.submit([draft for _, draft in decided])
-        for (told, draft), answer in zip(decided, answers):
-            known, ours = self._loop.projection.find_decision(told.id), self._loop.projection.decision(draft.event)
+        for (line, draft), answer in zip(decided, answers):
+            logged, decision = self._loop.projection.find_decision(line.id), self._loop.projection.decision(draft.event)
             if answer.status == "applied":
-                undeclared, by_number = ours.record.undeclared, self._loop.projection.interaction.by_number
-                yield told.outcome(answer._replace(reason=describe_undeclared(undeclared, by_number) or answer.reason))
+                undeclared, by_number = decision.record.undeclared, self._loop.projection.interaction.by_number
+                yield line.outcome(answer._replace(reason=describe_undeclared(undeclared, by_number) or answer.reason))
                 continue
-            other = difference(known, ours, dated=told.record.get("time") is not None) if known is not None else None
-            yield told.outcome(answer) if other is None else told.reject(_OTHER_CONTENT.format(told.id, other))
+            other = (
+                difference(logged, decision, dated=line.record.get("time") is not None) if logged is not None else None
+            )
+            yield line.outcome(answer) if other is None else line.reject(_OTHER_CONTENT.format(line.id, other))
 
-    def _decision(self, told: EventLine, decided: Sequence[tuple[EventLine, PendingEvent]]) -> PendingEvent:
-        """Return the event of the decision in the line `told`. Raise ValueError or LookupError if it does not fit the
-        loop.
-
-        `decided` are the decisions that are written together with it."""
-        record, projection = told.record, self._loop.projection
-        again = bool(record.get("standardised"))
+    def _decision(self, line: EventLine, decided: Sequence[tuple[EventLine, PendingEvent]]) -> PendingEvent:
+        """Return the event of the decision in `line`; raise ValueError or LookupError if it does not fit the loop."""
+        record, projection = line.record, self._loop.projection
+        standardised = bool(record.get("standardised"))
         candidates, strange = record["candidates"], unknown(record.get("unknown"))
         if candidates:
             request = projection.requests.parse(candidates, record.get("context"), record.get("prior"), None)
@@ -359,12 +337,12 @@ class Importer:
         shown = records.distinct("shown", record["shown"], least=0 if strange or not candidates else 1)
         within(shown, list(places))
         probability, predictions = record.get("probability"), predictions_of(record, len(shown))
-        kept = DecisionRecord(
+        content = DecisionRecord(
             shown=tuple([places[name] for name in shown]),
             items=request.items,
             catalogue=request.catalogue,
             names=request.names,
-            prior=tuple(standardised_scores(record, len(places))) if again else request.prior,
+            prior=tuple(standardised_scores(record, len(places))) if standardised else request.prior,
             arm=record.get("arm") or "imported",
             learner=record.get("learner") or "",
             seed=record.get("seed") or 0,
@@ -376,21 +354,18 @@ class Importer:
             predicted=() if predictions is None else projection.interaction.read_predicted(predictions),
             unknown=strange,
             rival=tuple(record.get("rival") or ()),
-            after=self._page_before(record, {each.id: each.record for each, _ in decided}),
+            after=self._page_before(record, {line.id: line.record for line, _ in decided}),
             undeclared=request.undeclared,
         )
         person = record.get("person")
         person = None if person is None else records.check_id("person", person)
-        payload, arrays = pack(kept, request.numbers())
+        payload, arrays = pack(content, request.numbers())
         return PendingEvent(
-            Event(0, "decision", told.id, time_of(record), person, None, self._loop.version, payload, arrays)
+            Event(0, "decision", line.id, time_of(record), person, None, self._loop.version, payload, arrays)
         )
 
     def _page_before(self, record: Mapping[str, object], decided: Mapping[str, Mapping[str, object]]) -> str:
-        """Return the id of the decision that the decision in `record` continues; "" if it continues none.
-
-        `decided` are other decisions that are written together with it, by id. Raise ValueError if there is none of
-        that id for the same person."""
+        """Return the id of the decision that `record` continues, in the log or in `decided`; "" if none."""
         after = record.get("after")
         if after is None:
             return ""
@@ -403,91 +378,88 @@ class Importer:
 
     # ------------------------------------------------------------------------ what came of decisions
 
-    def _activation(self, told: EventLine) -> PendingEvent | Answer:
-        known = self._loop.projection.find_decision(told.id)
-        if known is None:
-            return self._unknown(told.id, "decision", told.id)
+    def _activation(self, line: EventLine) -> PendingEvent | Answer:
+        decision = self._loop.projection.find_decision(line.id)
+        if decision is None:
+            return self._unknown(line.id, "decision", line.id)
         return PendingEvent(
-            Event(0, "activate", told.id, time_of(told.record), None, known.seq, self._loop.version, "{}")
+            Event(0, "activate", line.id, time_of(line.record), None, decision.seq, self._loop.version, "{}")
         )
 
-    def _undoing(self, told: EventLine) -> PendingEvent | Answer:
-        event = records.check_id("event", told.record["event"])
+    def _undoing(self, line: EventLine) -> PendingEvent | Answer:
+        event = records.check_id("event", line.record["event"])
         log = self._loop.projection.log
         target = log.find("feedback", event) or log.find(STYLE, event)
         if target is None:
-            return self._unknown(told.id, "feedback", event)
-        return PendingEvent(Event(0, "undo", told.id, time_of(told.record), None, target.seq, self._loop.version, "{}"))
+            return self._unknown(line.id, "feedback", event)
+        return PendingEvent(Event(0, "undo", line.id, time_of(line.record), None, target.seq, self._loop.version, "{}"))
 
-    def _style(self, told: EventLine) -> PendingEvent:
-        record = told.record
-        said = record.get("person"), record.get("deny"), record.get("always")
-        return PendingEvent(rule_event(told.id, *said, self._loop.version, time_of(record)))
+    def _style(self, line: EventLine) -> PendingEvent:
+        record = line.record
+        rules = record.get("person"), record.get("deny"), record.get("always")
+        return PendingEvent(rule_event(line.id, *rules, self._loop.version, time_of(record)))
 
-    def _rollback(self, told: EventLine) -> PendingEvent | Answer:
-        to, log = told.record.get("to"), self._loop.projection.log
+    def _rollback(self, line: EventLine) -> PendingEvent | Answer:
+        to, log = line.record.get("to"), self._loop.projection.log
         target = None if to is None else log.find(to["kind"], records.check_id("to.id", to["id"]))
         if to is not None and target is None:
-            return self._unknown(told.id, to["kind"], str(to["id"]))
+            return self._unknown(line.id, to["kind"], str(to["id"]))
         version = 1 if target is None else target.seq
         return PendingEvent(
-            rollback_event(told.id, version, told.record.get("reason") or "", self._loop.version, time_of(told.record))
+            rollback_event(line.id, version, line.record.get("reason") or "", self._loop.version, time_of(line.record))
         )
 
-    def _serving(self, told: EventLine) -> PendingEvent | Answer:
+    def _serving(self, line: EventLine) -> PendingEvent | Answer:
         projection = self._loop.projection
         try:
-            event = serving_lines.read(projection, told.kind, told.id, told.record)
+            event = serving_lines.read(projection, line.kind, line.id, line.record)
         except (ValueError, LookupError, OSError) as error:
-            return projection.reject(told.id, str(error.args[0]) if isinstance(error, LookupError) else str(error))
-        return PendingEvent(event._replace(time=time_of(told.record), version=self._loop.version))
+            return projection.reject(line.id, str(error.args[0]) if isinstance(error, LookupError) else str(error))
+        return PendingEvent(event._replace(time=time_of(line.record), version=self._loop.version))
 
     def _unknown(self, event: str, kind: str, id: str) -> Answer:
-        gone = self._loop.projection.log.is_forgotten(kind, id)
-        return self._loop.projection.reject(event, f"{kind} {id} {'was forgotten' if gone else 'is not in the log'}")
+        forgotten = self._loop.projection.log.is_forgotten(kind, id)
+        return self._loop.projection.reject(
+            event, f"{kind} {id} {'was forgotten' if forgotten else 'is not in the log'}"
+        )
 
-    def _bring_feedback(self, told: Sequence[EventLine]) -> Iterator[Outcome]:
+    def _bring_feedback(self, lines: Sequence[EventLine]) -> Iterator[Outcome]:
         events = [
-            {name: value for name, value in each.record.items() if name != "kind"} | {"time": time_of(each.record)}
-            for each in told
+            {name: value for name, value in line.record.items() if name != "kind"} | {"time": time_of(line.record)}
+            for line in lines
         ]
-        doubtful = {each.line: self._is_again(each) for each in told}
-        for each, answer in zip(told, self._loop.feedback_many(events) if events else ()):
-            outcome = each.outcome(answer)
-            early = answer.status == "applied" and (self._is_early(each) or doubtful[each.line])
+        doubtful = {line.number: self._is_again(line) for line in lines}
+        for line, answer in zip(lines, self._loop.feedback_many(events) if events else ()):
+            outcome = line.outcome(answer)
+            early = answer.status == "applied" and (self._is_early(line) or doubtful[line.number])
             yield outcome._replace(reason=early) if early else outcome
 
-    def _is_again(self, told: EventLine) -> str:
-        """Return, in words, that the feedback in the line `told` is about a decision that had some before and may be
-        another one, of a log that numbers its lists anew; "" if nothing speaks for that."""
-        id = str(told.record["decision"])
+    def _is_again(self, line: EventLine) -> str:
+        """Return, in words, that feedback may be about another decision, as its log numbers its lists anew; else ""."""
+        id = str(line.record["decision"])
         if id not in self._again:
             return ""
         if self._answered is None:
             events = self._loop.projection.log.events(kinds=["feedback"])
             self._answered = {event.target for event in events if event.target is not None}
-        known = self._loop.projection.find_decision(id)
-        return _AGAIN.format(id) if known is not None and known.seq in self._answered else ""
+        decision = self._loop.projection.find_decision(id)
+        return _AGAIN.format(id) if decision is not None and decision.seq in self._answered else ""
 
-    def _is_early(self, told: EventLine) -> str:
-        """Return, in words, that the feedback in the line `told` is from before its decision was shown; "" if it is
-        not, or if the file does not say when that was."""
-        if told.record.get("time") is None:
+    def _is_early(self, line: EventLine) -> str:
+        """Return, in words, that feedback is from before its decision was shown; "" if it is not or nobody knows."""
+        if line.record.get("time") is None:
             return ""
-        known, when = self._loop.projection.find_decision(str(told.record["decision"])), time_of(told.record)
-        if known is None or when >= known.since or known.id in self._undated:
+        decision, when = self._loop.projection.find_decision(str(line.record["decision"])), time_of(line.record)
+        if decision is None or when >= decision.since or decision.id in self._undated:
             return ""
-        return _BEFORE.format(as_time(when), known.id, as_time(known.since))
+        return _BEFORE.format(as_time(when), decision.id, as_time(decision.since))
 
 
 _Version: TypeAlias = "tuple[str, str] | None"
 
 
 def _version(written: str, encoded: bytes) -> _Version:
-    """Return (digest of an item's attributes as they are `written` in the log, digest of its `encoded` features).
-
-    The first is "" if there are no attributes to compare. `_same` compares two versions.
-    """
+    """Return the digests of an item's attributes as they are `written` ("" if there are none) and of its features."""
     digests = [
         hashlib.blake2b(part, digest_size=12).hexdigest() if part else "" for part in (written.encode(), encoded)
     ]

@@ -8,7 +8,6 @@ from typing import Any
 
 from heedful.core.validation import check_between, check_count, describe, is_number
 from heedful.loop import records
-from heedful.loop.interactions.card import PREDICTED
 from heedful.loop.interactions.forms import FORMS, Form, parse_feedback
 from heedful.loop.log import now
 from heedful.loop.style import rule_event
@@ -19,7 +18,7 @@ _FIELDS = {
     "withdraw": ("id",),
     "decision": (
         *("id", "person", "time", "candidates", "shown", "context", "prior", "standardised", "probability"),
-        *("arm", "learner", "seed", "proposal", "deferred", *PREDICTED, "unknown", "rival", "after"),
+        *("arm", "learner", "seed", "proposal", "deferred", "predicted", "unknown", "rival", "after"),
     ),
     "activate": ("decision", "time"),
     "undo": ("id", "event", "time"),
@@ -112,8 +111,8 @@ def _check_promotion(record: Mapping[str, object]) -> None:
         check_count("evidence.decisions", evidence.get("decisions"), least=0)
     if not isinstance(forced, list):
         raise ValueError(f"forced: expected a list of sentences, got {describe(forced)}")
-    for i, told in enumerate(forced):
-        records.check_text(f"forced[{i}]", told, 10_000)
+    for i, reason in enumerate(forced):
+        records.check_text(f"forced[{i}]", reason, 10_000)
     if evidence["method"] == "interleaving" or record.get("experiment") is not None:
         records.check_id("experiment", record.get("experiment"))
 
@@ -123,8 +122,7 @@ def _check_style(record: Mapping[str, object]) -> None:
 
 
 def _check_texts(record: Mapping[str, object], needed: Mapping[str, int], others: Mapping[str, int]) -> None:
-    """Raise ValueError unless the fields of `record` are texts: those that are `needed`, and `others` where they are
-    there. Both say how long each may be."""
+    """Check the texts in `record`, `needed` ones and `others` if they are there, by their greatest lengths."""
     for name, most in {**needed, **others}.items():
         if name in needed or record.get(name) is not None:
             records.check_text(name, record.get(name), most)
@@ -191,15 +189,15 @@ def _check_draft(proposal: object, n: int) -> None:
     sides = proposal.get("ranks")
     teams, coins, places = (proposal.get(name) for name in ("teams", "coins", "places"))
     ranks = sides if isinstance(sides, list) and len(sides) == 2 else [None, None]
-    for name, given, count, least, most in (
+    for name, values, count, least, most in (
         ("teams", teams, n, 0, 1),
         ("coins", coins, None, 0, 1),
         ("ranks[0]", ranks[0], n, 1, records.MOST_CANDIDATES),
         ("ranks[1]", ranks[1], n, 1, records.MOST_CANDIDATES),
     ):
-        if not isinstance(given, list) or len(given) != (len(given) if count is None else count):
-            raise ValueError(f"proposal.{name}: expected {expected}, got {describe(given)}")
-        for value in given:
+        if not isinstance(values, list) or len(values) != (len(values) if count is None else count):
+            raise ValueError(f"proposal.{name}: expected {expected}, got {describe(values)}")
+        for value in values:
             check_count(f"proposal.{name}", value, least=least, most=most)
     if proposal.get("opening") is not None:
         check_count("proposal.opening", proposal["opening"], least=0, most=1)
@@ -216,9 +214,9 @@ def _check_imitated(proposal: object, n: int) -> None:
     if not isinstance(proposal, Mapping):
         raise ValueError(f"proposal: expected {expected}, got {describe(proposal)}")
     ranks, scores = proposal.get("ranks"), proposal.get("scores")
-    for name, given in (("ranks", ranks), ("scores", [None] * n if scores is None else scores)):
-        if not isinstance(given, list) or len(given) != n:
-            raise ValueError(f"proposal.{name}: expected {expected}, got {describe(given)}")
+    for name, values in (("ranks", ranks), ("scores", [None] * n if scores is None else scores)):
+        if not isinstance(values, list) or len(values) != n:
+            raise ValueError(f"proposal.{name}: expected {expected}, got {describe(values)}")
     for rank in ranks or ():
         check_count("proposal.ranks", rank, most=records.MOST_CANDIDATES)
     for score in scores or ():
@@ -226,26 +224,26 @@ def _check_imitated(proposal: object, n: int) -> None:
             records.check_number("proposal.scores", score)
 
 
-def unknown(given: object) -> tuple[tuple[int, str], ...]:
+def unknown(positions: object) -> tuple[tuple[int, str], ...]:
     """Return the candidates of a decision that were not on offer, as (position, name) pairs, the form in which a log
     keeps them.
 
-    `given` is the line's {name: position in the list shown, from 0, or null}, or None; null becomes -1, not shown.
+    `positions` are the line's {name: position in the list shown, from 0, or null}, or None; null becomes -1, not shown.
     Raise ValueError if it is something else, or if two names have one position.
     """
-    if given is not None and not isinstance(given, Mapping):
-        raise ValueError(f"unknown: expected the place of each by name, or null, got {describe(given)}")
-    found = []
-    for name, at in (given or {}).items():
-        if at is not None and (not is_number(at, int) or not 0 <= at < records.MOST_CANDIDATES):
+    if positions is not None and not isinstance(positions, Mapping):
+        raise ValueError(f"unknown: expected the place of each by name, or null, got {describe(positions)}")
+    named = []
+    for name, place in (positions or {}).items():
+        if place is not None and (not is_number(place, int) or not 0 <= place < records.MOST_CANDIDATES):
             raise ValueError(
-                f"unknown[{describe(name)}]: expected its place, a whole number from 0, got {describe(at)}"
+                f"unknown[{describe(name)}]: expected its place, a whole number from 0, got {describe(place)}"
             )
-        found.append((-1 if at is None else int(at), records.check_id("unknown", name)))
-    places = [at for at, _ in found if at >= 0]
+        named.append((-1 if place is None else int(place), records.check_id("unknown", name)))
+    places = [place for place, _ in named if place >= 0]
     if len(set(places)) < len(places):
         raise ValueError("unknown: expected each in a place of its own, got two in one")
-    return tuple(found)
+    return tuple(named)
 
 
 def within(shown: Sequence[str], names: Sequence[str]) -> None:
@@ -270,18 +268,17 @@ def predictions_of(record: Mapping[str, object], n: int) -> tuple[float, ...] | 
     """Return what the line `record` says was predicted of each of the n items shown (grade, rating, ...); None if
     nothing.
 
-    Older lines have it under other names. Raise ValueError unless it is a list of n numbers, under one of the names.
+    Raise ValueError unless it is a list of n numbers.
     """
-    there = [name for name in PREDICTED if record.get(name) is not None]
-    if not there:
+    predictions = record.get("predicted")
+    if predictions is None:
         return None
-    name, given = there[0], record[there[0]]
-    if len(there) > 1:
-        raise ValueError(f"{there[1]}: expected none with {name}, got some")
-    if not isinstance(given, list) or len(given) != n:
-        raise ValueError(f"{name}: expected {n} of them, one for each that was shown, got {describe(given)}")
-    numbers = [records.check_number(f"{name}[{j}]", number) for j, number in enumerate(given)]
-    return tuple([each if is_number(each, int) else number for each, number in zip(given, numbers)])
+    if not isinstance(predictions, list) or len(predictions) != n:
+        raise ValueError(f"predicted: expected {n} of them, one for each that was shown, got {describe(predictions)}")
+    numbers = [records.check_number(f"predicted[{j}]", number) for j, number in enumerate(predictions)]
+    return tuple(
+        [prediction if is_number(prediction, int) else number for prediction, number in zip(predictions, numbers)]
+    )
 
 
 def check_time(name: str, value: object) -> int:

@@ -74,9 +74,8 @@ class Feature(NamedTuple):
     scale: float = 0.0
 
 
-class _Lost(NamedTuple):
-    """A part of the model that cannot be exported: what it is called in the option `without`, how many features it has
-    with a weight, the sum of their sizes, and the reason."""
+class _Omitted(NamedTuple):
+    """A part of the model that cannot be exported: its name in the option `without`, its features and weight, why."""
 
     name: str
     features: int
@@ -106,105 +105,97 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
     option `without`."""
     interaction, manifest = loop.projection.interaction, loop.manifest
     if not interaction.linear:
-        told = "that ranks items by weights of their features, as `heedful init` makes one"
-        raise ValueError(f"--as {engine}: expected a loop {told}, got {interaction.loop}")
+        kind = "that ranks items by weights of their features, as `heedful init` makes one"
+        raise ValueError(f"--as {engine}: expected a loop {kind}, got {interaction.loop}")
     without, fields = _names(options.get("without", "")), _fields(options.get("fields", ""))
     state, _ = loop.projection.reading(None)
     weights = np.asarray(state.model.effective(state.shared, None), np.float64)
     if weights.shape != (len(interaction.names),) or not np.isfinite(weights).all():
         raise ValueError(f"learner: expected one finite weight a feature, got those of {manifest.learner}")
-    own: Any = weights[:-1]
+    item_weights: Any = weights[:-1]
     score = float(weights[-1])
     largest = float(np.abs(weights).max(initial=0.0))
     if largest and not 1e-12 < largest < 1e12:  # a common factor changes no order, and may not fit into float32
-        own, score = own / largest, score / largest
+        item_weights, score = item_weights / largest, score / largest
     crossed = manifest.crossed()
     if "context" in options:
         if crossed is None:
             raise ValueError("context: expected none, as the loop has no products with a context, got one")
-        own = _for_context(crossed, own, options["context"])
-    of_items, of_products = own[: manifest.candidates.size], own[manifest.candidates.size :]
-    lost: list[_Lost] = []
+        item_weights = _for_context(crossed, item_weights, options["context"])
+    of_items, of_products = item_weights[: manifest.candidates.size], item_weights[manifest.candidates.size :]
+    omitted: list[_Omitted] = []
     features: list[Feature] = []
     notes: list[str] = []
     columns = [column.name for column in manifest.candidates.columns if column.features()]
     _check_names("without", without, [*columns, *([CROSSES] if of_products.size else []), PRIOR])
     _check_names("fields", fields, columns)
-    asked = () if manifest.query is None else {column.name for column in manifest.query.columns}
-    seen, booleans, total = _on_offer(loop), _booleans(loop), float(np.abs(own).sum())
+    requested = () if manifest.query is None else {column.name for column in manifest.query.columns}
+    values_on_offer, booleans, total = _on_offer(loop), _booleans(loop), float(np.abs(item_weights).sum())
     for column in manifest.candidates.columns:
-        at = manifest.candidates.places[column.name]
-        w = of_items[at.start : at.stop]
+        place = manifest.candidates.places[column.name]
+        w = of_items[place.start : place.stop]
         if not w.any():
             continue
-        values = None if seen is None or column.name in asked else seen[:, at.start]
-        why = "each request says it, and no document" if column.name in asked else _why_not(column)
+        values = None if values_on_offer is None or column.name in requested else values_on_offer[:, place.start]
+        why = "each request says it, and no document" if column.name in requested else _why_not(column)
         why = why or ("left out as asked" if column.name in without else "")
-        made = (
+        column_features = (
             []
             if why
             else _column(column, fields.get(column.name, column.name), w, values, column.name in booleans, notes)
         )
-        if any("{{" in json.dumps([each.query, each.name], ensure_ascii=False) for each in made):
+        if any("{{" in json.dumps([feature.query, feature.name], ensure_ascii=False) for feature in column_features):
             why = "a field or a value with {{, which templates read as a parameter"
         if why:
-            lost.append(_Lost(column.name, int(np.count_nonzero(w)), float(np.abs(w).sum()), why))
+            omitted.append(_Omitted(column.name, int(np.count_nonzero(w)), float(np.abs(w).sum()), why))
         else:
-            features += made
+            features += column_features
     if of_products.any():
         why = "products with the context of a request; option context=JSON exports the model for one context"
-        lost.append(_Lost(CROSSES, int(np.count_nonzero(of_products)), float(np.abs(of_products).sum()), why))
+        omitted.append(_Omitted(CROSSES, int(np.count_nonzero(of_products)), float(np.abs(of_products).sum()), why))
     if score != 0.0 and _was_scored(loop):
         total += abs(score)
-        lost.append(_Lost(PRIOR, 1, abs(score), "the caller's score is scaled within each request"))
-    if not own.any():
+        omitted.append(_Omitted(PRIOR, 1, abs(score), "the caller's score is scaled within each request"))
+    if not item_weights.any():
         raise ValueError(f"--as {engine}: expected a loop that learned from feedback, got one whose weights are all 0")
-    if missing := [each for each in lost if each.name not in without]:
-        raise ValueError(_refusal(missing, lost, total, engine))
+    if missing := [part for part in omitted if part.name not in without]:
+        raise ValueError(_refusal(missing, omitted, total, engine))
     if not features:
         raise ValueError("without: expected a part of the model to be left, got none")
-    report.rows["features"] += sum(each.features for each in lost) + len(features)
+    report.rows["features"] += sum(part.features for part in omitted) + len(features)
     report.used["features"] += len(features)
-    for each in lost:
-        report.drop(each.why, f"{each.name}, {_share(each.size, total)} of the model's absolute weights")
-        report.dropped[each.why] += each.features - 1
-    return _document(loop, options, engine, features, lost, total, notes)
+    for part in omitted:
+        report.drop(part.why, f"{part.name}, {_share(part.size, total)} of the model's absolute weights")
+        report.dropped[part.why] += part.features - 1
+    return _document(loop, options, engine, features, omitted, total, notes)
 
 
 # ---------------------------------------------------------------------------- what becomes a feature
 
 
 def _column(
-    column: Column, at: str, weights: Array, values: Array | None, boolean: bool, notes: list[str]
+    column: Column, field: str, weights: Array, values: Array | None, boolean: bool, notes: list[str]
 ) -> list[Feature]:
-    """Return what a column of numbers or categories becomes in the exported model; `at` is its field in the index.
-
-    `weights` (f,) are those of its f features in the loop, `values` (n,) are the values of the first of these for the n
-    items on offer (None if there are none), and `boolean` says that it holds true and false. What a user should know of
-    the column is added to `notes`."""
-    made: list[Feature] = []
+    """Return what a column of f features with `weights` (f,) becomes; `values` (n,) are those of the first on offer."""
+    features: list[Feature] = []
     if isinstance(column, Number) and boolean:  # a type of the engine without ranges
-        true = {"constant_score": {"filter": {"term": {at: True}}, "boost": 1.0}}
+        true = {"constant_score": {"filter": {"term": {field: True}}, "boost": 1.0}}
         slope = float(weights[0]) / column.scale
-        made += [_feature(column.name, true, slope), _there(column, at, -slope * column.mean)]
+        features += [_feature(column.name, true, slope), _presence(column, field, -slope * column.mean)]
     elif isinstance(column, Number):
-        made += _number(column, at, float(weights[0]), values, notes)
+        features += _number(column, field, float(weights[0]), values, notes)
     elif isinstance(column, Category):
         for level, weight in zip(column.levels, weights.tolist()):
-            query = {"constant_score": {"filter": {"term": {at: level}}, "boost": 1.0}}
-            made.append(_feature(f"{column.name}_{level}", query, weight))
+            query = {"constant_score": {"filter": {"term": {field: level}}, "boost": 1.0}}
+            features.append(_feature(f"{column.name}_{level}", query, weight))
     if column.missing:
-        query = {"constant_score": {"filter": {"bool": {"must_not": {"exists": {"field": at}}}}, "boost": 1.0}}
-        made.append(_feature(f"{column.name}_missing", query, float(weights[-1])))
-    return [each for each in made if each.weight != 0.0]
+        query = {"constant_score": {"filter": {"bool": {"must_not": {"exists": {"field": field}}}}, "boost": 1.0}}
+        features.append(_feature(f"{column.name}_missing", query, float(weights[-1])))
+    return [feature for feature in features if feature.weight != 0.0]
 
 
-def _number(column: Number, at: str, weight: float, values: Array | None, notes: list[str]) -> list[Feature]:
-    """Return the features of a column of numbers: one if its values are all on one side of 0, otherwise three.
-
-    field_value_factor fails on a negative value, and with it the whole search. So a number that may be negative is
-    split: its size where it is above 0, its size where it is below, and a constant where it is there at all. `values`
-    are its standardised values (n,) of the n items on offer, with 0 for a missing one; None if there are none."""
+def _number(column: Number, field: str, weight: float, values: Array | None, notes: list[str]) -> list[Feature]:
+    """Return the features of a column of numbers, three if signs differ: field_value_factor refuses a negative one."""
     mean, scale = column.mean, column.scale
     least, most = (-1.0, 1.0) if values is None or not values.size else (float(values.min()), float(values.max()))
     room = WIDE if values is None or not values.size else max(MARGIN, most - least)
@@ -224,31 +215,31 @@ def _number(column: Number, at: str, weight: float, values: Array | None, notes:
         beyond = "lt" if sign > 0.0 else "gt"
         end = top if sign > 0.0 else -bottom
         # What is on the other side of 0 does not match, so that the feature is 0 as for the number 0.
-        query = _field(at, sign, {"bool": {"must_not": {"range": {at: {beyond: 0}}}}}, end, mean)
+        query = _field(field, sign, {"bool": {"must_not": {"range": {field: {beyond: 0}}}}}, end, mean)
         reach = (-sign * mean / scale, (end - sign * mean) / scale)
         w = _float32(sign * weight)
-        least = min(0.0, *(w * each for each in reach))
+        least = min(0.0, *(w * value for value in reach))
         return [Feature(column.name, query, w, least, _float32(sign * mean), _float32(scale))]
-    made = []
+    features = []
     slope = weight / scale
     if top > 0.0:
-        query = _field(at, 1.0, {"range": {at: {"gte": 0}}}, top, 0.0)
-        made.append(_feature(f"{column.name}_above_0", query, slope, top))
+        query = _field(field, 1.0, {"range": {field: {"gte": 0}}}, top, 0.0)
+        features.append(_feature(f"{column.name}_above_0", query, slope, top))
     if bottom < 0.0:
-        query = _field(at, -1.0, {"range": {at: {"lt": 0}}}, -bottom, 0.0)
-        made.append(_feature(f"{column.name}_below_0", query, -slope, -bottom))
-    return [*made, _there(column, at, -slope * mean)]
+        query = _field(field, -1.0, {"range": {field: {"lt": 0}}}, -bottom, 0.0)
+        features.append(_feature(f"{column.name}_below_0", query, -slope, -bottom))
+    return [*features, _presence(column, field, -slope * mean)]
 
 
-def _there(column: Column, at: str, weight: float) -> Feature:
+def _presence(column: Column, field: str, weight: float) -> Feature:
     """Return the feature that is 1 where a column has a value at all."""
-    query = {"constant_score": {"filter": {"exists": {"field": at}}, "boost": 1.0}}
+    query = {"constant_score": {"filter": {"exists": {"field": field}}, "boost": 1.0}}
     return _feature(f"{column.name}_there", query, weight)
 
 
-def _field(at: str, sign: float, query: Mapping[str, Any], most: float, missing: float) -> dict[str, Any]:
+def _field(field: str, sign: float, query: Mapping[str, Any], most: float, missing: float) -> dict[str, Any]:
     """Return the query that scores `sign` times a field, at most `most`, where `query` matches."""
-    factor = {"field": at, "factor": sign, "modifier": "none", "missing": missing}
+    factor = {"field": field, "factor": sign, "modifier": "none", "missing": missing}
     function = {"query": query, "field_value_factor": factor, "boost_mode": "replace", "max_boost": _float32(most)}
     return {"function_score": function}
 
@@ -273,17 +264,14 @@ def _why_not(column: Column) -> str:
     return reasons[column.kind]
 
 
-def _for_context(crossed: FeatureCross, weights: Array, given: str) -> Array:
-    """Return the weights (N,) of the N features of an item in the context `given`, a JSON object.
-
-    In a fixed context a product of an item's feature and a feature of the context is a multiple of the item's feature,
-    so that its weight can be added to that one's. Raise ValueError if `given` is no context of the loop."""
+def _for_context(crossed: FeatureCross, weights: Array, text: str) -> Array:
+    """Return the weights (N,) of an item's N features in the context `text`, those of products with it added."""
     try:
-        context = json.loads(given)
+        context = json.loads(text)
     except (ValueError, RecursionError):
         context = None
     if not isinstance(context, dict):
-        raise ValueError(f"context: expected a JSON object, got {describe(given)}")
+        raise ValueError(f"context: expected a JSON object, got {describe(text)}")
     try:
         x = crossed.context.encode(context)
     except ValueError as error:
@@ -323,7 +311,7 @@ def _document(
     options: Mapping[str, str],
     engine: str,
     features: Sequence[Feature],
-    lost: Sequence[_Lost],
+    omitted: Sequence[_Omitted],
     total: float,
     notes: list[str],
 ) -> dict[str, Any]:
@@ -336,7 +324,7 @@ def _document(
     if not re.fullmatch(r"[1-9][0-9]{0,4}", window) or int(window) > 10_000:
         raise ValueError(f"window: expected a whole number from 1 to 10000, got {describe(window)}")
     named = _distinct(features)
-    loss = -sum(each.least for each in named)
+    loss = -sum(feature.least for feature in named)
     if len(named) >= MOST_FEATURES:
         raise ValueError(f"--as {engine}: expected fewer than {MOST_FEATURES} features, got {len(named)}")
     # 1 % more than the largest loss, which is more than float32 sums of so many numbers are off.
@@ -344,11 +332,14 @@ def _document(
     named = [*named, floor]
     model = f"{name}-{loop.version}"
     scaled = {
-        each.name: {"standard": {"mean": each.mean, "standard_deviation": each.scale}} for each in named if each.scale
+        feature.name: {"standard": {"mean": feature.mean, "standard_deviation": feature.scale}}
+        for feature in named
+        if feature.scale
     }
-    definition = json.dumps({each.name: each.weight for each in named}, ensure_ascii=False)
+    definition = json.dumps({feature.name: feature.weight for feature in named}, ensure_ascii=False)
     set_body = [
-        {"name": each.name, "params": [], "template_language": "mustache", "template": each.query} for each in named
+        {"name": feature.name, "params": [], "template_language": "mustache", "template": feature.query}
+        for feature in named
     ]
     inner = {"type": "model/linear", "definition": definition}
     path = f"/_ltr/_featureset/{_in_path(name)}"
@@ -369,7 +360,7 @@ def _document(
             },
         },
     ]
-    terms = [each.query.get("constant_score", {}).get("filter", {}).get("term", {}) for each in named]
+    terms = [feature.query.get("constant_score", {}).get("filter", {}).get("term", {}) for feature in named]
     if any(isinstance(level, str) for term in terms for level in term.values()):
         notes.append("categories are compared as a whole: their fields have to be of type keyword, see option fields")
     if loop.projection.model.people:
@@ -387,12 +378,12 @@ def _document(
         "search": {"query": {"match_all": {}}, "rescore": {"window_size": int(window), "query": rescore}},
         "left_out": [
             {
-                "name": each.name,
-                "features": each.features,
-                "share_of_weights": round(each.size / total, 4),
-                "why": each.why,
+                "name": part.name,
+                "features": part.features,
+                "share_of_weights": round(part.size / total, 4),
+                "why": part.why,
             }
-            for each in lost
+            for part in omitted
         ],
         "notes": notes,
     }
@@ -400,61 +391,63 @@ def _document(
 
 def _distinct(features: Sequence[Feature]) -> list[Feature]:
     """Return the features with names that are all different, of letters, digits and underscores."""
-    found: list[Feature] = []
-    taken = {"constant"}
-    for each in features:
-        stem = re.sub(r"\W+", "_", each.name).strip("_")[:80] or "feature"
+    named: list[Feature] = []
+    names = {"constant"}
+    for feature in features:
+        stem = re.sub(r"\W+", "_", feature.name).strip("_")[:80] or "feature"
         name, number = stem, 1
-        while name in taken:
+        while name in names:
             number += 1
             name = f"{stem}_{number}"
-        taken.add(name)
-        found.append(each._replace(name=name))
-    return found
+        names.add(name)
+        named.append(feature._replace(name=name))
+    return named
 
 
-def _refusal(missing: Sequence[_Lost], lost: Sequence[_Lost], total: float, engine: str) -> str:
-    told = "; ".join(f"{each.name}, {_share(each.size, total)} of its absolute weights: {each.why}" for each in missing)
-    names = ",".join(each.name for each in lost)
-    if any("," in each.name for each in lost):
-        names = json.dumps([each.name for each in lost], ensure_ascii=False)
+def _refusal(missing: Sequence[_Omitted], omitted: Sequence[_Omitted], total: float, engine: str) -> str:
+    parts = "; ".join(
+        f"{part.name}, {_share(part.size, total)} of its absolute weights: {part.why}" for part in missing
+    )
+    names = ",".join(part.name for part in omitted)
+    if any("," in part.name for part in omitted):
+        names = json.dumps([part.name for part in omitted], ensure_ascii=False)
     expected = "expected a model of numbers and categories, got one with parts that cannot be exported"
-    told += "; a share of weights is no measure of importance, as features may say the same"
-    return f"--as {engine}: {expected} ({told}). To export it without them: --option 'without={names}'"
+    parts += "; a share of weights is no measure of importance, as features may say the same"
+    return f"--as {engine}: {expected} ({parts}). To export it without them: --option 'without={names}'"
 
 
 def _share(size: float, total: float) -> str:
     return percent(size / total)
 
 
-def _names(given: str) -> tuple[str, ...]:
+def _names(text: str) -> tuple[str, ...]:
     """Return the names in an option: separated by commas or, for names with commas, a JSON list."""
-    if given.lstrip().startswith("["):
+    if text.lstrip().startswith("["):
         try:
-            names = json.loads(given)
+            names = json.loads(text)
         except (ValueError, RecursionError):
             names = None
-        if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
-            raise ValueError(f"without: expected names separated by commas, or a JSON list, got {describe(given)}")
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"without: expected names separated by commas, or a JSON list, got {describe(text)}")
         return tuple(names)
-    return tuple(part.strip() for part in given.split(",") if part.strip())
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _fields(given: str) -> dict[str, str]:
+def _fields(text: str) -> dict[str, str]:
     """Return {column: field of the index} of an option COLUMN=FIELD,COLUMN=FIELD."""
-    found: dict[str, str] = {}
-    for part in filter(None, (part.strip() for part in given.split(","))):
-        column, equals, at = part.rpartition("=")
-        if not equals or not column.strip() or not at.strip() or column.strip() in found:
+    fields: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        column, equals, field = part.rpartition("=")
+        if not equals or not column.strip() or not field.strip() or column.strip() in fields:
             raise ValueError(f"fields: expected COLUMN=FIELD, each column once, got {describe(part)}")
-        found[column.strip()] = at.strip()
-    return found
+        fields[column.strip()] = field.strip()
+    return fields
 
 
-def _check_names(option: str, given: Sequence[str] | Mapping[str, str], known: Sequence[str]) -> None:
-    for name in given:
-        if name not in known:
-            raise ValueError(f"{option}: expected one of {', '.join(known)}, got {describe(name)}")
+def _check_names(option: str, names: Sequence[str] | Mapping[str, str], possible: Sequence[str]) -> None:
+    for name in names:
+        if name not in possible:
+            raise ValueError(f"{option}: expected one of {', '.join(possible)}, got {describe(name)}")
 
 
 def _in_path(name: str) -> str:

@@ -50,20 +50,20 @@ class _Answered(NamedTuple):
     decision: LoggedDecision
 
 
-def text_column(loop: Loop, given: str | None = None) -> str:
-    """Return the column of the items of `loop` that has their texts: `given`, the one column of texts, or "text".
+def text_column(loop: Loop, option: str | None = None) -> str:
+    """Return the column of the items of `loop` that has their texts: `option`, the one column of texts, or "text".
 
     Raise ValueError, naming the option, if the loop has other columns, and several of texts or none."""
     columns = loop.manifest.encoding.columns
-    if given is not None:
-        return given
+    if option is not None:
+        return option
     texts = [column.name for column in columns if column.kind in ("text", "prose")]
     if len(texts) == 1:
         return texts[0]
     if not texts and (not columns or any(column.name == "text" for column in columns)):
         return "text"
-    got = f"those of {', '.join(map(repr, texts))}" if texts else "a loop without texts"
-    raise ValueError(f"text: expected the column of an item that has its text, as --option text=COLUMN, got {got}")
+    kind = f"those of {', '.join(map(repr, texts))}" if texts else "a loop without texts"
+    raise ValueError(f"text: expected the column of an item that has its text, as --option text=COLUMN, got {kind}")
 
 
 def write_pairs(loop: Loop, report: Report, options: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -75,10 +75,10 @@ def write_pairs(loop: Loop, report: Report, options: Mapping[str, str]) -> Itera
     sense in this loop."""
     texts, without = _texts(loop, options)
     reader = TextReader(loop)
-    for each in _answered(loop, report):
-        pairs = _pairs(each, reader, texts)
+    for answer in _answered(loop, report):
+        pairs = _pairs(answer, reader, texts)
         if isinstance(pairs, str):
-            report.drop(pairs, f"feedback {each.event.id}")
+            report.drop(pairs, f"feedback {answer.event.id}")
             continue
         rows, wrong = [], ""
         for chosen, rejected in pairs:
@@ -86,15 +86,15 @@ def write_pairs(loop: Loop, report: Report, options: Mapping[str, str]) -> Itera
             wrong = wrong or reason
             if not reason:
                 rows.append({"chosen": chosen, "rejected": rejected})
-        prompt = _prompt(each.decision, texts)
+        prompt = _prompt(answer.decision, texts)
         if not rows or (prompt is None and not without):
-            report.drop(NO_PROMPT if rows else wrong, f"feedback {each.event.id}")
+            report.drop(NO_PROMPT if rows else wrong, f"feedback {answer.event.id}")
             continue
         report.used["feedback"] += 1
         if len(rows) < len(pairs):
             report.left_out[f"pairs of a longer order: {wrong}"] += len(pairs) - len(rows)
         for i, row in enumerate(rows):
-            yield "pair", _row(each, prompt, row, i)
+            yield "pair", _row(answer, prompt, row, i)
 
 
 def write_thumbs(loop: Loop, report: Report, options: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -103,8 +103,8 @@ def write_thumbs(loop: Loop, report: Report, options: Mapping[str, str]) -> Iter
     The label is true for a thumb up. `options` and `report` are as in `write_pairs`."""
     texts, without = _texts(loop, options)
     reader = TextReader(loop)
-    for each in _answered(loop, report):
-        record, decision = each.record, each.decision
+    for answer in _answered(loop, report):
+        record, decision = answer.record, answer.decision
         chosen = list(record.chosen) or list(decision.record.shown)
         wrong, completion, prompt = "", None, _prompt(decision, texts)
         if record.form != "thumb":
@@ -120,10 +120,10 @@ def write_thumbs(loop: Loop, report: Report, options: Mapping[str, str]) -> Iter
             elif prompt is None and not without:
                 wrong = NO_PROMPT
         if wrong:
-            report.drop(wrong, f"feedback {each.event.id}")
+            report.drop(wrong, f"feedback {answer.event.id}")
             continue
         report.used["feedback"] += 1
-        yield "thumb", _row(each, prompt, {"completion": completion, "label": record.values[0] > 0.0}, 0)
+        yield "thumb", _row(answer, prompt, {"completion": completion, "label": record.values[0] > 0.0}, 0)
 
 
 def _texts(loop: Loop, options: Mapping[str, str]) -> tuple[Texts, bool]:
@@ -134,13 +134,12 @@ def _texts(loop: Loop, options: Mapping[str, str]) -> tuple[Texts, bool]:
 
 
 def _answered(loop: Loop, report: Report) -> Iterator[_Answered]:
-    """Yield the feedback that is in the log of `loop` now and was not undone or rolled back, in order; `report` counts
-    all of it."""
+    """Yield the feedback of `loop` that still counts, in order; `report` counts all of it."""
     projection = loop.projection
     projection.catch_up()
     head, _ = projection.log.last()
     retracted = projection.log.retractions()
-    known: LoggedDecision | None = None
+    decision: LoggedDecision | None = None
     for event, decided in projection.log.lessons():
         if event.seq > head:
             return
@@ -148,16 +147,14 @@ def _answered(loop: Loop, report: Report) -> Iterator[_Answered]:
         if event.seq in retracted:
             report.drop(UNDONE, f"feedback {event.id}")
             continue
-        if known is None or known.seq != decided.seq:
-            known = projection.decision(decided)
-        yield _Answered(event, records.decode_feedback(event.payload), known)
+        if decision is None or decision.seq != decided.seq:
+            decision = projection.decision(decided)
+        yield _Answered(event, records.decode_feedback(event.payload), decision)
 
 
-def _pairs(each: _Answered, reader: TextReader, texts: Texts) -> list[tuple[str | None, str | None]] | str:
-    """Return the pairs (better text, worse text) that a piece of feedback says, or why it says none.
-
-    None in a pair stands for a text that the log has not kept."""
-    record, decision = each.record, each.decision
+def _pairs(answer: _Answered, reader: TextReader, texts: Texts) -> list[tuple[str | None, str | None]] | str:
+    """Return the pairs (better text, worse text) that an answer states, None for one not kept; or why there is none."""
+    record, decision = answer.record, answer.decision
     shown = decision.record.shown
     if record.form == "edit":
         chosen = record.text if record.text is not None else (record.given or {}).get(texts.column)
@@ -193,18 +190,16 @@ def _why_not(loop: Loop, chosen: str | None, rejected: str | None) -> str:
     return EQUAL if chosen == rejected else ""
 
 
-def _row(each: _Answered, prompt: Any, fields: Mapping[str, Any], i: int) -> dict[str, Any]:
-    """Return row number `i`, from 0, of a piece of feedback: the prompt, the answers in `fields`, and the ids.
-
-    If the prompt is a list of messages, each answer becomes one, too."""
+def _row(answer: _Answered, prompt: Any, fields: Mapping[str, Any], i: int) -> dict[str, Any]:
+    """Return row `i`, from 0, of an answer: the prompt (if messages, answers are messages too), `fields`, ids."""
     if isinstance(prompt, list):
         fields = {
             name: [{"role": "assistant", "content": value}] if isinstance(value, str) else value
             for name, value in fields.items()
         }
-    told: dict[str, Any] = {} if prompt is None else {"prompt": prompt}
-    id = each.event.id if i == 0 else f"{each.event.id}/{i + 1}"
-    return {**told, **fields, "id": id, "event": each.event.id, "decision": each.decision.id}
+    prompted: dict[str, Any] = {} if prompt is None else {"prompt": prompt}
+    id = answer.event.id if i == 0 else f"{answer.event.id}/{i + 1}"
+    return {**prompted, **fields, "id": id, "event": answer.event.id, "decision": answer.decision.id}
 
 
 def _prompt(decision: LoggedDecision, texts: Texts) -> str | list[Any] | None:
@@ -213,8 +208,8 @@ def _prompt(decision: LoggedDecision, texts: Texts) -> str | list[Any] | None:
     if texts.prompt is not None:
         return _as_prompt(context.get(texts.prompt))
     for name in PROMPTS:
-        if (found := _as_prompt(context.get(name))) is not None:
-            return found
+        if (prompt := _as_prompt(context.get(name))) is not None:
+            return prompt
     alone = [value for value in context.values() if isinstance(value, str)]
     return _as_prompt(alone[0]) if len(alone) == 1 else None
 
@@ -222,7 +217,11 @@ def _prompt(decision: LoggedDecision, texts: Texts) -> str | list[Any] | None:
 def _as_prompt(value: object) -> str | list[Any] | None:
     if isinstance(value, str):
         return value if value.strip() else None
-    messages = isinstance(value, list) and value and all(isinstance(each, Mapping) and "role" in each for each in value)
+    messages = (
+        isinstance(value, list)
+        and value
+        and all(isinstance(message, Mapping) and "role" in message for message in value)
+    )
     return value if messages and isinstance(value, list) else None
 
 
@@ -246,9 +245,9 @@ class TextReader:
         return value if isinstance(value, str) else None
 
     def _item(self, version: int) -> Mapping[str, Any]:
-        found = self._items.get(version)
-        if found is None:
+        item = self._items.get(version)
+        if item is None:
             event = self._log.at(version)
-            told = None if event is None else msgspec.json.decode(event.payload)
-            found = self._items[version] = told if isinstance(told, Mapping) else {}
-        return found
+            content = None if event is None else msgspec.json.decode(event.payload)
+            item = self._items[version] = content if isinstance(content, Mapping) else {}
+        return item

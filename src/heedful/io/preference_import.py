@@ -57,7 +57,7 @@ def read_pair_lines(
             two = [names.known[pair.chosen], names.known[pair.rejected]]
             if two[0] == two[1]:
                 report.used["pairs"] -= 1
-                report.drop("both answers are one item", pair.row.at)
+                report.drop("both answers are one item", pair.row.place)
                 continue
             turned = hashlib.blake2b(id.encode(), digest_size=1).digest()[0] % 2  # who stood first is not known
             shown = two[::-1] if turned else two
@@ -75,15 +75,17 @@ def read_thumb_lines(
     column, prompt = text_column(loop, options.get("text")), options.get("prompt", "prompt")
     aside = [options["aside"]] if "aside" in options else None
     _check_taken(loop, "thumb")
-    counting = _Answers(loop, "label", (told.row for file in files for told in read_labelled(file, Report(), aside)))
+    counting = _Answers(loop, "label", (label.row for file in files for label in read_labelled(file, Report(), aside)))
     identifier = loop.manifest.encoding.identifier or "id"
     for file in files:
         counting.begin()
-        for told in read_labelled(file, report, aside):
-            if (id := counting.id_of(told.row, report, told.completion, str(told.label))) is None:
+        for label in read_labelled(file, report, aside):
+            if (id := counting.id_of(label.row, report, label.completion, str(label.label))) is None:
                 continue
-            yield _decision(id, told.row, [{identifier: "completion", column: told.completion}], ["completion"], prompt)
-            yield {"kind": "feedback", "id": id, "decision": id, "thumb": "up" if told.label else "down"}
+            yield _decision(
+                id, label.row, [{identifier: "completion", column: label.completion}], ["completion"], prompt
+            )
+            yield {"kind": "feedback", "id": id, "decision": id, "thumb": "up" if label.label else "down"}
 
 
 def _check_taken(loop: Loop, form: str) -> None:
@@ -98,8 +100,7 @@ class _Answers:
     """Tells which rows of files count, and the id of each, which is the same whenever the row is imported."""
 
     def __init__(self, loop: Loop, what: str, rows: Iterable[Row]) -> None:
-        """Look at all `rows` of the files, in order; `what` they are ("pair", "label") begins the ids of those that
-        have none."""
+        """Look at all `rows` in order; `what` they are ("pair", "label") begins the ids of those that have none."""
         self._loop, self._what = loop, what
         self._counted = zip(*(flags.tolist() for flags in newest_answers(row.answer for row in rows)))
         self._begun = set[str]()  # ids of several rows that were met
@@ -110,37 +111,36 @@ class _Answers:
         self._often.clear()
 
     def id_of(self, row: Row, report: Report, *texts: str) -> str | None:
-        """Return the id of the next row, which names these `texts`; None if it does not count, which `report`
-        counts with its reason."""
-        counts, told, several = next(self._counted)
-        reason = _known(self._loop, row) if counts else REPEATED.format(by=row.answer.by)
+        """Return the id of the next row, which names these `texts`; None, with a reason in `report`, if uncounted."""
+        counts, by_id, several = next(self._counted)
+        reason = _why_skipped(self._loop, row) if counts else REPEATED.format(by=row.answer.by)
         if reason:
             report.used[f"{self._what}s"] -= 1
-            report.drop(reason, row.at)
+            report.drop(reason, row.place)
             return None
-        answer, who = row.answer, row.answer.person or ""
+        answer, person = row.answer, row.answer.person or ""
         first = answer.id is not None and answer.id not in self._begun
         if answer.id is not None:
             self._begun.add(answer.id)
             if not several or (first and self._loop.projection.log.find("feedback", answer.id) is not None):
                 return answer.id  # where it was imported before it stood in several rows, it keeps the name
-        content = [answer.asked] if told else ["" if row.prompt is None else row.prompt.text, *texts]
-        when = [str(answer.time)] if who and has_clock(answer.time) else []
-        digest = hashlib.blake2b(msgspec.json.encode([self._what, who, *content, *when]), digest_size=12).hexdigest()
+        content = [answer.subject] if by_id else ["" if row.prompt is None else row.prompt.text, *texts]
+        when = [str(answer.time)] if person and has_clock(answer.time) else []
+        digest = hashlib.blake2b(msgspec.json.encode([self._what, person, *content, *when]), digest_size=12).hexdigest()
         name = f"{self._what if answer.id is None else answer.id[:150]}-{digest}"
         self._often[name] += 1
         # A person says the same of the same once; nobody knows whose the others are, so each is an answer of its own.
-        return name if who or self._often[name] == 1 else f"{name}-{self._often[name]}"
+        return name if person or self._often[name] == 1 else f"{name}-{self._often[name]}"
 
 
-def _known(loop: Loop, row: Row) -> str:
+def _why_skipped(loop: Loop, row: Row) -> str:
     """Return why the row need not be learned, because this very loop wrote it; "" if it did not."""
     if row.event is None:
         return ""
     log = loop.projection.log
-    found = log.find("feedback", row.event)
-    if found is not None:
-        decided = log.at(found.target or 0)
+    feedback = log.find("feedback", row.event)
+    if feedback is not None:
+        decided = log.at(feedback.target or 0)
         return ALREADY if decided is None or decided.id == row.decision else ""
     return FORGOTTEN if log.is_forgotten("feedback", row.event) else ""
 

@@ -30,13 +30,13 @@ def write(event: Event, log: Log) -> dict[str, Any]:
     always are at that of the experiment's start."""
     line: dict[str, Any] = {"kind": event.kind, "id": event.id}
     if event.kind == "experiment":
-        begun = read_experiment(event.payload)
-        line |= {name: getattr(begun, name) for name in ("learner", "learner_version", "against", "share")}
-        return line | {"frozen": begun.frozen > 0, "alpha": begun.alpha}
+        experiment = read_experiment(event.payload)
+        line |= {name: getattr(experiment, name) for name in ("learner", "learner_version", "against", "share")}
+        return line | {"frozen": experiment.frozen > 0, "alpha": experiment.alpha}
     if event.kind == "promote":
-        made = read_promotion(event.payload)
-        line |= {name: getattr(made, name) for name in ("learner", "learner_version", "before", "evidence")}
-        others = {"forced": list(made.forced), "by": made.by, "reason": made.reason}
+        promotion = read_promotion(event.payload)
+        line |= {name: getattr(promotion, name) for name in ("learner", "learner_version", "before", "evidence")}
+        others = {"forced": list(promotion.forced), "by": promotion.by, "reason": promotion.reason}
         line |= {name: value for name, value in others.items() if value}
     about = None if event.target is None else log.at(event.target)
     return line | ({} if about is None else {"experiment": about.id})
@@ -66,14 +66,14 @@ def read(projection: Projection, kind: str, id: str, record: Mapping[str, object
 
 
 def _experiment(projection: Projection, id: str, record: Mapping[str, Any]) -> Event:
-    known = projection.log.find("experiment", id)
-    if known is None:
+    logged = projection.log.find("experiment", id)
+    if logged is None:
         check_can_start(projection)
     learner, version = _learner(projection, record)
     frozen = max(projection.published.version, 1) if record.get("frozen") else 0
     share, alpha = float(record.get("share", 0.0)), float(record.get("alpha", 0.05))
     about = ExperimentRecord(learner, version, record["against"], share, frozen, alpha)
-    payload = records.encode(about) if known is None else payload_if_repeated(known, about)
+    payload = records.encode(about) if logged is None else payload_if_repeated(logged, about)
     return Event(0, "experiment", id, 0, None, None, 0, payload)
 
 
@@ -89,5 +89,5 @@ def _learner(projection: Projection, record: Mapping[str, Any]) -> tuple[str, st
     """Return (the learner in the line `record` with its parameters, the version of its code)."""
     projection.check_named(record["learner"])
     learner = projection.interaction.full_spec(record["learner"])
-    made = projection.candidate(learner).learner
-    return learner, record.get("learner_version") or learner_version(made, projection.settings)
+    model = projection.candidate(learner).learner
+    return learner, record.get("learner_version") or learner_version(model, projection.settings)

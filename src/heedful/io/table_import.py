@@ -23,18 +23,26 @@ class TableImport(NamedTuple):
     notes: list[str]
 
 
+def first_lines(path: Path) -> list[str]:
+    """Return the first two lines of a file that are not blank, at most 1 MiB of each; none of a pipe, which can be read
+    only once."""
+    first = list[str]()
+    if path.is_file():
+        with suppress(ValueError), open_uncompressed(path) as file:  # that it is cut off is said where it is read
+            while len(first) < 2 and (line := file.readline(2**20)):
+                if text := line.decode(errors="replace").removeprefix("\ufeff").strip():
+                    first.append(text)
+    return first
+
+
 def holds_events(path: Path) -> bool:
     """Return whether a file is one of events, a JSON object a line, and no table: whether one of its first two lines
     that are not blank begins an object, and the first one has a kind or is broken. A pipe is taken for one, since it
     can be read only once."""
     if not path.is_file():
         return True
-    first = list[str]()
-    with suppress(ValueError), open_uncompressed(path) as text:  # that it is cut off is said where it is read
-        while len(first) < 2 and (line := text.readline(2**20)):
-            if told := line.decode(errors="replace").removeprefix("\ufeff").strip():
-                first.append(told)
-    if not any(each.startswith("{") for each in first) or first[0].startswith("["):
+    first = first_lines(path)
+    if not any(text.startswith("{") for text in first) or first[0].startswith("["):
         return not first
     with suppress(ValueError, RecursionError):
         record = json.loads(first[0])
@@ -68,16 +76,16 @@ def _items(loop: Loop, table: Table) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the rows of a table of items, and notes on columns that are not those of the loop."""
     encoding = loop.manifest.encoding
     if encoding.identifier not in table.header:
-        told = f"the column {encoding.identifier}, which names items in this loop"
-        raise ValueError(f"{table.name}: expected {told}, got {cut_list(table.header)}")
-    known = {column.name for column in encoding.columns}
-    new = [name for name in table.header if name not in known and name != encoding.identifier] if known else []
-    gone = [c.name for c in encoding.columns if c.kind != "ignored" and c.name not in table.header]
+        expected = f"the column {encoding.identifier}, which names items in this loop"
+        raise ValueError(f"{table.name}: expected {expected}, got {cut_list(table.header)}")
+    columns = {column.name for column in encoding.columns}
+    new = [name for name in table.header if name not in columns and name != encoding.identifier] if columns else []
+    missing = [c.name for c in encoding.columns if c.kind != "ignored" and c.name not in table.header]
     notes = []
-    if gone:
+    if missing:
         was = f"; was {cut_list(new)} one of them? Then rename it, and import again" if new else ""
         notes.append(
-            f"{table.name}: columns of the loop that are missing, and so without a value: {cut_list(gone)}{was}"
+            f"{table.name}: columns of the loop that are missing, and so without a value: {cut_list(missing)}{was}"
         )
     elif new:
         notes.append(f"{table.name}: new columns, of which this loop learns nothing: {cut_list(new)}")

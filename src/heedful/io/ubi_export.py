@@ -103,15 +103,15 @@ class _Writer:
                     continue
                 report.used["decisions"] += 1
                 yield "query", event.id, self._query(decision)
-            elif found := self._exporter.decision(event.target):
+            elif answered := self._exporter.decision(event.target):
                 report.rows["feedback"] += 1
-                done = self._done(event, found[1])
-                if isinstance(done, str):
-                    report.drop(done, f"feedback {event.id}")
+                clicks = self._clicks_of(event, answered[1])
+                if isinstance(clicks, str):
+                    report.drop(clicks, f"feedback {event.id}")
                     continue
                 report.used["feedback"] += 1
-                for i, each in enumerate(done):
-                    yield "event", _hash(event.id, i), self._event(each)
+                for i, click in enumerate(clicks):
+                    yield "event", _hash(event.id, i), self._event(click)
 
     # ---------------------------------------------------------------------------- queries
 
@@ -150,7 +150,7 @@ class _Writer:
 
     # ---------------------------------------------------------------------------- events
 
-    def _done(self, event: Event, decision: LoggedDecision) -> list[_Clicked] | str:
+    def _clicks_of(self, event: Event, decision: LoggedDecision) -> list[_Clicked] | str:
         """Return what a piece of feedback says was done, click by click, or why it becomes no event."""
         if event.seq in self._retracted:
             return UNDONE
@@ -163,31 +163,33 @@ class _Writer:
         return NO_CLICK if form == "none" else f"{form}: no event of UBI says it"
 
     def _clicks(self, event: Event, decision: LoggedDecision, line: Mapping[str, Any]) -> list[_Clicked] | str:
-        names, later = line["clicks"], list(line.get("chain", ()))
+        names, chain = line["clicks"], line.get("chain", ())
         if not names:
             return NO_CLICK
-        lists = [decision, *(known for id in later if (known := self._projection.find_decision(id)) is not None)]
-        lists = [each for each in lists if not self._why_no_query(each)]
+        later = (self._projection.find_decision(id) for id in chain)
+        lists = [
+            answered for answered in (decision, *later) if answered is not None and not self._why_no_query(answered)
+        ]
         if not lists:
             return NO_DECISION
-        shown = [_hits(each) for each in lists]
-        found = [(name, next((i for i, hits in enumerate(shown) if name in hits), -1)) for name in names]
-        if all(i < 0 for _, i in found):
+        shown = [_hits(answered) for answered in lists]
+        placed = [(name, next((i for i, hits in enumerate(shown) if name in hits), -1)) for name in names]
+        if all(i < 0 for _, i in placed):
             return UNSEEN
         # A microsecond between clicks, the last at the time of the feedback, so that their order can be read.
-        done = [
-            _Clicked(lists[i], name, shown[i].index(name) + 1, "click", event.time - (len(found) - 1 - j))
-            for j, (name, i) in enumerate(found)
+        clicks = [
+            _Clicked(lists[i], name, shown[i].index(name) + 1, "click", event.time - (len(placed) - 1 - j))
+            for j, (name, i) in enumerate(placed)
             if i >= 0
         ]
-        if len(done) < len(found):
-            self._report.left_out[f"click {UNSEEN}"] += len(found) - len(done)
-        if later:
+        if len(clicks) < len(placed):
+            self._report.left_out[f"click {UNSEEN}"] += len(placed) - len(clicks)
+        if chain:
             self._report.left_out[CHAINED] += 1
         if decision.seq in self._clicked:
             self._report.left_out[JOINED] += 1
         self._clicked.add(decision.seq)
-        return done if event.time - len(found) >= EARLIEST else OLD
+        return clicks if event.time - len(placed) >= EARLIEST else OLD
 
     def _action(self, event: Event, decision: LoggedDecision, line: Mapping[str, Any]) -> list[_Clicked] | str:
         item, action = line["item"], NAMES.get(line["action"], line["action"])
@@ -204,21 +206,21 @@ class _Writer:
             return OLD
         return [_Clicked(decision, item, hits.index(item) + 1, action, event.time)]
 
-    def _event(self, done: _Clicked) -> dict[str, Any]:
+    def _event(self, click: _Clicked) -> dict[str, Any]:
         return {
             **self._about,
-            "action_name": done.action,
-            "query_id": done.decision.id,
-            **self._client(done.decision),
-            "timestamp": as_time(done.time),
-            "event_attributes": event_attributes(done.item, self._field, done.place),
+            "action_name": click.action,
+            "query_id": click.decision.id,
+            **self._client(click.decision),
+            "timestamp": as_time(click.time),
+            "event_attributes": event_attributes(click.item, self._field, click.place),
         }
 
 
 def _hits(decision: LoggedDecision) -> list[str]:
     """Return the names in a list as it was shown, those that were not on offer in their places."""
     hits: list[str] = [decision.names[j] for j in decision.record.shown]
-    placed: Sequence[tuple[int, str]] = sorted(each for each in decision.record.unknown if each[0] >= 0)
+    placed: Sequence[tuple[int, str]] = sorted(place for place in decision.record.unknown if place[0] >= 0)
     for place, name in placed:
         hits.insert(place, name)
     return hits

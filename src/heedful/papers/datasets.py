@@ -41,7 +41,7 @@ FOLDERS = {
     JURA: ("jura",),
 }
 """For each data set, by key, the folders under the data folder in which its files are searched, first the one that
-`heedful data` names; the data folder itself is searched last."""
+docs/data.md names; the data folder itself is searched last."""
 FILES = {
     WEB: ("S1.txt", "S2.txt", "S3.txt", "S4.txt", "S5.txt"),
     MOVIES: ("ratings.dat",),

@@ -109,8 +109,8 @@ def choices_of(loop: Loop, people: Collection[str] | None = None) -> ComparisonT
 
     If `people` (names of participants) is given, only their answers are in it.
     """
-    answers = (each for each in study_answers(loop) if people is None or each.person in people)
-    return tabulate((comparison_of(each.person, each.shown, each.answer) for each in answers), loop.items)
+    answers = (answer for answer in study_answers(loop) if people is None or answer.person in people)
+    return tabulate((comparison_of(answer.person, answer.shown, answer.answer) for answer in answers), loop.items)
 
 
 def habits(loop: Loop, people: Collection[str] | None = None) -> list[tuple[str, tuple[str, ...]]]:
@@ -120,7 +120,7 @@ def habits(loop: Loop, people: Collection[str] | None = None) -> list[tuple[str,
     Each warning is (message, names of the people it is about). `loop` is that of a study; if `people` (names of
     participants) is given, only their answers are looked at.
     """
-    return [(each.message, each.people) for each in sides(choices_of(loop, people))]
+    return [(remark.message, remark.people) for remark in sides(choices_of(loop, people))]
 
 
 def what_changes(without: Sequence[str], before: str, after: str) -> str:

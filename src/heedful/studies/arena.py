@@ -79,8 +79,9 @@ def extend_arena(loop: Loop, outputs: Outputs) -> tuple[int, list[str]]:
     before = outputs_of(loop.path)
     if before is None:
         raise ValueError("SOURCE: expected what the study began with, got answers of models")
-    if told := same_prompts(before, outputs):
-        raise ValueError(f"SOURCE: expected the texts that the study began with, but {told}; --name begins another")
+    if difference := same_prompts(before, outputs):
+        expected = f"the texts that the study began with, but {difference}"
+        raise ValueError(f"SOURCE: expected {expected}; --name begins another")
     now = merge_outputs(before, outputs)
     if now._replace(left_out=()) != before:
         write_own(loop.path / FILE, _encoded(now))
@@ -134,16 +135,16 @@ def request_of(loop: Loop, outputs: Outputs, person: str, number: int) -> dict[s
     id = decision_id(person, number)
     if loop.projection.find_decision(id) is not None:
         return {"id": id, "person": person}
-    there = set(loop.items)
-    models = {prompt: [each for each in outputs.models(prompt) if each in there] for prompt in outputs.prompts}
-    prompts = sorted((prompt for prompt in models if len(models[prompt]) > 1), key=lambda each: _key(person, each))
+    offered = set(loop.items)
+    models = {prompt: [model for model in outputs.models(prompt) if model in offered] for prompt in outputs.prompts}
+    prompts = sorted((prompt for prompt in models if len(models[prompt]) > 1), key=lambda prompt: _key(person, prompt))
     if not prompts:
         raise ValueError("candidates: expected two models on offer that answered the same prompt, got none")
     for step in range(len(prompts)):
         prompt = prompts[(number + step) % len(prompts)]
         pairs = list(combinations(models[prompt], 2))
-        asked = _asked(loop, person, number, prompt) if number >= len(prompts) else set()
-        left = [pair for pair in pairs if frozenset(pair) not in asked]
+        asked_pairs = _asked_pairs(loop, person, number, prompt) if number >= len(prompts) else set()
+        left = [pair for pair in pairs if frozenset(pair) not in asked_pairs]
         if left:
             break
     else:
@@ -159,14 +160,14 @@ def _key(person: str, what: str) -> str:
     return blake2b(f"{person}\0{what}".encode(), digest_size=16).hexdigest()
 
 
-def _asked(loop: Loop, person: str, number: int, prompt: str) -> set[frozenset[str]]:
+def _asked_pairs(loop: Loop, person: str, number: int, prompt: str) -> set[frozenset[str]]:
     """Return the pairs of models that a person compared on a prompt, in their questions before `number`."""
-    found = set()
+    pairs = set()
     for earlier in range(number):
-        known = loop.projection.find_decision(decision_id(person, earlier))
-        if known is not None and prompt_of(known) == prompt:
-            found.add(frozenset(known.names[j] for j in known.record.shown))
-    return found
+        decision = loop.projection.find_decision(decision_id(person, earlier))
+        if decision is not None and prompt_of(decision) == prompt:
+            pairs.add(frozenset(decision.names[j] for j in decision.record.shown))
+    return pairs
 
 
 # ---------------------------------------------------------------------------- answers
@@ -176,10 +177,10 @@ def battles(loop: Loop, outputs: Outputs, people: Collection[str] | None = None)
     """Yield the answers given in an arena, in the order of its log, without those that were taken back.
 
     If `people` is given, only their answers are yielded."""
-    for each in study_answers(loop):
-        if len(each.shown) == 2 and (people is None or each.person in people):
-            lengths = [len(outputs.answers.get(model, {}).get(each.prompt, "")) for model in each.shown]
-            yield Battle(*each.shown, WINNER[each.answer], each.person, each.prompt, *lengths)
+    for answer in study_answers(loop):
+        if len(answer.shown) == 2 and (people is None or answer.person in people):
+            lengths = [len(outputs.answers.get(model, {}).get(answer.prompt, "")) for model in answer.shown]
+            yield Battle(*answer.shown, WINNER[answer.answer], answer.person, answer.prompt, *lengths)
 
 
 def leaderboard_of(loop: Loop, people: Collection[str] | None = None) -> Leaderboard | None:
@@ -189,15 +190,15 @@ def leaderboard_of(loop: Loop, people: Collection[str] | None = None) -> Leaderb
     outputs = outputs_of(loop.path)
     if outputs is None:
         raise ValueError(f"{loop.path.name}: expected an arena of models, got another study")
-    given = tuple(battles(loop, outputs, people))
-    if all(battle.winner == "unsure" for battle in given):
+    votes = tuple(battles(loop, outputs, people))
+    if all(battle.winner == "unsure" for battle in votes):
         return None
-    return _leaderboard(given)._replace(file=loop.path.name.removesuffix(".heedful"))
+    return _leaderboard(votes)._replace(file=loop.path.name.removesuffix(".heedful"))
 
 
 @lru_cache(maxsize=8)
-def _leaderboard(given: tuple[Battle, ...]) -> Leaderboard:
+def _leaderboard(votes: tuple[Battle, ...]) -> Leaderboard:
     """Return the leaderboard of votes. Pages of a study ask for it every few seconds, mostly of the same votes."""
     from heedful.inference.leaderboard import leaderboard
 
-    return leaderboard([battle._asdict() for battle in given])
+    return leaderboard([battle._asdict() for battle in votes])

@@ -52,7 +52,7 @@ class Outputs(NamedTuple):
 
     def models(self, prompt: str) -> list[str]:
         """Return the models that answered a prompt, in the order of `answers`."""
-        return [model for model, given in self.answers.items() if prompt in given]
+        return [model for model, answers in self.answers.items() if prompt in answers]
 
     @property
     def questions(self) -> int:
@@ -72,7 +72,7 @@ def read_outputs(folder: Path) -> Outputs:
     if not folder.is_dir():
         raise ValueError(f"{folder.name}: expected a folder with an entry for each model, got a file")
     prompts, answers, left_out = dict[str, str](), dict[str, dict[str, str]](), list[LeftOut]()
-    told = dict[str, str]()  # where the text of a prompt was read
+    first_place = dict[str, str]()  # where the text of a prompt was read
     for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
         name = path.name if path.is_dir() else path.name.removesuffix(".gz").rpartition(".")[0]
         if not path.is_dir() and not path.name.removesuffix(".gz").lower().endswith(TABLES):
@@ -84,25 +84,25 @@ def read_outputs(folder: Path) -> Outputs:
         _check_name(path.name, "model", name)
         if name in answers:
             raise ValueError(f"{path.name}: expected one entry for each model, got another one of {name!r}")
-        given = answers.setdefault(name, {})
+        answers_of_model = answers.setdefault(name, {})
         for where, id, prompt, answer in (
             _texts(path, left_out) if path.is_dir() else _rows(path, name == PROMPTS, left_out)
         ):
             _check_name(where, "id", id)
-            if id in given:
+            if id in answers_of_model:
                 raise ValueError(f"{where}: id: expected each prompt once, got {cut_repr(id)} again")
-            given[id] = ""
+            answers_of_model[id] = ""
             if prompt and prompts.setdefault(id, prompt) != prompt:
-                expected = f"the prompt of {cut_repr(id)} as in {told[id]}"
+                expected = f"the prompt of {cut_repr(id)} as in {first_place[id]}"
                 raise ValueError(f"{where}: prompt: expected {expected}, got {cut_repr(prompt)}")
-            told.setdefault(id, where)
+            first_place.setdefault(id, where)
             if name == PROMPTS:
                 continue
             if not answer or len(answer) > LONGEST or "\0" in answer:
                 left_out.append(LeftOut(where, f"expected 1 to {LONGEST:,} characters of answer, got {len(answer):,}"))
-                del given[id]
+                del answers_of_model[id]
             else:
-                given[id] = answer
+                answers_of_model[id] = answer
     answers.pop(PROMPTS, None)
     return _sifted(folder, prompts, answers, left_out)
 
@@ -112,25 +112,26 @@ def _sifted(
 ) -> Outputs:
     """Return what can be compared: prompts that two models answered, with what is missing named."""
     if not 2 <= len(answers) <= MODELS:
-        told = "".join(f"; {each.name}: {each.why}" for each in left_out[:5])
+        problems = "".join(f"; {part.name}: {part.why}" for part in left_out[:5])
         if not answers:
-            told += "; a model is a table, MODEL.csv or MODEL.jsonl, with id, prompt and answer, or a folder of texts"
-        raise ValueError(f"{folder.name}: expected 2 to {MODELS} models, got {len(answers)}{told}")
-    ids = list(dict.fromkeys(id for given in answers.values() for id in given))
-    kept = {id: prompts.get(id, "") for id in ids if sum(id in given for given in answers.values()) >= 2}
-    if not kept:
+            problems += "; a model is a table, MODEL.csv or MODEL.jsonl, with id, prompt and answer, "
+            problems += "or a folder of texts"
+        raise ValueError(f"{folder.name}: expected 2 to {MODELS} models, got {len(answers)}{problems}")
+    ids = list(dict.fromkeys(id for texts in answers.values() for id in texts))
+    shared = {id: prompts.get(id, "") for id in ids if sum(id in texts for texts in answers.values()) >= 2}
+    if not shared:
         raise ValueError(f"{folder.name}: expected a prompt that two models or more answered, got none")
-    if len(kept) > MOST_PROMPTS:
-        raise ValueError(f"{folder.name}: expected at most {MOST_PROMPTS:,} prompts, got {len(kept):,}")
-    alone = [id for id in ids if id not in kept]
+    if len(shared) > MOST_PROMPTS:
+        raise ValueError(f"{folder.name}: expected at most {MOST_PROMPTS:,} prompts, got {len(shared):,}")
+    alone = [id for id in ids if id not in shared]
     if alone:
         left_out.append(LeftOut(_counted(alone, "prompt"), f"one model alone answered: {cut_list(alone, 3)}"))
-    for model, given in answers.items():
-        missing = [id for id in kept if id not in given]
+    for model, texts in answers.items():
+        missing = [id for id in shared if id not in texts]
         if missing:
             left_out.append(LeftOut(model, f"no answer to {_counted(missing, 'prompt')}: {cut_list(missing, 3)}"))
-    sure = {model: {id: given[id] for id in kept if id in given} for model, given in answers.items()}
-    return Outputs(kept, {model: given for model, given in sure.items() if given}, tuple(left_out))
+    sure = {model: {id: texts[id] for id in shared if id in texts} for model, texts in answers.items()}
+    return Outputs(shared, {model: texts for model, texts in sure.items() if texts}, tuple(left_out))
 
 
 def _counted(names: list[str], what: str) -> str:
@@ -147,36 +148,34 @@ Found = tuple[str, str, str | None, str]
 
 
 def _rows(path: Path, prompts: bool, left_out: list[LeftOut]) -> Iterator[Found]:
-    """Yield the answers in a table; `prompts`: it is that of the prompts, which needs no answers. Answers that are no
-    text go to `left_out`."""
+    """Yield the answers in a table, or its `prompts` alone; answers that are no text go to `left_out`."""
     placed = open_table(path, texts=True).located()
     header = list(dict.fromkeys(key for _, row in placed for key in row))
-    at = {role: _column(header, role) for role in COLUMNS}
+    named = {role: _column(header, role) for role in COLUMNS}
     needed = ["id", "prompt"] if prompts else ["answer"]
     for role in needed:
-        if at[role] is None:
+        if named[role] is None:
             raise ValueError(f"{path.name}: {role}: expected a column such as {role}, got {cut_list(header)}")
-    if at["id"] is None and at["prompt"] is None:
+    if named["id"] is None and named["prompt"] is None:
         raise ValueError(f"{path.name}: prompt: expected a column such as prompt or id, got {cut_list(header)}")
     for where, row in placed:
-        prompt = None if at["prompt"] is None else _text(where, at["prompt"], row.get(at["prompt"])).strip()
-        id = prompt if at["id"] is None else _text(where, at["id"], row.get(at["id"])).strip()
-        cell = "" if at["answer"] is None or prompts else _read(where, at["answer"], row.get(at["answer"]))
+        prompt = None if named["prompt"] is None else _text(where, named["prompt"], row.get(named["prompt"])).strip()
+        id = prompt if named["id"] is None else _text(where, named["id"], row.get(named["id"])).strip()
+        cell = "" if named["answer"] is None or prompts else _read(where, named["answer"], row.get(named["answer"]))
         if not id:
-            raise ValueError(f"{where}: {at['id'] or at['prompt']}: expected a prompt, got nothing")
-        if at["id"] is None:
+            raise ValueError(f"{where}: {named['id'] or named['prompt']}: expected a prompt, got nothing")
+        if named["id"] is None:
             id = _short(id)
         if prompt is not None and len(prompt) > LONGEST:
             raise ValueError(f"{where}: prompt: expected at most {LONGEST:,} characters, got {len(prompt):,}")
-        if isinstance(cell, list) and any(is_message(each) and says_more(each) for each in cell):
+        if isinstance(cell, list) and any(is_message(message) and says_more(message) for message in cell):
             left_out.append(LeftOut(where, NO_TEXT))
         else:
-            yield where, id, prompt, _text(where, at["answer"], cell).strip()
+            yield where, id, prompt, _text(where, named["answer"], cell).strip()
 
 
 def _short(prompt: str) -> str:
-    """Return the id of a prompt that is named by its text: its beginning on one line, with a digest if that is not
-    all."""
+    """Return the id of a prompt that is named by its text: its beginning on one line, with a digest if it is longer."""
     from hashlib import sha256
 
     line = " ".join(prompt.split())
@@ -188,7 +187,7 @@ def _short(prompt: str) -> str:
 
 def _column(header: list[str], role: str) -> str | None:
     names = {re.sub(r"[\W_]", "", name.casefold()): name for name in reversed(header)}
-    return next((names[each] for each in COLUMNS[role] if each in names), None)
+    return next((names[name] for name in COLUMNS[role] if name in names), None)
 
 
 def _read(where: str, column: str | None, cell: Any) -> Any:
@@ -210,9 +209,9 @@ def _text(where: str, column: str | None, cell: Any) -> str:
         return text_of(cell).replace("\r\n", "\n")
     if isinstance(cell, int | float) and not isinstance(cell, bool):
         return str(int(cell)) if float(cell).is_integer() else str(cell)
-    if isinstance(cell, list) and cell and all(is_message(each) and isinstance(each["content"], str) for each in cell):
+    if isinstance(cell, list) and cell and all(is_message(part) and isinstance(part["content"], str) for part in cell):
         alone = len(cell) == 1
-        return "\n\n".join(each["content"] if alone else f"{each['role']}: {each['content']}" for each in cell)
+        return "\n\n".join(part["content"] if alone else f"{part['role']}: {part['content']}" for part in cell)
     raise ValueError(f"{where}: {column}: expected a text, or a list of messages, got {cut_repr(cell)}")
 
 
@@ -229,8 +228,8 @@ def _texts(folder: Path, left_out: list[LeftOut]) -> Iterator[Found]:
             left_out.append(LeftOut(where, "expected UTF-8, got something else"))
             continue
         except (ValueError, OSError) as error:
-            told = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-            left_out.append(LeftOut(where, told))
+            problem = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+            left_out.append(LeftOut(where, problem))
             continue
         yield where, path.stem, text if folder.name == PROMPTS else None, "" if folder.name == PROMPTS else text
 
@@ -240,9 +239,9 @@ def same_prompts(before: Outputs, now: Outputs) -> str:
     for id, text in before.prompts.items():
         if text and now.prompts.get(id, text) not in (text, ""):
             return f"the prompt {cut_repr(id)} has another text"
-    for model, given in before.answers.items():
+    for model, texts in before.answers.items():
         other = now.answers.get(model, {})
-        changed = list(islice((id for id in given if other.get(id, given[id]) != given[id]), 1))
+        changed = list(islice((id for id in texts if other.get(id, texts[id]) != texts[id]), 1))
         if changed:
             return f"the answer of {cut_repr(model)} to {cut_repr(changed[0])} has another text"
     return ""
@@ -250,8 +249,8 @@ def same_prompts(before: Outputs, now: Outputs) -> str:
 
 def merge_outputs(before: Outputs, now: Outputs) -> Outputs:
     """Return both together: what is new in `now` comes after what is in `before`, and nothing of that is lost."""
-    answers = {model: {**before.answers.get(model, {}), **given} for model, given in now.answers.items()}
-    answers = {**{model: answers.get(model, given) for model, given in before.answers.items()}, **answers}
+    answers = {model: {**before.answers.get(model, {}), **texts} for model, texts in now.answers.items()}
+    answers = {**{model: answers.get(model, texts) for model, texts in before.answers.items()}, **answers}
     prompts = {**now.prompts, **{id: text or now.prompts.get(id, "") for id, text in before.prompts.items()}}
     order = dict.fromkeys([*before.prompts, *now.prompts])
     return Outputs({id: prompts[id] for id in order}, answers, now.left_out)

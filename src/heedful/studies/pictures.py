@@ -95,10 +95,7 @@ def _read_head(content: bytes) -> Image:
 
 
 def _check_whole(content: bytes, kind: str) -> None:
-    """Raise ValueError if the picture `content`, of the media type `kind`, is cut off, damaged, or has too many pixels.
-
-    One with too many pixels is refused by its header, before any pixel is decoded.
-    """
+    """Raise ValueError if a picture is cut off, damaged or, by its header, before decoding, has too many pixels."""
     from PIL.Image import DecompressionBombError
 
     size = "more"
@@ -133,10 +130,7 @@ def _is_turned(image: Image) -> bool:
 
 
 def _check_svg(content: bytes) -> None:
-    """Raise ValueError unless the SVG `content` is well-formed, declares no entities, and is not too large or too deep.
-
-    Ten lines of entities can expand to gigabytes. An element that is used several times (<use>) counts each time.
-    """
+    """Raise ValueError for an SVG that is malformed, declares entities, or is too large or deep with <use> expanded."""
     names: list[str] = []
     uses: list[str] = []  # for each element in order, the id that it uses; "" for none
     ends: list[int] = []  # for each element, the number of the first one after it that is not in it
@@ -155,31 +149,31 @@ def _check_svg(content: bytes) -> None:
         used = attributes.get("href", attributes.get("xlink:href", "")).removeprefix("#")
         uses.append(used if name.rpartition(":")[2] == "use" else "")
         ends.append(0)
-        few(len(uses))
+        check_count(len(uses))
 
     def end(_: str) -> None:
         ends[within.pop()] = len(uses)
 
-    def few(parts: int) -> None:
+    def check_count(parts: int) -> None:
         if parts > DRAWN:
             raise ValueError(
                 f"expected an SVG of at most {DRAWN:,} parts, those that are used again counted again, got more"
             )
 
-    def drawn(id: str, above: tuple[str, ...] = ()) -> int:
+    def count_drawn(id: str, above: tuple[str, ...] = ()) -> int:
         if id in above or len(above) > 50:
             raise ValueError("expected an SVG whose parts do not use themselves, got one that does")
-        if id not in known:
-            at = first[id]
-            parts = ends[at] - at
-            for used in uses[at : ends[at]]:
+        if id not in counts:
+            start = first[id]
+            parts = ends[start] - start
+            for used in uses[start : ends[start]]:
                 if used and used in first:
-                    parts += drawn(used, (*above, id))
-                    few(parts)
-            known[id] = parts
-        return known[id]
+                    parts += count_drawn(used, (*above, id))
+                    check_count(parts)
+            counts[id] = parts
+        return counts[id]
 
-    known: dict[str, int] = {}
+    counts: dict[str, int] = {}
     parser = expat.ParserCreate()
     parser.EntityDeclHandler = entity
     parser.StartElementHandler = start
@@ -190,21 +184,17 @@ def _check_svg(content: bytes) -> None:
         raise ValueError(f"expected a whole SVG, got one that is none: {error}") from None
     if names[0].rpartition(":")[2] != "svg":
         raise ValueError(f"expected an SVG, got a document of {names[0][:40]!r}")
-    drawn("")
+    count_drawn("")
 
 
 def _svg_ratio(content: bytes) -> float:
-    """Return width over height of the SVG `content`: from its width and height if their units agree, else from its
-    viewBox.
-
-    It is 1 if neither can be read.
-    """
-    found: list[dict[str, str]] = []
+    """Return width over height of an SVG: by its width and height if their units agree, else its viewBox, else 1."""
+    roots: list[dict[str, str]] = []
     parser = expat.ParserCreate()
-    parser.StartElementHandler = lambda _, attributes: found.append(attributes) if not found else None
+    parser.StartElementHandler = lambda _, attributes: roots.append(attributes) if not roots else None
     with suppress(expat.ExpatError, LookupError):
         parser.Parse(content, True)
-    root = found[0] if found else {}
+    root = roots[0] if roots else {}
     width, height = (_LENGTH.fullmatch(root.get(name, "")) for name in ("width", "height"))
     with suppress(ValueError, ZeroDivisionError):
         if width and height and width[2] == height[2] and (ratio := float(width[1]) / float(height[1])) > 0.0:

@@ -75,34 +75,29 @@ def read_material(source: Path, identifier: str | None = None) -> Material:
     if source.is_dir():
         if identifier is not None:
             raise ValueError("identifier: expected none with a folder, whose files name the items, got one")
-        found = _folder(source)
+        material = _folder(source)
     elif source.name.removesuffix(".gz").endswith(PREFLIB):
         if identifier is not None:
             raise ValueError("identifier: expected none with PrefLib, which names its alternatives, got one")
         rows = [{"name": name} for name in load_preflib(source).items]
-        found = Material("rows", rows, encode_names(rows, identifier="name"), {}, ())
+        material = Material("rows", rows, encode_names(rows, identifier="name"), {}, ())
     else:
-        found = _table(open_table(source).located(), identifier)
-    if len(found.rows) < 2:
-        told = "".join(f"; {each.name}: {each.why}" for each in found.left_out[:5])
-        told += f"; and {len(found.left_out) - 5} more" if len(found.left_out) > 5 else ""
-        raise ValueError(f"{source.name}: expected two things or more to compare, got {len(found.rows)}{told}")
-    if len(found.rows) > THINGS:
-        raise ValueError(f"{source.name}: expected at most {THINGS:,} things to compare, got {len(found.rows):,}")
-    return found
+        material = _table(open_table(source).located(), identifier)
+    if len(material.rows) < 2:
+        problems = "".join(f"; {file.name}: {file.why}" for file in material.left_out[:5])
+        problems += f"; and {len(material.left_out) - 5} more" if len(material.left_out) > 5 else ""
+        raise ValueError(f"{source.name}: expected two things or more to compare, got {len(material.rows)}{problems}")
+    if len(material.rows) > THINGS:
+        raise ValueError(f"{source.name}: expected at most {THINGS:,} things to compare, got {len(material.rows):,}")
+    return material
 
 
 def _table(placed: Sequence[tuple[str, dict[str, Any]]], identifier: str | None) -> Material:
-    """Return the rows of a table as material. `placed` are (NAME:LINE, row) pairs.
-
-    Items are named by the column `identifier`, or by one that is found (see `read_material`); otherwise by row numbers.
-    Raise ValueError, with NAME:LINE, if there are columns that should name items by their heading, but each of them
-    lacks a name, or repeats one, in some row.
-    """
+    """Return `placed` rows as material; raise ValueError if each column of names lacks or repeats one."""
     rows = [row for _, row in placed]
     if identifier is None:
-        called = [column for column in dict.fromkeys(key for row in rows for key in row) if _NAMED.fullmatch(column)]
-        faults = [_first_nameless(placed, column) for column in called]
+        headings = [column for column in dict.fromkeys(key for row in rows for key in row) if _NAMED.fullmatch(column)]
+        faults = [_first_nameless(placed, column) for column in headings]
         if faults and all(faults):
             raise ValueError(f"{faults[0]}; --identifier picks another column")
     try:
@@ -115,19 +110,15 @@ def _table(placed: Sequence[tuple[str, dict[str, Any]]], identifier: str | None)
 
 
 def _first_nameless(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -> str:
-    """Return an error message for the first row that has no name in `column`, or the name of an earlier row; "" if
-    there is no such row.
-
-    `placed`: (NAME:LINE of the file, row) pairs.
-    """
-    seen = dict[str, str]()
+    """Return an error message for the first row whose name in `column` is missing or repeated; "" if there is none."""
+    places = dict[str, str]()
     for where, row in placed:
         name = str(row.get(column) if row.get(column) is not None else "").strip()
         if not name:
             return f"{where}: {column}: expected a name, got nothing"
-        if name in seen:
-            return f"{where}: {column}: expected another name in every row, got {cut_repr(name)}, as in {seen[name]}"
-        seen[name] = where
+        if name in places:
+            return f"{where}: {column}: expected another name in every row, got {cut_repr(name)}, as in {places[name]}"
+        places[name] = where
     return ""
 
 
@@ -135,8 +126,7 @@ def _first_nameless(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -
 
 
 def _folder(source: Path) -> Material:
-    """Read the folder `source`: as pictures if it has at least as many files with a suffix of pictures as with one of
-    texts."""
+    """Read a folder: as pictures if it has at least as many files with a suffix of pictures as with one of texts."""
     paths = sorted(path for path in source.iterdir() if not path.name.startswith(".") and not path.is_dir())
     if len(paths) > FILES:
         raise ValueError(f"{source.name}: expected at most {FILES:,} files, got {len(paths):,}")
@@ -185,11 +175,11 @@ def _texts(paths: Sequence[Path]) -> Material:
     return Material("texts", rows, encode_names(rows, identifier="name"), {}, tuple(left_out))
 
 
-def read_file(path: Path, most: int, told: str) -> bytes:
+def read_file(path: Path, most: int, expected: str) -> bytes:
     """Return the content of the file `path` of a folder.
 
     The folder may come from somebody else, and participants see what is read. So raise ValueError if the file is a link
-    that leads out of the folder, is no plain file, or has more than `most` bytes. `told` says in words what was
+    that leads out of the folder, is no plain file, or has more than `most` bytes. `expected` says in words what was
     expected, for the message.
     """
     # os.path.realpath, unlike Path.resolve, stops at a link to itself: opening the file then raises the error.
@@ -201,30 +191,26 @@ def read_file(path: Path, most: int, told: str) -> bytes:
             raise ValueError("expected a plain file, got another kind")
         content = file.read(most + 1)
     if len(content) > most:
-        raise ValueError(f"expected {told}, got more")
+        raise ValueError(f"expected {expected}, got more")
     return content
 
 
 def _names(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return the name of the item in each of the files at `paths`: the file's name, as a rule without its suffix.
-
-    The suffix stays if two files differ only in that. Characters that cannot be printed become question marks. A name
-    has at most 190 characters, and no two are the same.
-    """
+    """Return the name of each item, its file's stem, or whole name if stems are equal: printable and unique."""
     times = Counter(path.stem for path in paths)
-    found, taken = dict[Path, str](), set[str]()
+    names, used = dict[Path, str](), set[str]()
     for path in paths:
-        told = path.stem if times[path.stem] == 1 else path.name
-        told = "".join(mark if mark.isprintable() else "?" for mark in told)[:190].strip() or "?"
+        stem = path.stem if times[path.stem] == 1 else path.name
+        stem = "".join(mark if mark.isprintable() else "?" for mark in stem)[:190].strip() or "?"
         # A table of answers reads a name like NA as no name.
-        told = path.name if told.lower() in MISSING else told
-        name, i = told, 1
-        while name in taken:
+        stem = path.name if stem.lower() in MISSING else stem
+        name, i = stem, 1
+        while name in used:
             i += 1
-            name = f"{told} ({i})"
-        taken.add(name)
-        found[path] = name
-    return found
+            name = f"{stem} ({i})"
+        used.add(name)
+        names[path] = name
+    return names
 
 
 def _why(error: Exception) -> str:

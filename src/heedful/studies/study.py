@@ -84,10 +84,10 @@ def create_study(
     folder, by name. Raise FileExistsError if the folder exists, and ValueError, naming the field, for invalid values.
     After an error there is no folder.
     """
-    known = {name for row in material.rows for name in row}
+    columns = {name for row in material.rows for name in row}
     for column in study.show:
-        if column not in known:
-            raise ValueError(f"show: expected one of {', '.join(sorted(known))}, got {describe(column)}")
+        if column not in columns:
+            raise ValueError(f"show: expected one of {', '.join(sorted(columns))}, got {describe(column)}")
     # No control arm: a study does not compare learned questions with random ones.
     settings = comparison_settings(goal, control=0.0, seed=secrets.randbits(62))
     if path.exists() or path.is_symlink():
@@ -139,11 +139,11 @@ def add_material(loop: Loop, material: Material, keep: bool = False) -> Added:
         raise ValueError("SOURCE: expected the study's folder: a loop in a database has no pictures")
     before, name_of = _rows_of(loop), loop.manifest.encoding.name_of
     rows = {name_of(row): row for row in _as_before(before, material)}
-    seen = {name: (_seen(study, before[name]), _seen(study, rows[name])) for name in rows if name in before}
-    changed = tuple([name for name, (old, now) in seen.items() if old != now])
-    judged = Counter(name for each in study_answers(loop) for name in each.shown) if changed and not keep else {}
+    shown = {name: (_shown(study, before[name]), _shown(study, rows[name])) for name in rows if name in before}
+    changed = tuple([name for name, (old, now) in shown.items() if old != now])
+    judged = Counter(name for answer in study_answers(loop) for name in answer.shown) if changed and not keep else {}
     if wrong := next((name for name in changed if name in judged), None):
-        old, now = (cut_repr(", ".join(each)) for each in seen[wrong])
+        old, now = (cut_repr(", ".join(texts)) for texts in shown[wrong])
         about = f"{count(judged[wrong], 'answer')} {'is' if judged[wrong] == 1 else 'are'} about what it was"
         raise ValueError(
             f"SOURCE: expected what participants judged, but {cut_repr(wrong)} was {old}, and is {now} now; {about}: "
@@ -151,8 +151,8 @@ def add_material(loop: Loop, material: Material, keep: bool = False) -> Added:
         )
     _keep_pictures(loop.path, material)
     loop.put_items(rows.values())
-    new, gone = ([name for name in ones if name not in others] for ones, others in ((rows, before), (before, rows)))
-    return Added(tuple(new), changed, tuple(gone))
+    new, removed = ([name for name in ones if name not in others] for ones, others in ((rows, before), (before, rows)))
+    return Added(tuple(new), changed, tuple(removed))
 
 
 def _rows_of(loop: Loop) -> dict[str, dict[str, Any]]:
@@ -162,19 +162,14 @@ def _rows_of(loop: Loop) -> dict[str, dict[str, Any]]:
     return {loop.manifest.encoding.name_of(row): row for row in rows}
 
 
-def _seen(study: Study, row: Mapping[str, object]) -> tuple[str, ...]:
+def _shown(study: Study, row: Mapping[str, object]) -> tuple[str, ...]:
     """Return what people of the study see of an item with the attributes `row`."""
     columns = study.show or [name for name in row if name != "name" or study.kind == "rows"]
     return tuple([str(row[name]) for name in columns if row.get(name) is not None])
 
 
 def _as_before(before: Mapping[str, Mapping[str, Any]], material: Material) -> list[dict[str, Any]]:
-    """Return the rows of `material`; each picture or text that is among the items `before`, by name, gets the name
-    that it has there.
-
-    Names depend on the other files of the folder, so the same file may be named differently the next time. With two
-    names, an item would be compared with itself.
-    """
+    """Return the rows of `material`, each picture or text that is among `before` with the name it has there."""
     if material.kind == "rows":
         return material.rows
     key = "picture" if material.kind == "pictures" else "text"
@@ -229,8 +224,8 @@ def picture_ratio(path: Path, number: str) -> float:
     The number is the beginning of the SHA-256 of the content, so the same number always has the same result, which is
     cached.
     """
-    found = picture_in(path, number)
-    return 1.0 if found is None else aspect_ratio(found[0])
+    picture = picture_in(path, number)
+    return 1.0 if picture is None else aspect_ratio(picture[0])
 
 
 def _clear(path: Path) -> None:
@@ -240,8 +235,7 @@ def _clear(path: Path) -> None:
 
 
 def _keep_pictures(path: Path, material: Material) -> None:
-    """Copy the pictures of `material` into the study's folder `path`, each under its number, as the originals may be
-    removed."""
+    """Copy the pictures of `material` into the study's folder, each under its number, as originals may be removed."""
     if not material.files:
         return
     folder = path / PICTURES

@@ -58,10 +58,10 @@ def rows_of(loop: Loop, names: Sequence[str]) -> dict[str, dict[str, object]]:
 
 def things(loop: Loop, study: Study, names: Sequence[str]) -> list[Thing]:
     """Return the items called `names` as people see them, without those that are no longer on offer."""
-    return [_thing(loop, study, name, row) for name, row in rows_of(loop, names).items()]
+    return [_make_thing(loop, study, name, row) for name, row in rows_of(loop, names).items()]
 
 
-def _thing(loop: Loop, study: Study, name: str, row: Mapping[str, object]) -> Thing:
+def _make_thing(loop: Loop, study: Study, name: str, row: Mapping[str, object]) -> Thing:
     """Return the item `name`, with the attributes `row`, as people see it in this study."""
     if study.kind == "answers":
         return Thing(name, name, "", "", ())
@@ -84,41 +84,41 @@ def labels(loop: Loop, study: Study, names: Sequence[str]) -> dict[str, str]:
 
     That is its heading, the beginning of its text, or its attributes. Only of pictures, and where people see the same
     of two items, its name is told, too. An item that is no longer on offer has its name."""
-    seen = {each.name: _line(each) for each in things(loop, study, names)}
-    times = Counter(seen.values())
-    return {name: name if name not in seen else _told(seen[name], name, times[seen[name]] > 1) for name in names}
+    lines = {thing.name: _line(thing) for thing in things(loop, study, names)}
+    times = Counter(lines.values())
+    return {name: name if name not in lines else _labelled(lines[name], name, times[lines[name]] > 1) for name in names}
 
 
 def _line(thing: Thing) -> str:
-    facts = [each.value if len(thing.facts) == 1 else f"{each.label}: {each.value}" for each in thing.facts]
+    facts = [fact.value if len(thing.facts) == 1 else f"{fact.label}: {fact.value}" for fact in thing.facts]
     line = thing.title or " ".join(thing.text.split()) or ", ".join(facts) or thing.name
     return line if len(line) <= LINE or line == thing.name else f"{line[: LINE - 3].rstrip()} …"
 
 
-def _told(line: str, name: str, again: bool) -> str:
-    return f"{line} ({name})" if again and line != name else line
+def _labelled(line: str, name: str, repeated: bool) -> str:
+    return f"{line} ({name})" if repeated and line != name else line
 
 
-def _text_of(key: str, given: object) -> str | None:
-    """Return the value `given` of the attribute `key` as a text of any length; None if it is a list or an object."""
-    return given if isinstance(given, str) and given.strip() else value(key, given)
+def _text_of(key: str, cell: object) -> str | None:
+    """Return the value `cell` of the attribute `key` as a text of any length; None if it is a list or an object."""
+    return cell if isinstance(cell, str) and cell.strip() else value(key, cell)
 
 
-def value(column: str, given: object) -> str | None:
-    """Return the value `given` of an attribute as a short text; None if it is a list or an object.
+def value(column: str, cell: object) -> str | None:
+    """Return the value `cell` of an attribute as a short text; None if it is a list or an object.
 
     `column` is the attribute's name. If that contains "year", a number has no comma for thousands."""
-    if isinstance(given, bool):
-        return "yes" if given else "no"
-    if isinstance(given, int):
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, int):
         # A year is no amount: it has no comma for thousands.
-        return str(given) if "year" in column.lower() else f"{given:,}"
-    if isinstance(given, float):
-        return f"{given:,.0f}" if abs(given) >= 1000 else f"{given:,.4g}"
-    if given is None or given == "":
+        return str(cell) if "year" in column.lower() else f"{cell:,}"
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:,.4g}"
+    if cell is None or cell == "":
         return "–"
-    if isinstance(given, str):
-        return short(given)
+    if isinstance(cell, str):
+        return short(cell)
     return None
 
 

@@ -23,12 +23,10 @@ Array = npt.NDArray[np.float64]
 
 
 class IndividualFit(NamedTuple):
-    """The result of a baseline: posteriors over the utilities of n items for each of U `people`, and their common prior
-    (`population`).
+    """The result of a baseline: posteriors over the utilities of n items for each of U people, and their common prior.
 
-    `cycles`: the number of EP sweeps or EM steps; `moved`: the largest change in the last EP sweep (relative, of a
-    site, the Gaussian factor of an answer) or EM step (of a mean or covariance of differences of two items).
-    """
+    `moved`: the largest change in the last EP sweep (relative, of a site, the Gaussian factor of an answer) or EM step
+    (of a mean or covariance of differences of two items)."""
 
     people: UserPosteriors
     population: Population
@@ -81,9 +79,9 @@ def fit_single(
     where an earlier fit ended, on the first of these rows; None starts at 0. Raise ValueError if there are ties and
     `width` is 0.
     """
-    none = np.zeros(len(K))
-    people = infer_users(K, none, users, rows, sites, width=width, lapse=lapse, tolerance=1e-6)
-    return IndividualFit(people, Population(none, K), people.sites.sweeps, people.sites.moved)
+    zeros = np.zeros(len(K))
+    people = infer_users(K, zeros, users, rows, sites, width=width, lapse=lapse, tolerance=1e-6)
+    return IndividualFit(people, Population(zeros, K), people.sites.sweeps, people.sites.moved)
 
 
 def fit_birlutiu(
@@ -122,19 +120,12 @@ def fit_birlutiu(
 
 
 def _span(m: Array) -> float:
-    """Return the largest minus the smallest element of `m` (n,).
-
-    If m is the change of the means of n items, this is the largest change of the mean of a difference of two items.
-    """
+    """Return the largest minus the smallest element of `m` (n,): the largest change of a difference of two means."""
     return float(m.max() - m.min())
 
 
 def _widest(S: Array) -> float:
-    """Return the largest |S_ac - S_ad - S_bc + S_bd| over items a, b, c and d, for a matrix `S` (n x n).
-
-    If S is the change of the covariance of n items, this is the largest change of the covariance of two differences of
-    items, a - b and c - d. With more than 60 items, only the variances of differences count (c = a, d = b).
-    """
+    """Return the largest |S_ac - S_ad - S_bc + S_bd| of `S` (n x n), with c = a and d = b above 60 items."""
     n = len(S)
     if n > 60:
         var = S.diagonal()

@@ -24,9 +24,8 @@ class LabelPosterior(NamedTuple):
     """The posterior of a latent function f ~ GP(0, K) given binary labels at n inputs, with P(label y) = Phi(y f), y =
     -1 or 1.
 
-    `posterior` is the Gaussian over f at the inputs, `K` (n x n) their prior covariance, `signs` (n,) the labels,
-    `sites` EP's Gaussian factors of the labels, and `log_evidence` is log P(labels), in nats.
-    """
+    `K` (n x n) is their prior covariance, `sites` EP's Gaussian factors of the labels, and `log_evidence` is log
+    P(labels), in nats."""
 
     posterior: Posterior
     """over f at the n inputs"""
@@ -62,10 +61,10 @@ def fit_labels(K: Array, y: npt.ArrayLike, times: npt.ArrayLike | None = None) -
     signs = np.asarray(y, np.float64)
     if signs.shape != (len(K),) or not (np.abs(signs) == 1.0).all():
         raise ValueError(f"y: expected {len(K)} labels, each -1 or 1, got {describe(y)}")
-    each = np.ones(signs.size) if times is None else np.asarray(times, np.float64)
-    got = infer_rows(K, np.diag(signs), each)
-    sites = got.sites._replace(tau=each * got.sites.tau, nu=each * got.sites.nu)
-    return LabelPosterior(got.posterior, K, signs, sites, got.log_evidence)
+    counts = np.ones(signs.size) if times is None else np.asarray(times, np.float64)
+    result = infer_rows(K, np.diag(signs), counts)
+    sites = result.sites._replace(tau=counts * result.sites.tau, nu=counts * result.sites.nu)
+    return LabelPosterior(result.posterior, K, signs, sites, result.log_evidence)
 
 
 def label_acquisition(mean: Array, var: Array, rule: str, rng: np.random.Generator | None = None) -> Array:

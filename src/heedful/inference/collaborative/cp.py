@@ -70,8 +70,8 @@ def fit(
     """
     check_count("D", D)
     check_count("users", users)
-    if user_cov is not None and len(user_cov.shared.own) != users:
-        raise ValueError(f"user_cov: expected features of {users} people, got {len(user_cov.shared.own)}")
+    if user_cov is not None and len(user_cov.shared.independent) != users:
+        raise ValueError(f"user_cov: expected features of {users} people, got {len(user_cov.shared.independent)}")
     before = None if start is None else _check_start(start, users, rows, D)
     of = cells(rows, users, len(K), None if start is None else (start.cells.first, start.cells.second))
     kernel: PairKernel | None = None
@@ -84,13 +84,13 @@ def fit(
     likelihood = likelihood_of(rows, np.broadcast_to(width, (users,)), np.broadcast_to(lapse, (users,)))
     people = None if user_cov is None else user_cov.shared
     messages, factors = _fresh(of, items, people, D) if before is None else _warm(of, items, people, before)
-    got, factors, done, moved = _cycle(of, likelihood, items, people, messages, factors, cycles, tolerance)
+    messages_after, factors, done, moved = _cycle(of, likelihood, items, people, messages, factors, cycles, tolerance)
     functions = (
-        functions_of_items(items, got.to_h2)
+        functions_of_items(items, messages_after.to_h2)
         if isinstance(items, ItemPrior)
-        else functions_of_pairs(items, got.to_h2, kernel)
+        else functions_of_pairs(items, messages_after.to_h2, kernel)
     )
-    return CPFit(functions, factors.mw, factors.vw, of, items, people, likelihood, got, factors, done, moved)
+    return CPFit(functions, factors.mw, factors.vw, of, items, people, likelihood, messages_after, factors, done, moved)
 
 
 def _cycle(
@@ -112,12 +112,12 @@ def _cycle(
         ends = 1.0 - v * bend
         t1, n1 = _damp(t1, n1, bend / ends, (of.sign * slope + v * n2 * bend) / ends, share)
         # f2, variational Bayes
-        told = of.site_sums(t1, n1)
+        sums = of.site_sums(t1, n1)
         passes = PASSES
         if factors is None:
-            factors, passes = initial_factors(told, t3, t4), FIRST
+            factors, passes = initial_factors(sums, t3, t4), FIRST
         for _ in range(passes):
-            factors = sweep(factors, told, (t3, n3), (t4, n4))
+            factors = sweep(factors, sums, (t3, n3), (t4, n4))
         mw, vw, mh, vh = factors
         v = 1.0 / of.at_rows((mw * mw, vh), (vw, mh * mh + vh))
         t2, n2 = _damp(t2, n2, v - t1, v * of.at_rows((mw, mh)) - n1, share)
@@ -137,29 +137,19 @@ def _cycle(
 
 
 def _damp(t: Array, n: Array, to_t: Array, to_n: Array, share: float) -> tuple[Array, Array]:
-    """Return a Gaussian message moved by the fraction `share` towards another: (precision, precision times mean).
-
-    The message is (`t`, `n`), the other one (`to_t`, `to_n`), in the same form, all arrays of one shape. An element
-    stays as it is where the new precision is not positive, which lapses (random answers) and the coupling of the
-    functions can cause.
-    """
+    """Return a Gaussian message moved by `share` towards another, unchanged where the new precision is not positive."""
     step = np.where(to_t > 0.0, share, 0.0)
     return t + step * (to_t - t), n + step * (to_n - n)
 
 
 def _fresh(of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None, D: int) -> tuple[Messages, None]:
-    """Return the messages before any answer, which are those of the priors, and None: there are no Gaussians over
-    weights and functions yet from which to continue.
-
-    `of` is the table of answers; `items` and `people` are the priors of the D functions and of people's weights (None:
-    independent standard normal).
-    """
+    """Return the messages before any answer, those of the priors, and None, as there are no factors yet."""
     R, U, P = of.user.size, of.U, of.P
     vh, vw = items.variance(), np.ones(U) if people is None else people.variance()
-    none = np.zeros(R)
+    zeros = np.zeros(R)
     start = Messages(
-        to_g1=(none, none),
-        to_g2=(1.0 / (D * vw[of.user] * vh[of.pair]), none),
+        to_g1=(zeros, zeros),
+        to_g2=(1.0 / (D * vw[of.user] * vh[of.pair]), zeros),
         to_w2=(np.zeros((U, D)), np.zeros((U, D))),
         to_h2=(np.zeros((D, P)), np.zeros((D, P))),
         to_w3=(np.repeat(1.0 / vw[:, None], D, axis=1), np.zeros((U, D))),
@@ -171,12 +161,7 @@ def _fresh(of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None
 def _warm(
     of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None, before: CPFit
 ) -> tuple[Messages, Factors]:
-    """Return the messages and factors from which to continue the earlier fit `before`.
-
-    `of` is the table of all answers; `items` and `people` are the priors of the functions and of people's weights.
-    Messages for new pairs of items start from the functions of the earlier fit, those for new answers from the product
-    of its weights and functions.
-    """
+    """Return the messages and factors from which to continue the fit `before`, new pairs and answers predicted."""
     old = before.messages
     more = of.P - before.cells.P
     t2h, n2h = (np.pad(x, ((0, 0), (0, more))) for x in old.to_h2)

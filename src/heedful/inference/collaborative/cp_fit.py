@@ -45,7 +45,7 @@ class Functions(NamedTuple):
         if self.kernel is not None:
             prior = self.kernel.over(a, b)
             v = np.einsum("ki,dij,kj->kd", prior.R, self.cov, prior.R, optimize=True)
-            return prior.R @ self.mean.T, np.maximum(v + prior.own[:, None], 0.0)
+            return prior.R @ self.mean.T, np.maximum(v + prior.independent[:, None], 0.0)
         var = np.diagonal(self.cov, axis1=1, axis2=2)
         v = (var[:, a] - self.cov[:, a, b]) + (var[:, b] - self.cov[:, b, a])
         return (self.mean[:, a] - self.mean[:, b]).T, np.maximum(v, 0.0).T
@@ -114,10 +114,7 @@ class CPFit(CollaborativeFit):
 
     `cells`: the answers as a sparse table of people by pairs of items; `items`: prior of the functions of items;
     `people`: prior of people's weights by their features, None in CP, where weights are independent N(0, 1);
-    `likelihood`: of the answers; `messages`, `factors`: state of expectation propagation; `cycles`: number of cycles of
-    this fit; `moved`: root mean square change, in the last cycle, of the means of the preferences g (by how much a
-    person prefers one item of a pair to the other).
-    """
+    `likelihood`: of the answers; `messages`, `factors`: state of expectation propagation."""
 
     cells: Cells
     items: ItemPrior | FactorPrior

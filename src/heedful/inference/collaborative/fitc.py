@@ -31,10 +31,10 @@ class PairKernel(NamedTuple):
     def over(self, a: Ints, b: Ints) -> FactorPrior:
         """Return the FITC (sparse) prior of h(a, b) = f(a) - f(b) at P pairs of items; `a`, `b` (P,): their numbers."""
         gap = self.K[a] - self.K[b]
-        own = self.K[self.first] - self.K[self.second]
-        among = own[:, self.first] - own[:, self.second]
+        gaps = self.K[self.first] - self.K[self.second]
+        within = gaps[:, self.first] - gaps[:, self.second]
         diagonal = gap[np.arange(a.size), a] - gap[np.arange(a.size), b]
-        return fitc(gap[:, self.first] - gap[:, self.second], 0.5 * (among + among.T), diagonal)
+        return fitc(gap[:, self.first] - gap[:, self.second], 0.5 * (within + within.T), diagonal)
 
 
 def pseudo_pairs_of(K: Array, first: Ints, second: Ints, count: int, seed: int) -> PairKernel:
@@ -44,5 +44,5 @@ def pseudo_pairs_of(K: Array, first: Ints, second: Ints, count: int, seed: int) 
     """
     check_count("pseudo_pairs", count)
     P = first.size
-    some = np.arange(P) if count >= P else np.sort(np.random.default_rng(seed).choice(P, count, replace=False))
-    return PairKernel(K, first[some], second[some])
+    chosen = np.arange(P) if count >= P else np.sort(np.random.default_rng(seed).choice(P, count, replace=False))
+    return PairKernel(K, first[chosen], second[chosen])

@@ -126,22 +126,14 @@ def fit_joint(
 
 
 class _Product(NamedTuple):
-    """The prior f = A Z B' of the utilities (U x n) of U people for n items, with independent standard normal Z (k x
-    m).
-
-    A (U x k) and B (n x m) are roots, of ranks k and m, of the covariances: A A' = K_users, B B' = K_items.
-    """
+    """The prior f = A Z B' of utilities (U x n), with standard normal Z (k x m), A A' = K_users and B B' = K_items."""
 
     A: Array
     B: Array
 
     def under(self, T: Array, h: Array) -> tuple[Array, Array, float]:
-        """Return the posterior of the utilities f (U x n) of U people for n items, given one Gaussian factor for each
-        person: (means (U x n), covariances (U x n x n), log determinant of the precision of Z).
-
-        The factor of person u is exp(-f_u' T_u f_u / 2 + h_u' f_u), with `T` (U x n x n) and `h` (U x n); Z are the
-        latent variables of the prior.
-        """
+        """Return (means (U x n), covariances (U x n x n), log determinant of the precision of Z) given exp(-f' T f / 2
+        + h' f)."""
         from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
         (U, k), m = self.A.shape, self.B.shape[1]
@@ -159,9 +151,9 @@ class _Product(NamedTuple):
         mean = self.A @ z.reshape(k, m) @ self.B.T
         inverse, _ = dpotri(upper, lower=0, overwrite_c=1)
         blocks = inverse.T.reshape(k, m, k, m)[b, :, a, :]
-        own = np.flatnonzero(a == b)
-        lower = np.tril(blocks[own])
-        blocks[own] = 0.5 * (lower + np.tril(lower, -1).transpose(0, 2, 1))
+        diagonal = np.flatnonzero(a == b)
+        lower = np.tril(blocks[diagonal])
+        blocks[diagonal] = 0.5 * (lower + np.tril(lower, -1).transpose(0, 2, 1))
         half = self.B @ (products.T @ blocks.reshape(-1, m * m)).reshape(U, m, m) @ self.B.T
         return mean, half + half.transpose(0, 2, 1), log_det
 
@@ -200,13 +192,13 @@ def tune_joint(X: npt.ArrayLike, Z: npt.ArrayLike, rows: PairRows, *, people: in
     X, Z = standardise(features("X", X)), standardise(features("Z", Z))
     check_count("people", people)
     d, q = X.shape[1], Z.shape[1]
-    some = rows.user < people
-    part = take_rows(rows, some)
-    own = Z[:people]
-    held: dict[str, Sites | None] = {"sites": None}
+    sampled = rows.user < people
+    part = take_rows(rows, sampled)
+    Z_sample = Z[:people]
+    warm: dict[str, Sites | None] = {"sites": None}
 
     def loss(x: Array) -> tuple[float, Array]:
-        value, slope, held["sites"] = evidence(_scales(x, d, q), X, own, part, held["sites"])
+        value, slope, warm["sites"] = evidence(_scales(x, d, q), X, Z_sample, part, warm["sites"])
         return -value, -slope
 
     start = np.log(np.concatenate([np.full(d, half_median(X)), np.full(q, half_median(Z)), [1.0, 0.1]]))

@@ -40,18 +40,13 @@ def log_evidence(fit: CPFit) -> float:
 
 
 def _overlap(t0: Array, n0: Array, t: Array, n: Array) -> Array:
-    """Return the log of the integral over x of N(x; n0 / t0, 1 / t0) exp(-t x^2 / 2 + n x), elementwise.
-
-    It is the integral of a Gaussian density with precision `t0` and precision times mean `n0`, times a Gaussian factor
-    (message) with `t` and `n` likewise; all are arrays of one shape.
-    """
+    """Return the log of the integral over x of N(x; n0 / t0, 1 / t0) exp(-t x^2 / 2 + n x), elementwise."""
     m, v = n0 / t0, 1.0 / t0
     more = 1.0 + v * t
     return -0.5 * np.log(more) + 0.5 * (n * (2.0 * m + v * n) - t * m * m) / more
 
 
 def _divergence(m: Array, v: Array, t: Array, n: Array) -> float:
-    """Return the Kullback-Leibler divergence of Gaussians with means `m` and variances `v` from Gaussians with
-    precisions `t` and precisions times means `n`, summed over all elements of the arrays, which have one shape."""
+    """Return the summed Kullback-Leibler divergence of N(m, v) from N(n / t, 1 / t), all arrays of one shape."""
     apart = m - n / t
     return 0.5 * float((t * (v + apart * apart) - 1.0 - np.log(v * t)).sum())

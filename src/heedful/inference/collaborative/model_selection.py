@@ -88,29 +88,25 @@ def tune(
     scores = np.zeros((len(candidates), folds, 3))
     for k in range(folds):
         out = _holdout_mask(rows, held, np.random.default_rng([seed, k]))
-        kept = take_rows(rows, ~out)
+        training = take_rows(rows, ~out)
         if not out.any():
             raise ValueError("rows: expected at least two answers of somebody, to hold one back, got none")
         user, (a, b), times = rows.user[out], rows.pairs[out].T, rows.times[out]
         for i, candidate in enumerate(candidates):
-            model = fitted(candidate, kept)
+            model = fitted(candidate, training)
             p = model.predict_proba(user, a, b)
             wrong = np.where(p == 0.5, 0.5, p < 0.5)
-            each = np.log(np.maximum(p, 1e-300))
+            log_p = np.log(np.maximum(p, 1e-300))
             scores[i, k] = (
-                float(times @ each) / times.sum(), float(times @ wrong) / times.sum(),
-                model.log_evidence / max(kept.times.sum(), 1.0),
+                float(times @ log_p) / times.sum(), float(times @ wrong) / times.sum(),
+                model.log_evidence / max(training.times.sum(), 1.0),
             )  # fmt: skip
     trials = [Trial(c, *map(float, s)) for c, s in zip(candidates, scores.mean(axis=1))]
     return sorted(trials, key=lambda t: -t.log_probability)
 
 
 def _holdout_mask(rows: PairRows, share: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Return a mask of the p rows that are to be held out (p,): the fraction `share` of each person's rows, drawn with
-    `rng`.
-
-    It is rounded down, but at least one of two rows; ties are never held out.
-    """
+    """Return a mask (p,) of a `share` of each person's rows, at least one of two, drawn with `rng`; ties stay."""
     draw = np.where(rows.equal, 2.0, rng.random(rows.size))
     order = np.lexsort((draw, rows.user))
     have = np.bincount(rows.user)

@@ -24,9 +24,8 @@ _PRODUCTS = 1 << 20  # greatest number of products of two values of R that are h
 class ItemPrior(NamedTuple):
     """The prior of the differences h = f_a - f_b of a function f at P pairs of items, with f ~ N(0, L L') over n items.
 
-    `first` and `second` (P,) are the numbers of the items a and b of each pair. `L` (n x m) is a root, of m columns, of
-    the covariance of f. This is the preference kernel of [H12], without its P x P matrix.
-    """
+    `first` and `second` (P,) are the numbers of the items a and b of each pair. This is the preference kernel of [H12],
+    without its P x P matrix."""
 
     L: Array
     """(n x m) a root of the covariance of the utilities f of the n items"""
@@ -65,11 +64,7 @@ class ItemPrior(NamedTuple):
         return gaps(mean, self.L @ C @ self.L.T, self.first, self.second)
 
     def _natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return I + L' T L (D x m x m) and L' r (D x m) for D functions, where m is the number of columns of L.
-
-        T and r are defined by exp(-f' T f / 2 + r' f), the product of the sites exp(-tau h^2 / 2 + nu h) of the
-        differences h = f_a - f_b at P pairs; `tau`, `nu` (D x P).
-        """
+        """Return I + L' T L (D x m x m) and L' r (D x m) for the sites `tau`, `nu` (D x P) of D functions."""
         D, n = len(tau), len(self.L)
         a, b = self.first, self.second
         T = np.zeros((D, n, n))
@@ -94,19 +89,17 @@ class ItemPrior(NamedTuple):
 class FactorPrior(NamedTuple):
     """The prior of a function's values x at N points as a factor model: x = R z + e.
 
-    The latent variables z ~ N(0, I) are m numbers that all points share; e ~ N(0, diag(own)) is independent at each
-    point. `R` is N x m, `own` (N,) has the variances of e. So the covariance of x is R R' + diag(own): FITC has this
-    form, and with own = 0 any covariance has.
-    """
+    The latent variables z ~ N(0, I) are m numbers that all points share; e has independent variances at each point. So
+    the covariance of x is R R' + diag(independent): FITC has this form, and with variances 0 any covariance has."""
 
     R: Array
     """(N x m)"""
-    own: Array
+    independent: Array
     """(N,)"""
 
     def variance(self) -> Array:
         """Return the prior variances of x at the N points (N,)."""
-        return np.maximum(np.einsum("ni,ni->n", self.R, self.R) + self.own, LEAST)  # type: ignore[no-any-return]
+        return np.maximum(np.einsum("ni,ni->n", self.R, self.R) + self.independent, LEAST)  # type: ignore[no-any-return]
 
     def inner(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
         """Return the posterior of the latent variables z of this factor model x = R z + e, for D functions with values
@@ -116,13 +109,13 @@ class FactorPrior(NamedTuple):
         the log integrals (D,) of the prior times all sites of a function. `tau`, `nu` (D x N) are the parameters of the
         sites, Gaussian factors exp(-tau x^2 / 2 + nu x) of the value x of each function at each of N points.
         """
-        more = 1.0 + self.own * tau
+        more = 1.0 + self.independent * tau
         B = np.eye(self.R.shape[1]) + np.matmul(self.R.T, (tau / more)[:, :, None] * self.R)
         C = np.linalg.inv(B)
         r = (nu / more) @ self.R
         mean = (C @ r[:, :, None])[:, :, 0]
         log_z = 0.5 * np.einsum("di,di->d", r, mean) - 0.5 * np.linalg.slogdet(B)[1]
-        log_z += 0.5 * (self.own * nu * nu / more - np.log(more)).sum(axis=1)
+        log_z += 0.5 * (self.independent * nu * nu / more - np.log(more)).sum(axis=1)
         return mean, 0.5 * (C + C.transpose(0, 2, 1)), log_z
 
     def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
@@ -133,7 +126,7 @@ class FactorPrior(NamedTuple):
         N, m = self.R.shape
         if N * m * (m + 1) // 2 > _PRODUCTS:
             return self.tilted(tau, nu)[:2]
-        more = 1.0 + self.own * tau
+        more = 1.0 + self.independent * tau
         i, j = np.triu_indices(m)
         Rt = np.ascontiguousarray(self.R.T)
         products = np.empty((i.size, N))
@@ -144,7 +137,7 @@ class FactorPrior(NamedTuple):
         C = np.linalg.inv(B)
         z = (C @ ((nu / more) @ self.R)[:, :, None])[:, :, 0]
         v = (C[:, i, j] + np.where(i == j, 0.0, C[:, j, i])) @ products
-        return (z @ Rt + self.own * nu) / more, np.maximum(self.own / more + v / (more * more), LEAST)
+        return (z @ Rt + self.independent * nu) / more, np.maximum(self.independent / more + v / (more * more), LEAST)
 
     def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
         """Return the posterior of the values x of D functions at N points, as three arrays.
@@ -153,10 +146,10 @@ class FactorPrior(NamedTuple):
         function. `tau`, `nu` (D x N) are the parameters of the sites, the Gaussian factors exp(-tau x^2 / 2 + nu x).
         """
         z, C, log_z = self.inner(tau, nu)
-        more = 1.0 + self.own * tau
+        more = 1.0 + self.independent * tau
         v = np.einsum("dni,ni->dn", self.R @ C, self.R)
-        mean = (z @ self.R.T + self.own * nu) / more
-        return mean, np.maximum(self.own / more + v / (more * more), LEAST), log_z
+        mean = (z @ self.R.T + self.independent * nu) / more
+        return mean, np.maximum(self.independent / more + v / (more * more), LEAST), log_z
 
 
 def triangle(rows: Array, out: Array) -> None:
@@ -181,19 +174,19 @@ def gaps(mean: Array, cov: Array, a: Ints, b: Ints) -> tuple[Array, Array]:
     return mean[:, a] - mean[:, b], np.maximum(v, LEAST)
 
 
-def whitening(among: Array) -> Array:
-    """Return a matrix B (m x k) such that B B' is the pseudo-inverse of the covariance `among` (m x m) of m points,
+def whitening(within: Array) -> Array:
+    """Return a matrix B (m x k) such that B B' is the pseudo-inverse of the covariance `within` (m x m) of m points,
     where k is its numerical rank."""
-    values, vectors = np.linalg.eigh(among)
-    kept = values > 1e-9 * max(float(values[-1]), 1e-300)
-    return vectors[:, kept] / np.sqrt(values[kept])  # type: ignore[no-any-return]
+    values, vectors = np.linalg.eigh(within)
+    nonzero = values > 1e-9 * max(float(values[-1]), 1e-300)
+    return vectors[:, nonzero] / np.sqrt(values[nonzero])  # type: ignore[no-any-return]
 
 
-def fitc(across: Array, among: Array, diagonal: Array) -> FactorPrior:
+def fitc(across: Array, within: Array, diagonal: Array) -> FactorPrior:
     """Return the FITC prior (a sparse Gaussian process approximation) of N points, [H12] section 5.1.
 
-    `across` (N x m): covariances of the points with m pseudo-inputs; `among` (m x m): those of the pseudo-inputs;
+    `across` (N x m): covariances of the points with m pseudo-inputs; `within` (m x m): those of the pseudo-inputs;
     `diagonal` (N,): variances of the points.
     """
-    R = across @ whitening(among)
+    R = across @ whitening(within)
     return FactorPrior(R, np.maximum(diagonal - np.einsum("ni,ni->n", R, R), 0.0))

@@ -29,11 +29,9 @@ functions, of the values of its pair (or of the weights of its person).
 
 
 class Lists(NamedTuple):
-    """The answers of g people (or pairs of items) that have about equally many: `who` (g,) are the numbers of the
-    people or pairs, and `rows` (g x m) the indices of their answers, padded with R, the number of all answers.
-    """
+    """The answers of g people (or pairs of items) that have about equally many."""
 
-    who: Ints
+    numbers: Ints
     """(g,) numbers of the people or pairs"""
     rows: Ints
     """(g x m) indices of their answers; the padding is R, the number of all answers"""
@@ -41,12 +39,7 @@ class Lists(NamedTuple):
 
 class Cells(NamedTuple):
     """R answers of U people about P pairs of items, as a sparse table. A pair has the items a < b, and the latent value
-    f_a - f_b.
-
-    `first` and `second` (P,) are the items a and b of each pair; `user`, `pair`, `sign` and `times` (R,) say of each
-    answer who gave it, about which pair, whether a won (1) or b (-1), and how often. `lists` has the answers of the
-    people, and those of the pairs, for fast sums; it is empty if the table is stored dense.
-    """
+    f_a - f_b."""
 
     U: int
     first: Ints
@@ -90,10 +83,10 @@ class Cells(NamedTuple):
         columns.
         """
         if not self.lists:
-            whole = products[0][0] @ products[0][1]
+            sums = products[0][0] @ products[0][1]
             for A, B in products[1:]:
-                whole += A @ B
-            return whole.ravel().take(self.user * self.P + self.pair)
+                sums += A @ B
+            return sums.ravel().take(self.user * self.P + self.pair)
         out = np.zeros(self.user.size)
         turned = [(A, np.ascontiguousarray(B.T)) for A, B in products]
         for lo in range(0, out.size, _AT_ONCE):
@@ -125,7 +118,7 @@ class SiteSums(NamedTuple):
         items, A sums t m m', b sums t v, and c sums n m. `m`, `v` (P x D) are means and variances of the D functions at
         P pairs.
         """
-        return self._batch_sums(0, self.of.pair, m, v) if self.of.lists else _whole(self.t, self.n, m, v)
+        return self._batch_sums(0, self.of.pair, m, v) if self.of.lists else _dense_sums(self.t, self.n, m, v)
 
     def by_pair(self, m: Array, v: Array) -> Iterator[Sums]:
         """Yield, for some pairs of items at a time, the sums over the answers about each pair from which the values of
@@ -135,16 +128,16 @@ class SiteSums(NamedTuple):
         sums t m m', b sums t v, and c sums n m. `m`, `v` (U x D) are means and variances of the weights that U people
         give the functions.
         """
-        return self._batch_sums(1, self.of.user, m, v) if self.of.lists else _whole(self.t.T, self.n.T, m, v)
+        return self._batch_sums(1, self.of.user, m, v) if self.of.lists else _dense_sums(self.t.T, self.n.T, m, v)
 
     def _batch_sums(self, side: int, other: Ints, m: Array, v: Array) -> Iterator[Sums]:
         other = np.append(other, 0)
-        for who, rows in self.of.lists[side]:
-            at = other[rows]
+        for numbers, rows in self.of.lists[side]:
+            others = other[rows]
             t = self.t[rows]
-            M = m.take(at, axis=0)
+            M = m.take(others, axis=0)
             cross = (M * t[:, :, None]).transpose(0, 2, 1) @ M
-            yield who, cross, (t[:, None] @ v.take(at, axis=0))[:, 0], (self.n[rows][:, None] @ M)[:, 0]
+            yield numbers, cross, (t[:, None] @ v.take(others, axis=0))[:, 0], (self.n[rows][:, None] @ M)[:, 0]
 
     def score(self, n: int) -> Array:
         """Return for each of U people a score of each of n items (U x n), from the means of the person's sites.
@@ -154,8 +147,8 @@ class SiteSums(NamedTuple):
         """
         of = self.of
         u, p, g = self.means()
-        won, lost = (sum_by(u * n + ends[p], g, of.U * n) for ends in (of.first, of.second))
-        return (won - lost).reshape(of.U, n)
+        winners, losers = (sum_by(u * n + ends[p], g, of.U * n) for ends in (of.first, of.second))
+        return (winners - losers).reshape(of.U, n)
 
     def means(self) -> tuple[Ints, Ints, Array]:
         """Return (person, pair, mean), three arrays (c,) with an element for each of the c combinations of a person and
@@ -174,12 +167,8 @@ class SiteSums(NamedTuple):
         return cell // max(P, 1), cell % max(P, 1), n / np.where(t > 0.0, t, np.inf)
 
 
-def _whole(T: Array, N: Array, m: Array, v: Array) -> Iterator[Sums]:
-    """Yield `Sums` of each of A rows of a dense table with B columns, some rows at a time.
-
-    `T`, `N` (A x B): precisions, and precisions times means, of the sites; `m`, `v` (B x D): means and variances of the
-    other side, for D functions.
-    """
+def _dense_sums(T: Array, N: Array, m: Array, v: Array) -> Iterator[Sums]:
+    """Yield `Sums` of each of A rows of a dense table of sites `T`, `N` (A x B), for D functions `m`, `v` (B x D)."""
     D = m.shape[1]
     size = max(_AT_ONCE // (2 * D), 1)
     squares = (m[:, :, None] * m[:, None, :]).reshape(-1, D * D)
@@ -204,10 +193,10 @@ def group_lists(by: Ints, count: int) -> tuple[Lists, ...]:
         m = int(-falling[lo])
         hi = min(lo + max(_AT_ONCE // m, 1), int(np.searchsorted(falling, -(m // 2), side="right")))
         hi = max(hi, lo + 1)
-        who = most[lo:hi]
-        at = starts[who][:, None] + np.arange(m)
-        there = np.arange(m) < have[who][:, None]
-        out.append(Lists(who, np.where(there, order[np.minimum(at, by.size - 1)], by.size)))
+        numbers = most[lo:hi]
+        places = starts[numbers][:, None] + np.arange(m)
+        present = np.arange(m) < have[numbers][:, None]
+        out.append(Lists(numbers, np.where(present, order[np.minimum(places, by.size - 1)], by.size)))
         lo = hi
     return tuple(out)
 
@@ -224,13 +213,13 @@ def cells(rows: PairRows, users: int, n: int, pairs: tuple[Ints, Ints] | None = 
     low, high = rows.pairs.min(axis=1, initial=n), rows.pairs.max(axis=1, initial=0)
     key = low * n + high
     if pairs is None:
-        known, pair = np.unique(key, return_inverse=True)
+        keys, pair = np.unique(key, return_inverse=True)
     else:
         before = pairs[0] * n + pairs[1]
-        known = np.concatenate([before, np.setdiff1d(key, before)])
-        order = np.argsort(known)
-        pair = order[np.searchsorted(known, key, sorter=order)]
-    whole = users * known.size <= FULL * max(rows.size, 1)
-    lists = () if whole else (group_lists(rows.user, users), group_lists(pair, known.size))
+        keys = np.concatenate([before, np.setdiff1d(key, before)])
+        order = np.argsort(keys)
+        pair = order[np.searchsorted(keys, key, sorter=order)]
+    dense = users * keys.size <= FULL * max(rows.size, 1)
+    lists = () if dense else (group_lists(rows.user, users), group_lists(pair, keys.size))
     sign = np.where(rows.pairs[:, 0] == low, 1.0, -1.0)
-    return Cells(users, known // n, known % n, rows.user, pair, sign, rows.times, lists)
+    return Cells(users, keys // n, keys % n, rows.user, pair, sign, rows.times, lists)

@@ -86,12 +86,12 @@ def fit_streaming(
     mw, vw = np.zeros((users, D)), np.ones((users, D))
     parts = list(_batches(rows, users, batch, seed))
     if start is None:
-        some = take_rows(parts[0][1], parts[0][1].user < FIRST)
-        known = min(parts[0][0].size, FIRST)
-        first = fit(K, known, some, D=D, width=width, lapse=lapse, cycles=20)
-        at = _places(of, first.cells, len(K))
+        comparisons = take_rows(parts[0][1], parts[0][1].user < FIRST)
+        people_of_sample = min(parts[0][0].size, FIRST)
+        first = fit(K, people_of_sample, comparisons, D=D, width=width, lapse=lapse, cycles=20)
+        places = _places(of, first.cells, len(K))
         tau, nu = np.zeros((D, P)), np.zeros((D, P))
-        tau[:, at], nu[:, at] = (x * (users / known) for x in first.messages.to_h2)
+        tau[:, places], nu[:, places] = (x * (users / people_of_sample) for x in first.messages.to_h2)
         steps = 1
     else:
         had = len(start.mw)
@@ -102,13 +102,19 @@ def fit_streaming(
     mean, cov, _ = items.utilities(tau, nu)
     mh, vh = (np.ascontiguousarray(x.T) for x in gaps(mean, cov, *of))
     for k in range(passes):
-        for people, some in parts:
-            mw[people], vw[people], told = user_weights(
-                cells(some, people.size, len(K), of), mh, vh, some, width, lapse, mw[people] if k or start else None
+        for people, comparisons in parts:
+            mw[people], vw[people], sums_of_people = user_weights(
+                cells(comparisons, people.size, len(K), of),
+                mh,
+                vh,
+                comparisons,
+                width,
+                lapse,
+                mw[people] if k or start else None,
             )
             steps += 1
             share = float(steps) ** -slower
-            _step(items, (tau, nu), (mh, vh), told, mw[people], vw[people], users / people.size, share)
+            _step(items, (tau, nu), (mh, vh), sums_of_people, mw[people], vw[people], users / people.size, share)
     return StreamingFit(functions_of_items(items, (tau, nu)), mw, vw, items, (tau, nu), steps)
 
 
@@ -131,18 +137,18 @@ def user_weights(
     likelihood of the answers and of the product of weights and functions alternate for `rounds`.
     """
     U, D = of.U, mh.shape[1]
-    whole = likelihood_of(rows, np.full(U, width), np.full(U, lapse))
+    full_likelihood = likelihood_of(rows, np.full(U, width), np.full(U, lapse))
     mw, vw = np.zeros((U, D)) if start is None else start.copy(), np.ones((U, D))
     R = of.user.size
     t, n = np.zeros(R + 1), np.zeros(R + 1)
     pair, sign, times = np.append(of.pair, 0), np.append(of.sign, 1.0), np.append(of.times, 0.0)
-    for who, at in group_lists(of.user, U):
-        own, part = at.ravel(), pair[at]
+    for people, answers in group_lists(of.user, U):
+        indices, part = answers.ravel(), pair[answers]
         M, V = mh.take(part, axis=0), vh.take(part, axis=0)
         S = M * M + V
-        likelihood, y, often = _some(whole, own, R), sign[at], times[at]
-        w, c, t1, n1 = mw[who], vw[who], t[at], n[at]
-        one, none = np.ones_like(w), np.zeros_like(w)
+        likelihood, y, often = _likelihood_of_rows(full_likelihood, indices, R), sign[answers], times[answers]
+        w, c, t1, n1 = mw[people], vw[people], t[answers], n[answers]
+        one, zeros = np.ones_like(w), np.zeros_like(w)
         m, v = np.zeros_like(t1), np.ones_like(t1)
         for _ in range(rounds):
             spread = (V @ (w * w)[:, :, None] + S @ c[:, :, None])[:, :, 0]
@@ -157,64 +163,58 @@ def user_weights(
             t1, n1 = bend / ends, (y * slope + m * bend) / ends
             T, N = often * t1, (often * n1)[:, None]
             cross = (M * T[:, :, None]).transpose(0, 2, 1) @ M
-            w, c = coordinate_ascent(cross, (T[:, None] @ V)[:, 0], (N @ M)[:, 0], w, one, none)
-        mw[who], vw[who] = w, c
-        t[own], n[own] = t1.ravel(), n1.ravel()
+            w, c = coordinate_ascent(cross, (T[:, None] @ V)[:, 0], (N @ M)[:, 0], w, one, zeros)
+        mw[people], vw[people] = w, c
+        t[indices], n[indices] = t1.ravel(), n1.ravel()
     return mw, vw, of.site_sums(t[:-1], n[:-1])
 
 
-def _some(of: Likelihood, rows: Ints, R: int) -> Likelihood:
-    """Return the likelihood of the answers with indices `rows`, possibly repeated; index R (padding) gets values that
-    are never used.
-    """
+def _likelihood_of_rows(of: Likelihood, rows: Ints, R: int) -> Likelihood:
+    """Return the likelihood of the answers `rows`, perhaps repeated; index R (padding) gets unused values."""
     tied, lapsing = np.zeros(R + 1, bool), np.full(R + 1, -1)
     tied[of.tied], lapsing[of.lapsing] = True, np.arange(of.lapsing.size)
     which = lapsing[rows]
-    [at] = (which >= 0).nonzero()
+    [lapsing_rows] = (which >= 0).nonzero()
     width, noise = np.append(of.width, 0.0)[rows], np.append(of.noise, 1.0)[rows]
-    return Likelihood(width, noise, tied[rows].nonzero()[0], at, of.lapse[which[at]], of.kinds[which[at]])
+    return Likelihood(
+        width,
+        noise,
+        tied[rows].nonzero()[0],
+        lapsing_rows,
+        of.lapse[which[lapsing_rows]],
+        of.kinds[which[lapsing_rows]],
+    )
 
 
 def _step(
     items: ItemPrior,
     sites: tuple[Array, Array],
     h: tuple[Array, Array],
-    told: SiteSums,
+    batch_sums: SiteSums,
     mw: Array,
     vw: Array,
     scale: float,
     share: float,
 ) -> None:
-    """Move the posterior of D functions by the fraction `share` towards what a batch of people says about them, in
-    place, one function after the other.
-
-    `sites` are the parameters tau and nu, (D x P) each, of the Gaussian factors of the functions' values at P pairs of
-    items, and `h` the means and variances of these values, (P x D) each; both are overwritten. `items` is the prior of
-    the values. `told` are the sites of the preferences of the batch, `mw` and `vw` means and variances of its people's
-    weights. `scale` is the number of all people divided by that of the batch.
-    """
+    """Move the posterior of D functions, in place, by `share` towards what a batch, 1 / scale of all people, says."""
     (tau, nu), (mh, vh) = sites, h
     P, D = mh.shape
     cross, spread, pull = np.zeros((D, P, D)), np.zeros((P, D)), np.zeros((P, D))
-    for who, between, *sums in told.by_pair(mw, vw):
-        cross[:, who] = between.transpose(1, 0, 2)  # all pairs of one function together
-        spread[who], pull[who] = sums
+    for pairs, between, *sums in batch_sums.by_pair(mw, vw):
+        cross[:, pairs] = between.transpose(1, 0, 2)  # all pairs of one function together
+        spread[pairs], pull[pairs] = sums
     for d in range(D):
         row = cross[d]
-        own = row[:, d]
-        others = np.einsum("pd,pd->p", row, mh) - own * mh[:, d]
-        tau[d] += share * (scale * (own + spread[:, d]) - tau[d])
+        precision = row[:, d]
+        others = np.einsum("pd,pd->p", row, mh) - precision * mh[:, d]
+        tau[d] += share * (scale * (precision + spread[:, d]) - tau[d])
         nu[d] += share * (scale * (pull[:, d] - others) - nu[d])
         m, v = items.marginals(tau[d : d + 1], nu[d : d + 1])
         mh[:, d], vh[:, d] = m[0], v[0]
 
 
 def _pairs_of(rows: PairRows, n: int, start: StreamingFit | None) -> tuple[Ints, Ints]:
-    """Return the first and the second items of all pairs that are compared in `rows`; pairs of the earlier fit `start`
-    come first.
-
-    `n`: number of items.
-    """
+    """Return the first and the second items of all pairs compared; those of the earlier fit `start` come first."""
     low, high = rows.pairs.min(axis=1, initial=n), rows.pairs.max(axis=1, initial=0)
     key = np.flatnonzero(np.bincount(low * n + high, minlength=n * n))
     if start is not None:
@@ -223,20 +223,18 @@ def _pairs_of(rows: PairRows, n: int, start: StreamingFit | None) -> tuple[Ints,
     return key // n, key % n
 
 
-def _places(of: tuple[Ints, Ints], some: Cells, n: int) -> Ints:
-    return np.searchsorted(of[0] * n + of[1], some.first * n + some.second)
+def _places(of: tuple[Ints, Ints], sample: Cells, n: int) -> Ints:
+    return np.searchsorted(of[0] * n + of[1], sample.first * n + sample.second)
 
 
 def _batches(rows: PairRows, users: int, size: int, seed: int) -> Iterator[tuple[Ints, PairRows]]:
-    """Yield batches of `size` of the `users` people in an order drawn with `seed`: their numbers, and their comparisons
-    in `rows` with people renumbered from 0.
-    """
+    """Yield batches of people in an order drawn with `seed`: their numbers, and their rows with people from 0."""
     order = np.random.default_rng(seed).permutation(users)
     place = np.empty(users, np.int64)
     place[order] = np.arange(users)
-    at = place[rows.user]
-    by = np.argsort(at, kind="stable")
-    ends = np.searchsorted(at[by], np.arange(0, users + size, size))
+    positions = place[rows.user]
+    by = np.argsort(positions, kind="stable")
+    ends = np.searchsorted(positions[by], np.arange(0, users + size, size))
     for lo, hi, k in zip(ends[:-1], ends[1:], range(0, users, size)):
         part = by[lo:hi]
-        yield order[k : k + size], take_rows(rows, part)._replace(user=at[part] - k)
+        yield order[k : k + size], take_rows(rows, part)._replace(user=positions[part] - k)

@@ -21,11 +21,8 @@ class UserCovariance(NamedTuple):
     (q each) get similar weights. `user_covariance` makes it.
 
     `shared` is the prior of the weights of the U people that it was made for. The other fields are for people who come
-    later. Their features are rescaled: `centre` (q,) is subtracted, and they are divided by `unit` (q,), the standard
-    deviation times the length-scale. `pseudo` (m x q) are rescaled features of the m pseudo-inputs, which are people;
-    `back` (m x k) maps covariances with these to rows of `shared.R` (U x k). `amount` is the variance of a weight that
-    features explain, `alone` the rest of it.
-    """
+    later, whose features are rescaled: less `centre` (q,), divided by `unit`. `amount` is the variance of a weight that
+    features explain, `alone` the rest of it."""
 
     shared: FactorPrior
     centre: Array
@@ -81,13 +78,17 @@ def user_covariance(
     spread, centre = Z.std(axis=0), Z.mean(axis=0)
     constant = spread <= 1e-12 * np.abs(Z).max(axis=0, initial=0.0)
     unit = np.where(constant, np.inf, spread) * float(wide)
-    at = (Z - centre) / unit
+    scaled = (Z - centre) / unit
     if pseudo is not None:
         check_count("pseudo", pseudo)
-    some = at if pseudo is None or pseudo >= U else at[np.random.default_rng(seed).choice(U, pseudo, replace=False)]
-    back = whitening(_rbf(some, some)) / np.sqrt(max(amount, 1e-300))
-    shared = UserCovariance(FactorPrior(at, at[:, 0]), centre, unit, some, back, amount, alone).of(Z)
-    return UserCovariance(shared, centre, unit, some, back, amount, alone)
+    pseudo_inputs = (
+        scaled
+        if pseudo is None or pseudo >= U
+        else scaled[np.random.default_rng(seed).choice(U, pseudo, replace=False)]
+    )
+    back = whitening(_rbf(pseudo_inputs, pseudo_inputs)) / np.sqrt(max(amount, 1e-300))
+    shared = UserCovariance(FactorPrior(scaled, scaled[:, 0]), centre, unit, pseudo_inputs, back, amount, alone).of(Z)
+    return UserCovariance(shared, centre, unit, pseudo_inputs, back, amount, alone)
 
 
 def features(name: str, value: object) -> Array:

@@ -36,20 +36,20 @@ class Factors(NamedTuple):
     vh: Array
 
 
-def initial_factors(told: SiteSums, t3: Array, t4: Array) -> Factors:
+def initial_factors(sums: SiteSums, t3: Array, t4: Array) -> Factors:
     """Return the Gaussians over W and H to start from: means from singular vectors of the table (U x P) of observed
     means of the preferences g = W H, and the prior variances.
 
-    `told`: the Gaussian factors (sites) of g, for U people and P pairs of items; cells of the table without an answer
+    `sums`: the Gaussian factors (sites) of g, for U people and P pairs of items; cells of the table without an answer
     count as 0. `t3` (U x D), `t4` (D x P): prior precisions of the weights W and the values H for D functions. Means of
     0 would be a stationary point of the iteration.
     """
-    of, (D, P) = told.of, t4.shape
+    of, (D, P) = sums.of, t4.shape
     mw, mh = np.zeros((of.U, D)), np.zeros((D, P))
     if P <= WIDE:
         from scipy.sparse import csr_array
 
-        u, p, g = told.means()
+        u, p, g = sums.means()
         M = csr_array((g, (u, p)), shape=(of.U, P))
         _, V = np.linalg.eigh((M.T @ M).toarray())
         k = min(D, P, of.U)
@@ -57,7 +57,7 @@ def initial_factors(told: SiteSums, t3: Array, t4: Array) -> Factors:
         mw[:, :k] = M @ mh[:k].T
     else:
         n = int(of.second.max()) + 1
-        score = told.score(n)
+        score = sums.score(n)
         _, V = np.linalg.eigh(score.T @ score)
         k = min(D, n, of.U)
         V = V[:, ::-1][:, :k] / np.sqrt(n)
@@ -65,32 +65,27 @@ def initial_factors(told: SiteSums, t3: Array, t4: Array) -> Factors:
     return Factors(mw, 1.0 / t3, mh, 1.0 / t4)
 
 
-def sweep(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
+def sweep(q: Factors, sums: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
     """Return the Gaussians `q` over W and H after one pass of coordinate ascent: the weights W of each person, one
     function after the other, then the values H of each pair of items.
 
-    `told`: the Gaussian factors (sites) of the preferences g = W H. `to_w` (U x D each), `to_h` (D x P each):
+    `sums`: the Gaussian factors (sites) of the preferences g = W H. `to_w` (U x D each), `to_h` (D x P each):
     precision, and precision times mean, of the priors of W and H, for U people, D functions and P pairs. Each step is
     optimal with everything else fixed.
     """
-    if not told.of.lists:
-        return _sweep_dense(q, told, to_w, to_h)
+    if not sums.of.lists:
+        return _sweep_dense(q, sums, to_w, to_h)
     mh, vh = np.ascontiguousarray(q.mh.T), np.ascontiguousarray(q.vh.T)
-    mw, vw = _half(told.by_user(mh, vh), q.mw, *to_w)
-    mh, vh = _half(told.by_pair(mw, vw), mh, to_h[0].T, to_h[1].T)
+    mw, vw = _half(sums.by_user(mh, vh), q.mw, *to_w)
+    mh, vh = _half(sums.by_pair(mw, vw), mh, to_h[0].T, to_h[1].T)
     return Factors(mw, vw, np.ascontiguousarray(mh.T), np.ascontiguousarray(vh.T))
 
 
 def _half(sums: Iterable[Sums], x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """Return new means and variances, (A x D) each, of the weights of A people, or of the values at A pairs, for D
-    functions.
-
-    `sums` yields the sums over the answers of each person or pair, made by `SiteSums.by_user` or `SiteSums.by_pair`.
-    `x` (A x D) are the present means; `t0`, `n0` (A x D) are precision, and precision times mean, of the prior.
-    """
+    """Return new means and variances (A x D) of weights, or values at pairs, from `sums`, means `x` and a prior."""
     mean, var = n0 / t0, 1.0 / t0  # for people or pairs without answers
-    for who, cross, spread, pull in sums:
-        mean[who], var[who] = coordinate_ascent(cross, spread, pull, x[who], t0[who], n0[who])
+    for rows, cross, spread, pull in sums:
+        mean[rows], var[rows] = coordinate_ascent(cross, spread, pull, x[rows], t0[rows], n0[rows])
     return mean, var
 
 
@@ -115,47 +110,37 @@ def coordinate_ascent(cross: Array, spread: Array, pull: Array, x: Array, t0: Ar
 # ---------------------------------------------------------------------------- the same where the table is kept whole
 
 
-def _sweep_dense(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
-    """Return the factors `q` after one pass of coordinate ascent, as `sweep` does, for a dense table.
-
-    `told`, `to_w`, `to_h` are as there. Functions are rows here, and of the symmetric sums over products of means only
-    the upper triangle is computed.
-    """
-    mw, vw = _side(told.t.T, told.n.T, q.mh, q.vh, q.mw.T, to_w[0].T, to_w[1].T)
-    mh, vh = _side(told.t, told.n, mw, vw, q.mh, *to_h)
+def _sweep_dense(q: Factors, sums: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
+    """Return the factors `q` after one `sweep` of a dense table; of symmetric sums only the upper triangle is made."""
+    mw, vw = _side(sums.t.T, sums.n.T, q.mh, q.vh, q.mw.T, to_w[0].T, to_w[1].T)
+    mh, vh = _side(sums.t, sums.n, mw, vw, q.mh, *to_h)
     return Factors(np.ascontiguousarray(mw.T), np.ascontiguousarray(vw.T), mh, vh)
 
 
 def _side(T: Array, N: Array, m: Array, v: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """Return new means and variances, (D x A) each, of one side of a dense table, for D functions: A people, or A
-    pairs.
-
-    `x` (D x A): its means so far; `t0`, `n0` (D x A): precision, and precision times mean, of its prior; `m`, `v` (D x
-    B): means and variances of the other side, of B pairs or people; `T`, `N` (B x A): precisions, and precisions times
-    means, of the sites.
-    """
+    """Return new means and variances (D x A) of one side of a dense table, from means `x`, a prior, the other side."""
     D, (B, A) = len(m), T.shape
     starts = np.cumsum(np.arange(D + 1, 1, -1)) - D - 1  # of rows of the triangle: d with d, d + 1, ...
     count = D * (D + 1) // 2
     size = max(min(_AT_ONCE // count, A), 1)
     mean, var = x.copy(), np.empty((D, A))
-    made, cross, back = np.empty((count, min(B, _DEEP))), np.zeros((count, size)), np.empty((D, size))
+    buffer, cross, back = np.empty((count, min(B, _DEEP))), np.zeros((count, size)), np.empty((D, size))
     for lo in range(0, A, size):
-        at = slice(lo, lo + size)
-        here, each = mean[:, at], var[:, at]
-        cross, back = cross[:, : here.shape[1]], back[:, : here.shape[1]]
+        block = slice(lo, lo + size)
+        means, variances = mean[:, block], var[:, block]
+        cross, back = cross[:, : means.shape[1]], back[:, : means.shape[1]]
         for k in range(0, B, _DEEP):
             part = m[:, k : k + _DEEP]
-            products = made[:, : part.shape[1]]
+            products = buffer[:, : part.shape[1]]
             triangle(part, products)
             if k == 0:
-                np.matmul(products, T[:_DEEP, at], out=cross)
+                np.matmul(products, T[:_DEEP, block], out=cross)
             else:
-                cross += products @ T[k : k + _DEEP, at]
-        each[:] = 1.0 / (cross[starts] + v @ T[:, at] + t0[:, at])
-        pull = m @ N[:, at] + n0[:, at]
+                cross += products @ T[k : k + _DEEP, block]
+        variances[:] = 1.0 / (cross[starts] + v @ T[:, block] + t0[:, block])
+        pull = m @ N[:, block] + n0[:, block]
         for d, first in enumerate(starts.tolist()):
             after = cross[first + 1 : first + D - d]
-            here[d] = (pull[d] - np.einsum("ea,ea->a", after, here[d + 1 :])) * each[d]
-            pull[d + 1 :] -= np.multiply(after, here[d], out=back[d + 1 :])
+            means[d] = (pull[d] - np.einsum("ea,ea->a", after, means[d + 1 :])) * variances[d]
+            pull[d + 1 :] -= np.multiply(after, means[d], out=back[d + 1 :])
     return mean, var

@@ -71,8 +71,8 @@ def bald(mean: npt.ArrayLike, var: npt.ArrayLike) -> Array:
     """
     m, v = np.asarray(mean, np.float64), np.asarray(var, np.float64)
     wide = v + C * C
-    told = mes(m, v) - C / np.sqrt(wide) * np.exp(-0.5 * m * m / wide)
-    return np.maximum(told, 0.0)
+    gain = mes(m, v) - C / np.sqrt(wide) * np.exp(-0.5 * m * m / wide)
+    return np.maximum(gain, 0.0)
 
 
 def eubo(first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Array:
@@ -142,7 +142,7 @@ def _of_all(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> Q
     n = mean.size
     rows = min(n - 1, max(1, _BLOCK // n))
     below = np.tril_indices(rows, -1)
-    best, least, known = Question(-1, -1, -np.inf), _threshold(posterior, rule, skip), (-1.0, -2.0)
+    best, least, best_moments = Question(-1, -1, -np.inf), _threshold(posterior, rule, skip), (-1.0, -2.0)
     for lo in range(0, n - 1, rows):
         hi = min(lo + rows, n - 1)
         v = posterior.block(lo, hi)  # row r, column c: the pair (lo + r, lo + 1 + c), which is one where c >= r
@@ -151,81 +151,71 @@ def _of_all(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> Q
         if hi - lo < rows:
             below = np.tril_indices(hi - lo, -1)
         v[below] = -1.0
-        here = skip[(skip[:, 0] >= lo) & (skip[:, 0] < hi)]
-        v[here[:, 0] - lo, here[:, 1] - lo - 1] = -1.0
-        at = _places_to_score(rule, mean[lo:hi, None], mean[lo + 1 :], v, least, known)
-        if not at.size:
+        skipped = skip[(skip[:, 0] >= lo) & (skip[:, 0] < hi)]
+        v[skipped[:, 0] - lo, skipped[:, 1] - lo - 1] = -1.0
+        places = _places_to_score(rule, mean[lo:hi, None], mean[lo + 1 :], v, least, best_moments)
+        if not places.size:
             continue
-        r, c = np.divmod(at, n - 1 - lo)
-        spread = v.ravel()[at]
-        got = acquisition_score(rule, mean[lo + r], mean[lo + 1 + c], spread)
-        k = int(got.argmax())
-        if got[k] > best.score:
-            best = Question(lo + int(r[k]), lo + 1 + int(c[k]), float(got[k]))
-            known = float(abs(mean[best.first] - mean[best.second])), float(spread[k])
+        r, c = np.divmod(places, n - 1 - lo)
+        spread = v.ravel()[places]
+        scores = acquisition_score(rule, mean[lo + r], mean[lo + 1 + c], spread)
+        k = int(scores.argmax())
+        if scores[k] > best.score:
+            best = Question(lo + int(r[k]), lo + 1 + int(c[k]), float(scores[k]))
+            best_moments = float(abs(mean[best.first] - mean[best.second])), float(spread[k])
             least = max(least, best.score)
     return best
 
 
 def _threshold(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> float:
-    """Return the best score among the pairs that contain one promising item: a lower bound of the best score of all
-    pairs.
-
-    The item is the one with the highest mean for "eubo", with the highest variance for the other rules. Pairs in `skip`
-    (q x 2, the lower item first) do not count.
-    """
+    """Return a lower bound of the best score: that of the pairs of the item with the highest mean or variance."""
     mean, var = posterior.mean, posterior.var
     i = int(mean.argmax() if rule == "eubo" else var.argmax())
     v = np.maximum(var[i] + var - 2.0 * posterior.row(i), 0.0)
-    got = acquisition_score(rule, mean[i], mean, v)
-    got[i] = -np.inf
-    got[skip[skip[:, 0] == i, 1]] = got[skip[skip[:, 1] == i, 0]] = -np.inf
-    return float(got.max())
+    scores = acquisition_score(rule, mean[i], mean, v)
+    scores[i] = -np.inf
+    scores[skip[skip[:, 0] == i, 1]] = scores[skip[skip[:, 1] == i, 0]] = -np.inf
+    return float(scores.max())
 
 
 def _places_to_score(
-    rule: str, first: Array, second: Array, v: Array, least: float, known: tuple[float, float]
+    rule: str, first: Array, second: Array, v: Array, least: float, best_moments: tuple[float, float]
 ) -> Ints:
-    """Return the flat indices into `v` (r x c) of all pairs of items (a, b) whose score may reach `least`; r items a, c
-    items b.
+    """Return the flat indices into `v` (r x c) of the pairs whose score may reach `least`, without doubles of the best.
 
-    `v`: variances of f_a - f_b, negative where there is no pair; `first` (r x 1), `second` (c,): the means of f_a and
-    f_b. `known`: |mean difference| and variance of the best pair so far; pairs with the same two are left out, because
-    they score the same and come later.
-
-    Bounds: for eubo psi(z) = phi(z) - z Phi(-z) is log-concave, so psi(z) psi(-z) <= psi(0)^2, and the score less
-    first, times the score less second, is at most v / (2 pi). bald rises with the variance and is largest for equal
-    means, where it is 1 - C / sqrt(v + C^2). mes has no bound here.
-    """
+    `v` has the variances of f_a - f_b, negative where there is no pair. Bounds: for eubo psi(z) = phi(z) - z Phi(-z) is
+    log-concave, so psi(z) psi(-z) <= psi(0)^2, and the score less first, times the score less second, is at most v / (2
+    pi). bald rises with the variance and is largest for equal means, where it is 1 - C / sqrt(v + C^2). mes has no
+    bound here."""
     if rule == "eubo" and np.isfinite(least):
         far = np.maximum(least - first, 0.0) * ((2.0 * math.pi - _SLACK) * np.maximum(least - second, 0.0))
-        there = v >= far - _SLACK
+        worthwhile = v >= far - _SLACK
     elif rule == "bald":
-        there = v >= C * C * (1.0 / np.square(1.0 - max(least - _SLACK, 0.0)) - 1.0) - _SLACK
+        worthwhile = v >= C * C * (1.0 / np.square(1.0 - max(least - _SLACK, 0.0)) - 1.0) - _SLACK
     else:
-        there = v >= 0.0
+        worthwhile = v >= 0.0
     if rule != "mes":
-        there &= v >= 0.0
-    same = v == known[1]
+        worthwhile &= v >= 0.0
+    same = v == best_moments[1]
     if same.any():
-        there &= ~same | (np.abs(first - second) != known[0])
-    return np.flatnonzero(there)
+        worthwhile &= ~same | (np.abs(first - second) != best_moments[0])
+    return np.flatnonzero(worthwhile)
 
 
 def _of_pool(posterior: Posterior, rule: str, pairs: Ints, skip: Ints, rng: np.random.Generator | None) -> Question:
     n = posterior.mean.size
     ordered = np.sort(pairs, axis=1)
-    kept = pairs[~np.isin(ordered[:, 0] * n + ordered[:, 1], skip[:, 0] * n + skip[:, 1])]
-    if not len(kept):
+    allowed = pairs[~np.isin(ordered[:, 0] * n + ordered[:, 1], skip[:, 0] * n + skip[:, 1])]
+    if not len(allowed):
         raise ValueError(f"pairs: expected one left to ask, got {len(pairs)}, all of them in skip")
     if rng is not None and rule == "random":
-        a, b = kept[rng.integers(len(kept))].tolist()
+        a, b = allowed[rng.integers(len(allowed))].tolist()
         return Question(a, b, 0.0)
-    a, b = kept.T
+    a, b = allowed.T
     _, v = posterior.gap(a, b)
-    got = acquisition_score(rule, posterior.mean[a], posterior.mean[b], v)
-    k = int(got.argmax())
-    return Question(int(a[k]), int(b[k]), float(got[k]))
+    scores = acquisition_score(rule, posterior.mean[a], posterior.mean[b], v)
+    k = int(scores.argmax())
+    return Question(int(a[k]), int(b[k]), float(scores[k]))
 
 
 def random_pair(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]:
@@ -237,8 +227,8 @@ def random_pair(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]
     """
     before = np.concatenate(([0], np.cumsum(np.arange(n - 1, 0, -1))))  # pairs whose first item is lower
     k = int(rng.integers(before[-1] - len(skip)))
-    for taken in np.sort(before[skip[:, 0]] + skip[:, 1] - skip[:, 0] - 1).tolist():
-        if taken > k:
+    for skipped in np.sort(before[skip[:, 0]] + skip[:, 1] - skip[:, 0] - 1).tolist():
+        if skipped > k:
             break
         k += 1
     a = int(np.searchsorted(before, k, side="right")) - 1
@@ -293,19 +283,19 @@ def next_batch(
     """
     check_count("size", size)
     n = posterior.mean.size
-    gone = _pairs("skip", skip, n)
-    asked: list[Question] = []
+    used = _pairs("skip", skip, n)
+    questions: list[Question] = []
     for _ in range(size):
-        question = next_question(posterior, rule, pairs=pairs, skip=gone, rng=rng)
-        asked.append(question)
-        gone = np.concatenate([gone, [question[:2]]])
+        question = next_question(posterior, rule, pairs=pairs, skip=used, rng=rng)
+        questions.append(question)
+        used = np.concatenate([used, [question[:2]]])
         a, b = question[:2]
         posterior = (
             posterior_after(posterior, a, b)
             if posterior.mean[a] >= posterior.mean[b]
             else posterior_after(posterior, b, a)
         )
-    return asked
+    return questions
 
 
 def check_rule(rule: str, rng: np.random.Generator | None) -> None:
@@ -319,10 +309,7 @@ def check_rule(rule: str, rng: np.random.Generator | None) -> None:
 
 
 def _pairs(name: str, value: object, n: int) -> Ints:
-    """Return `value` as p pairs of different items, an integer array (p x 2) of numbers from 0 to n - 1.
-
-    Raise ValueError if it cannot be, with `name` as the name of the argument.
-    """
+    """Return `value` as pairs of different items (p x 2) below n; raise ValueError, naming `name`, if it is none."""
     expected = f"pairs of two different items, each 0 to {n - 1}"
     array = numbers(name, value, expected)
     if array.size == 0:

@@ -55,26 +55,26 @@ class AnswerBuffer(NamedTuple):
         """Return the indices of the rows of person `user`, rising."""
         return np.flatnonzero(self.user[: self.n] == user)
 
-    def rows(self, at: Selection) -> PairRows:
-        """Return a copy of the rows selected by `at` (an array of indices, a boolean mask or a slice),
+    def rows(self, which: Selection) -> PairRows:
+        """Return a copy of the rows selected by `which` (an array of indices, a boolean mask or a slice),
         with `times` 1.
         """
-        user = self.user[at]
-        return PairRows(user, self.pairs[at], self.equal[at], np.ones(user.size), self.group[at])
+        user = self.user[which]
+        return PairRows(user, self.pairs[which], self.equal[which], np.ones(user.size), self.group[which])
 
-    def sites(self, at: Selection) -> Sites:
-        """Return the EP sites (tau, nu) of the rows selected by `at` (an array of indices, a boolean
+    def sites(self, which: Selection) -> Sites:
+        """Return the EP sites (tau, nu) of the rows selected by `which` (an array of indices, a boolean
         mask or a slice).
         """
-        return Sites(self.tau[at], self.nu[at])
+        return Sites(self.tau[which], self.nu[which])
 
 
 def empty_buffer() -> AnswerBuffer:
     """Return a buffer without rows, with capacity for 16 rows."""
-    whole, real = np.zeros(ROOM, np.int64), np.zeros(ROOM)
+    integers, real = np.zeros(ROOM, np.int64), np.zeros(ROOM)
     pairs = np.zeros((ROOM, 2), np.int64)
     return AnswerBuffer(
-        whole, pairs, np.zeros(ROOM, bool), whole.copy(), real, real.copy(), real.copy(), real.copy(), 0
+        integers, pairs, np.zeros(ROOM, bool), integers.copy(), real, real.copy(), real.copy(), real.copy(), 0
     )
 
 
@@ -103,22 +103,22 @@ def double_capacity(buffer: AnswerBuffer) -> AnswerBuffer:
     return buffer._replace(**dict(zip(buffer._fields, columns)))
 
 
-def drop_rows(buffer: AnswerBuffer, at: Ints) -> AnswerBuffer:
-    """Return a new buffer without the rows with indices `at`.
+def drop_rows(buffer: AnswerBuffer, dropped: Ints) -> AnswerBuffer:
+    """Return a new buffer without the rows with indices `dropped`.
 
-    `at` may contain some rows of an answer; the others still share their noise. Group numbers, which mark the rows of
-    one answer, become what they were if the dropped rows had never come.
+    `dropped` may contain some rows of an answer; the others still share their noise. Group numbers, which mark the rows
+    of one answer, become what they were if the dropped rows had never come.
     """
-    kept = np.delete(np.arange(buffer.n), at)
+    remaining = np.delete(np.arange(buffer.n), dropped)
     out = empty_buffer()
-    while out.user.size < kept.size:
+    while out.user.size < remaining.size:
         out = double_capacity(out)
     for part, old in zip(out[:-1], buffer[:-1]):
-        part[: kept.size] = old[kept]
-    grouped = np.flatnonzero(out.group[: kept.size] >= 0)
+        part[: remaining.size] = old[remaining]
+    grouped = np.flatnonzero(out.group[: remaining.size] >= 0)
     _, first, which = np.unique(out.group[grouped], return_index=True, return_inverse=True)
     out.group[grouped] = grouped[first][which]  # as if the dropped rows had never come
-    return out._replace(n=kept.size)
+    return out._replace(n=remaining.size)
 
 
 def rows_about(buffer: AnswerBuffer, item: int) -> Ints:
@@ -152,10 +152,15 @@ def item_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, ite
 
     `mean` (n,), `cov` (n x n): the person's prior over all n items.
     """
-    met, T, r = natural_parameters(mean, buffer, user)
+    compared, T, r = natural_parameters(mean, buffer, user)
     every = items.size == len(cov) and bool((items == np.arange(items.size)).all())
     return extend_posterior(
-        cov if every else cov[np.ix_(items, items)], mean[items], cov[np.ix_(items, met)], cov[np.ix_(met, met)], T, r
+        cov if every else cov[np.ix_(items, items)],
+        mean[items],
+        cov[np.ix_(items, compared)],
+        cov[np.ix_(compared, compared)],
+        T,
+        r,
     )
 
 
@@ -165,9 +170,9 @@ def low_rank_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int,
 
     `mean` (n,), `cov` (n x n): the person's prior over all n items.
     """
-    met, T, r = natural_parameters(mean, buffer, user)
-    across = cov[np.ix_(items, met)]
-    hold = np.linalg.solve(np.eye(met.size) + T @ cov[np.ix_(met, met)], np.column_stack([T, r]))
+    compared, T, r = natural_parameters(mean, buffer, user)
+    across = cov[np.ix_(items, compared)]
+    hold = np.linalg.solve(np.eye(compared.size) + T @ cov[np.ix_(compared, compared)], np.column_stack([T, r]))
     pull = 0.5 * (hold[:, :-1] + hold[:, :-1].T)
     left = np.ascontiguousarray(product(pull, across).T)
     return LowRankPosterior(mean[items] + np.vecdot(across, hold[:, -1]), cov, items, left, across)
@@ -180,8 +185,8 @@ def natural_parameters(mean: Array, buffer: AnswerBuffer, user: int) -> tuple[In
     their prior means, the product of the answers' sites (Gaussian factors) is exp(-d' T d / 2 + r' d). `mean` (n,) are
     the prior means of all n items.
     """
-    at = buffer.of(user)
-    met, inverse = np.unique(buffer.pairs[at], return_inverse=True)
-    rows = buffer.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
-    [T], [h] = make_table(rows, 1, met.size).natural(buffer.tau[at], buffer.nu[at])
-    return met, T, h - T @ mean[met]
+    answers = buffer.of(user)
+    compared, inverse = np.unique(buffer.pairs[answers], return_inverse=True)
+    rows = buffer.rows(answers)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(answers.size, np.int64))
+    [T], [h] = make_table(rows, 1, compared.size).natural(buffer.tau[answers], buffer.nu[answers])
+    return compared, T, h - T @ mean[compared]

@@ -121,14 +121,14 @@ def infer_users(
     step, last, moved, done = np.ones(U), np.full(U, np.inf), np.zeros(U), 0
     wide = np.zeros(U, bool)
     if U == 1 and (tau < 0.0).any() and sweeps >= WIDENING:  # the earlier run ended with widened sites
-        tau, nu, at, moved, wide = _widen(table, likelihood, L, where, tau, nu, moved, ~wide, tolerance)
+        tau, nu, state, moved, wide = _widen(table, likelihood, L, where, tau, nu, moved, ~wide, tolerance)
     tau = np.where(wide[user], tau, np.maximum(tau, 0.0))
     while not wide.any():
-        at = _gaussian(table, likelihood, L, where, tau, nu)
+        state = _gaussian(table, likelihood, L, where, tau, nu)
         if done >= sweeps or (done > 0 and (moved <= tolerance).all()) or p == 0:
             break
         # With lapses, a surprising answer can widen the posterior. Here a site may not: it only moves the mean
-        to_tau, to_nu = site_steps(at.m, at.v, at.slope, np.maximum(at.bend, 0.0), tau, nu)
+        to_tau, to_nu = site_steps(state.m, state.v, state.slope, np.maximum(state.bend, 0.0), tau, nu)
         moved = _largest_change(to_tau, to_nu, tau, nu, user, U)
         step = np.where(moved > 0.95 * last, np.maximum(0.5 * step, 0.05), np.minimum(1.05 * step, 1.0))
         last = moved
@@ -136,29 +136,25 @@ def infer_users(
         done += 1
     if not wide.any() and sweeps >= WIDENING:
         people = np.zeros(U, bool)
-        people[user[at.bend < -WIDENED]] = True
+        people[user[state.bend < -WIDENED]] = True
         if people.any():
-            tau, nu, at, moved, _ = _widen(table, likelihood, L, where, tau, nu, moved, people, tolerance)
+            tau, nu, state, moved, _ = _widen(table, likelihood, L, where, tau, nu, moved, people, tolerance)
 
     # log Z = sum of log (Z_p / what its site integrates to) + log of what the product of all sites integrates to
-    m, v = at.m, at.v
-    scale = log_scales(at.log_z, m, v, tau, nu)
-    whole = np.vecdot(0.5 * (at.h + at.r), where) + 0.5 * np.einsum("ui,uij,uj->u", at.r, at.cov, at.r)
-    whole += table.noise_evidence(tau, nu) - 0.5 * np.linalg.slogdet(at.B)[1]
-    evidence = sum_by(user, rows.times * scale, U) + whole
+    m, v = state.m, state.v
+    scale = log_scales(state.log_z, m, v, tau, nu)
+    terms = np.vecdot(0.5 * (state.h + state.r), where) + 0.5 * np.einsum("ui,uij,uj->u", state.r, state.cov, state.r)
+    terms += table.noise_evidence(tau, nu) - 0.5 * np.linalg.slogdet(state.B)[1]
+    evidence = sum_by(user, rows.times * scale, U) + terms
     reached = Sites(tau, nu, done, float(moved.max(initial=0.0)))
-    return UserPosteriors(at.mean, at.cov, reached, evidence, at.T, at.r, (m, v))
+    return UserPosteriors(state.mean, state.cov, reached, evidence, state.T, state.r, (m, v))
 
 
 class _At(NamedTuple):
-    """The Gaussians that the current sites define for U people, and the moments of each row's likelihood over its
-    cavity.
+    """The Gaussians that the sites define for U people, and the moments of each row's likelihood over its cavity (m,
+    v).
 
-    A cavity is the Gaussian N(m, v) of a row's difference of utilities without the row's own site. `T` and `h` are from
-    `Table.natural`; `cov`, `r` and `mean` are as in `UserPosteriors`; `m` and `v` (p,) are the cavities of p rows;
-    `log_z`, `slope` and `bend` (p,) are from `moments`. `B` is I + L' T L for each person, where L L' is the prior
-    covariance.
-    """
+    `B` is I + L' T L for each person, where L L' is the prior covariance; the others are as in `UserPosteriors`."""
 
     T: Array
     h: Array
@@ -208,24 +204,17 @@ def _widen(
     people: npt.NDArray[np.bool_],
     tolerance: float,
 ) -> tuple[Array, Array, _At, Array, npt.NDArray[np.bool_]]:
-    """Continue EP for some of U people with sites that may have negative precision, from where it converged with tau >=
-    0.
-
-    The result is more accurate for people whose sites converge; others keep the sites that they had. `table`: their p
-    comparisons of n items; `L`: root of the prior covariance; `prior_mean` (U x n); `tau`, `nu` (p,): the sites;
-    `moved` (U,): size of each person's last step; `people` (U,): mask of whom to continue. Return tau, nu, the
-    Gaussian, the size of the last steps, and a mask of who converged.
-    """
+    """Continue EP, more accurately, with sites of negative precision for `people` (U,), as far as it converges."""
     user, U = table.rows.user, table.U
     Lt, one = L.swapaxes(-1, -2), np.eye(L.shape[-1])
     begun_tau, begun_nu = tau, nu
     going, settled = people.copy(), np.zeros(U, bool)
     step, last = np.full(U, 0.5), np.full(U, np.inf)
-    at = _gaussian(table, likelihood, L, prior_mean, tau, nu)
-    going &= np.linalg.eigvalsh(at.B)[:, 0] >= LEAST
+    state = _gaussian(table, likelihood, L, prior_mean, tau, nu)
+    going &= np.linalg.eigvalsh(state.B)[:, 0] >= LEAST
     for _ in range(MOST_WIDENING):
-        left = 1.0 - np.where(at.v > 0.0, tau * at.v / (1.0 + tau * at.v), 0.0)
-        to_tau, to_nu = site_steps(at.m, at.v, at.slope, at.bend, tau, nu)
+        left = 1.0 - np.where(state.v > 0.0, tau * state.v / (1.0 + tau * state.v), 0.0)
+        to_tau, to_nu = site_steps(state.m, state.v, state.slope, state.bend, tau, nu)
         now = _largest_change(to_tau, to_nu, tau, nu, user, U)
         improper = np.zeros(U, bool)
         improper[user[~((left > 0.0) & np.isfinite(to_tau) & np.isfinite(to_nu))]] = True
@@ -240,14 +229,14 @@ def _widen(
         for _ in range(4):  # shorten the step until the product of sites and prior is a Gaussian
             next_tau = tau + length * to_tau
             B = one + Lt @ table.natural(next_tau, nu)[0] @ L
-            none = np.linalg.eigvalsh(B)[:, 0] < LEAST
-            if not (none & going).any():
+            improper_now = np.linalg.eigvalsh(B)[:, 0] < LEAST
+            if not (improper_now & going).any():
                 break
-            length = np.where(none[user], 0.25 * length, length)
-        going &= ~none
+            length = np.where(improper_now[user], 0.25 * length, length)
+        going &= ~improper_now
         length = np.where(going[user], length, 0.0)
         tau, nu = tau + length * to_tau, nu + length * to_nu
-        at = _gaussian(table, likelihood, L, prior_mean, tau, nu)
+        state = _gaussian(table, likelihood, L, prior_mean, tau, nu)
     back = ~settled[user]
     tau, nu = np.where(back, begun_tau, tau), np.where(back, begun_nu, nu)
     return tau, nu, _gaussian(table, likelihood, L, prior_mean, tau, nu), moved, settled
@@ -256,11 +245,8 @@ def _widen(
 class Likelihood(NamedTuple):
     """The constants of the likelihood of p comparisons, from which `moments` computes.
 
-    `width` (p,): the perceived difference below which items tie; `noise` (p,): the variance of the noise of an answer,
-    0 for comparisons with shared noise, where it is integrated out elsewhere; `tied`: indices of the rows that tie;
-    `lapsing` (l,): indices of the rows whose answer may be random, `lapse` (l,) the probability of that, and `kinds`
-    (l,) the number of possible answers.
-    """
+    `width` (p,): the perceived difference below which items tie; `tied`, `lapsing`: indices of the rows that tie, and
+    of those whose answer may be random."""
 
     width: Array
     noise: Array
@@ -280,13 +266,13 @@ def likelihood_of(rows: PairRows, width: Array, lapse: Array) -> Likelihood:
     """
     grouped = rows.group >= 0
     # In an answer about several items a strict order needs no least difference, even if ties are allowed elsewhere
-    each = np.where(grouped & ~rows.equal, 0.0, width[rows.user])
+    widths = np.where(grouped & ~rows.equal, 0.0, width[rows.user])
     [tied] = rows.equal.nonzero()
-    if not (each[tied] > 0.0).all():
+    if not (widths[tied] > 0.0).all():
         raise ValueError("width: expected more than 0 where items are called equally good, got 0")
     [lapsing] = ((lapse[rows.user] > 0.0) & ~grouped).nonzero()
-    kinds = np.where(each[lapsing] > 0.0, 3.0, 2.0)
-    return Likelihood(each, np.where(grouped, 0.0, 1.0), tied, lapsing, lapse[rows.user[lapsing]], kinds)
+    kinds = np.where(widths[lapsing] > 0.0, 3.0, 2.0)
+    return Likelihood(widths, np.where(grouped, 0.0, 1.0), tied, lapsing, lapse[rows.user[lapsing]], kinds)
 
 
 def moments(of: Likelihood, m: Array, v: Array) -> tuple[Array, Array, Array]:
@@ -300,12 +286,12 @@ def moments(of: Likelihood, m: Array, v: Array) -> tuple[Array, Array, Array]:
     out = choice_moments(m, s, of.width)
     if of.tied.size:
         k = of.tied
-        for whole, part in zip(out, tie_moments(m[k], s[k], of.width[k])):
-            whole[k] = part
+        for total, part in zip(out, tie_moments(m[k], s[k], of.width[k])):
+            total[k] = part
     if of.lapsing.size:
         k = of.lapsing
-        for whole, part in zip(out, lapse_moments(out[0][k], out[1][k], out[2][k], of.lapse, of.kinds)):
-            whole[k] = part
+        for total, part in zip(out, lapse_moments(out[0][k], out[1][k], out[2][k], of.lapse, of.kinds)):
+            total[k] = part
     return out
 
 
@@ -332,12 +318,12 @@ def infer(
     if there are ties and `width` is 0.
     """
     rows = pairs if isinstance(pairs, PairRows) else pair_rows(pairs, counts)
-    met = np.unique(rows.pairs)
-    at = np.searchsorted(met, rows.pairs)
-    part = rows._replace(pairs=at, user=np.zeros(rows.size, np.int64))
-    many = infer_users(
-        K[np.ix_(met, met)],
-        prior_mean[met],
+    compared = np.unique(rows.pairs)
+    positions = np.searchsorted(compared, rows.pairs)
+    part = rows._replace(pairs=positions, user=np.zeros(rows.size, np.int64))
+    posteriors = infer_users(
+        K[np.ix_(compared, compared)],
+        prior_mean[compared],
         1,
         part,
         sites,
@@ -346,19 +332,21 @@ def infer(
         tolerance=tolerance,
         sweeps=sweeps,
     )
-    return extend_to_items(many, K, prior_mean, met)
+    return extend_to_items(posteriors, K, prior_mean, compared)
 
 
-def extend_to_items(many: UserPosteriors, K: Array, prior_mean: Array, met: Ints) -> EPResult:
+def extend_to_items(posteriors: UserPosteriors, K: Array, prior_mean: Array, compared: Ints) -> EPResult:
     """Return the result for one person over all n items, from a result over only the q items that occur in the answers.
 
-    `many` is the latter, of one person (U = 1); `met` (q,) are the numbers of the q items, rising. `K` (n x n) and
-    `prior_mean` (n,) are the prior over all items.
+    `posteriors` is the latter, of one person (U = 1); `compared` (q,) are the numbers of the q items, rising. `K` (n x
+    n) and `prior_mean` (n,) are the prior over all items.
     """
-    posterior = many.of(0)
-    if met.size < len(prior_mean):
-        posterior = extend_posterior(K, prior_mean, K[:, met], K[np.ix_(met, met)], many.T[0], many.r[0])
-    return EPResult(posterior, many.sites, float(many.log_evidence[0]))
+    posterior = posteriors.of(0)
+    if compared.size < len(prior_mean):
+        posterior = extend_posterior(
+            K, prior_mean, K[:, compared], K[np.ix_(compared, compared)], posteriors.T[0], posteriors.r[0]
+        )
+    return EPResult(posterior, posteriors.sites, float(posteriors.log_evidence[0]))
 
 
 def infer_rows(
@@ -374,18 +362,18 @@ def infer_rows(
     """
     p, n = D.shape
     design = make_design(D, times, np.zeros(p, np.int64), 1, np.zeros(p, bool))
-    many = infer_users(K, np.zeros(n), 1, design, lapse=lapse, tolerance=tolerance, sweeps=sweeps)
-    return EPResult(many.of(0), many.sites, float(many.log_evidence[0]))
+    posteriors = infer_users(K, np.zeros(n), 1, design, lapse=lapse, tolerance=tolerance, sweeps=sweeps)
+    return EPResult(posteriors.of(0), posteriors.sites, float(posteriors.log_evidence[0]))
 
 
-def extend_posterior(K: Array, prior_mean: Array, across: Array, among: Array, T: Array, r: Array) -> Posterior:
+def extend_posterior(K: Array, prior_mean: Array, across: Array, within: Array, T: Array, r: Array) -> Posterior:
     """Return the posterior over the utilities f of n items, given answers about q items; the prior is N(`prior_mean`
     (n,), `K` (n x n)).
 
-    `across` (n x q): prior covariances of the n items with the q items; `among` (q x q): those of the q items, possibly
-    singular. The answers stand for the factor exp(-d' T d / 2 + r' d), `T` (q x q) and `r` (q,), where d are the
-    utilities of the q items less their prior means.
+    `across` (n x q): prior covariances of the n items with the q items; `within` (q x q): those of the q items,
+    possibly singular. The answers stand for the factor exp(-d' T d / 2 + r' d), `T` (q x q) and `r` (q,), where d are
+    the utilities of the q items less their prior means.
     """
-    hold = np.linalg.solve(np.eye(len(T)) + T @ among, np.column_stack([T, r]))  # among may be singular
+    hold = np.linalg.solve(np.eye(len(T)) + T @ within, np.column_stack([T, r]))  # among may be singular
     cov = K - across @ hold[:, :-1] @ across.T
     return Posterior(prior_mean + across @ hold[:, -1], 0.5 * (cov + cov.T))

@@ -41,11 +41,11 @@ class EPDiagnostics(NamedTuple):
 
 
 def diagnose_ep(
-    prior: Posterior, posterior: Posterior, seen: AnswerSites, *, draws: int = 20_000, seed: int = 0
+    prior: Posterior, posterior: Posterior, answers: AnswerSites, *, draws: int = 20_000, seed: int = 0
 ) -> EPDiagnostics:
     """Compare EP's posterior of one person with importance sampling of the exact posterior.
 
-    `prior`: the person's prior; `posterior`: EP's result; `seen`: the answers with their sites. The probabilities of
+    `prior`: the person's prior; `posterior`: EP's result; `answers`: the answers with their sites. The probabilities of
     choices between compared items are checked, at most those of the MOST_ITEMS (60) items compared most often. The
     number of draws is `draws`, half of them from the prior, made with `seed`.
     """
@@ -53,17 +53,17 @@ def diagnose_ep(
 
     check_count("draws", draws, least=2)
     check_count("seed", seed, least=0)
-    if not seen.rows.size or (seen.rows.group >= 0).any():
+    if not answers.rows.size or (answers.rows.group >= 0).any():
         return EPDiagnostics(True, 0.0, 0.0)
-    items, inverse, often = np.unique(seen.rows.pairs, return_inverse=True, return_counts=True)
-    seen = seen._replace(
-        rows=seen.rows._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(inverse.size // 2, np.int64))
+    items, inverse, often = np.unique(answers.rows.pairs, return_inverse=True, return_counts=True)
+    answers = answers._replace(
+        rows=answers.rows._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(inverse.size // 2, np.int64))
     )
     before, after = prior.of_items(items), posterior.of_items(items)
     plain = after.draws(draws, seed)
     f = np.concatenate([plain[: draws // 2], before.draws(draws - draws // 2, seed + _AGAIN)])
-    said, assumed = log_likelihoods(f, seen)
-    log_w = said - np.logaddexp(0.0, assumed - _log_scale(before, seen))
+    of_answers, assumed = log_likelihoods(f, answers)
+    log_w = of_answers - np.logaddexp(0.0, assumed - _log_scale(before, answers))
     w = np.exp(log_w - log_w.max())
     w /= w.sum()
     left = float(1.0 / (w @ w))
@@ -78,10 +78,10 @@ def diagnose_ep(
     return EPDiagnostics(off <= WITHIN, off, left)
 
 
-def _log_scale(before: Posterior, seen: AnswerSites) -> float:
-    """Return the log integral of the prior `before` times the product of the sites of the answers `seen`."""
-    table = make_table(seen.rows, 1, before.mean.size)
-    [T], [h] = table.natural(seen.sites.tau, seen.sites.nu)
+def _log_scale(before: Posterior, answers: AnswerSites) -> float:
+    """Return the log integral of the prior `before` times the product of the sites of the answers `answers`."""
+    table = make_table(answers.rows, 1, before.mean.size)
+    [T], [h] = table.natural(answers.sites.tau, answers.sites.nu)
     r = h - T @ before.mean
     hold = np.eye(len(T)) + T @ before.cov
     cov = before.cov @ np.linalg.inv(hold)

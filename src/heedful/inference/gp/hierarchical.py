@@ -103,18 +103,18 @@ def fit(
     supposed = _initial_noise(rows.rows if isinstance(rows, Design) else rows, users, width, lapse, noise)
     if isinstance(rows, Design):
         return _fit(K, users, rows, Population(mean, cov), sites, learning, supposed)
-    met = np.unique(rows.pairs)
-    if n <= SMALL or met.size > FEW * n:
+    compared = np.unique(rows.pairs)
+    if n <= SMALL or compared.size > FEW * n:
         return _fit(K, users, rows, Population(mean, cov), sites, learning, supposed)
-    part = rows._replace(pairs=np.searchsorted(met, rows.pairs))
-    among = np.ix_(met, met)
-    got = _fit(K[among], users, part, Population(mean[met], cov[among]), sites, learning, supposed)
-    population = extend_population(got.population, K, met)
+    part = rows._replace(pairs=np.searchsorted(compared, rows.pairs))
+    block = np.ix_(compared, compared)
+    fitted = _fit(K[block], users, part, Population(mean[compared], cov[block]), sites, learning, supposed)
+    population = extend_population(fitted.population, K, compared)
     people = infer_per_user(
-        population.cov, population.mean, users, rows, batches_of_users(rows, users), got.people.sites,
-        width=got.noise.width, lapse=got.noise.lapse, tolerance=1e-6,
+        population.cov, population.mean, users, rows, batches_of_users(rows, users), fitted.people.sites,
+        width=fitted.noise.width, lapse=fitted.noise.lapse, tolerance=1e-6,
     )  # fmt: skip
-    return got._replace(population=population, people=people)
+    return fitted._replace(population=population, people=people)
 
 
 Inference = Callable[
@@ -136,13 +136,13 @@ def _initial_noise(
     rows: PairRows, users: int, width: npt.ArrayLike, lapse: npt.ArrayLike, prior: NoisePrior | None
 ) -> ResponseNoise:
     width, lapse = (np.broadcast_to(np.asarray(x, np.float64), (users,)).copy() for x in (width, lapse))
-    given = ResponseNoise(width, lapse, np.zeros(users))
+    noise = ResponseNoise(width, lapse, np.zeros(users))
     if prior is None:
-        return given
-    first = initial_noise(rows, users, prior, bool((given.width > 0.0).any()) or None)
+        return noise
+    first = initial_noise(rows, users, prior, bool((noise.width > 0.0).any()) or None)
     return first._replace(
-        width=np.where(given.width > 0.0, given.width, first.width),
-        lapse=np.where(given.lapse > 0.0, given.lapse, first.lapse),
+        width=np.where(noise.width > 0.0, noise.width, first.width),
+        lapse=np.where(noise.lapse > 0.0, noise.lapse, first.lapse),
     )
 
 
@@ -158,7 +158,7 @@ def _fit(
     n = len(K)
     mean, cov = start
     infer = _inference(rows, users, n)
-    told = rows.rows if isinstance(rows, Design) else rows
+    comparisons = rows.rows if isinstance(rows, Design) else rows
     trace, moved = [], np.inf
     ahead, last, length = 1.0, np.zeros(n + n * n), 0.0
     for _ in range(learning.steps):
@@ -169,9 +169,9 @@ def _fit(
         new_mean, new_cov = maximise_population(K, people, learning.nu0, learning.kappa0)
         moved = float(max(np.abs(new_mean - mean).max(initial=0.0), np.abs(_sd(new_cov) - _sd(cov)).max(initial=0.0)))
         if learning.noise is not None:
-            noise, moved_too = improve_noise(told, people.cavities, noise, learning.noise, shared=True)
+            noise, moved_too = improve_noise(comparisons, people.cavities, noise, learning.noise, shared=True)
             moved = max(moved, moved_too)
-        if moved < learning.tolerance and len(trace) > 1 and trace[-1] - trace[-2] < SETTLED * told.times.sum():
+        if moved < learning.tolerance and len(trace) > 1 and trace[-1] - trace[-2] < SETTLED * comparisons.times.sum():
             mean, cov = new_mean, new_cov
             break
         # Steps of EM are short and mostly keep their direction; while they do, they are lengthened
@@ -184,19 +184,17 @@ def _fit(
     people = infer(cov, mean, sites, noise, 1e-6, 500)
     trace.append(float(people.log_evidence.sum()))
     if learning.noise is not None:
-        noise = noise._replace(random=random_probabilities(told, people.log_evidence, noise, learning.noise))
+        noise = noise._replace(random=random_probabilities(comparisons, people.log_evidence, noise, learning.noise))
     return HierarchicalFit(Population(mean, cov), people, np.array(trace), moved, noise)
 
 
 def _inference(rows: PairRows | Design, users: int, n: int) -> Inference:
-    """Return the function that runs EP for `users` people with the comparisons `rows`: over all n items or, if that is
-    cheaper, over each person's own items.
-    """
+    """Return the function that runs EP for all people: over all items or, if cheaper, over those each compared."""
     parts = batches_of_users(rows, users) if isinstance(rows, PairRows) and n > SMALL else ()
     if (
         isinstance(rows, PairRows)
         and parts
-        and sum(few.who.size * few.items.shape[1] ** 3 for few in parts) < 0.6 * users * n**3
+        and sum(batch.people.size * batch.items.shape[1] ** 3 for batch in parts) < 0.6 * users * n**3
     ):
 
         def apart(
@@ -221,10 +219,7 @@ def _inference(rows: PairRows | Design, users: int, n: int) -> Inference:
 
 
 def _extrapolate(cov: Array, new: Array, ahead: float) -> Array:
-    """Return cov + ahead (new - cov), an EM step from `cov` to `new` lengthened `ahead` times.
-
-    Return `new` if that is not safely positive definite.
-    """
+    """Return cov + ahead (new - cov), an EM step lengthened `ahead` times; `new` if that is not positive definite."""
     if ahead == 1.0:
         return new
     further = cov + ahead * (new - cov)
@@ -254,15 +249,13 @@ def maximise_population(
 
 
 def _maximise_from_sums(K: Array, people: PerUserPosteriors, nu0: float, kappa0: float) -> tuple[Array, Array]:
-    """Do the M step of `maximise_population` (same arguments and results) for people whose posteriors are stored over
-    only the items that they compared.
+    """Do the M step of `maximise_population` for posteriors that are stored over only the items compared.
 
     With the old mean m and covariance S of the population, the posterior of person u has the mean mu_u = m + S a_u and
     the covariance Sigma_u = S - S W_u S, for a vector a_u and a matrix W_u. Let e be the new mean less m, and d = mu_u
     less the new mean; then Sigma_u + d d' = S - S W_u S + (S a_u - e) (S a_u - e)'. With A = sum (a_u a_u' - W_u) and p
     = S sum a_u over U people, the sum of this is U S + S A S - p e' - e p' + U e e', to which kappa0 m m' is added with
-    the new m.
-    """
+    the new m."""
     U, S, m = len(people.place), people.prior_cov, people.prior_mean
     a, A = pull_sums(people)
     pull = S @ a
@@ -278,29 +271,29 @@ def _maximise_from_sums(K: Array, people: PerUserPosteriors, nu0: float, kappa0:
     return new, cov
 
 
-def extend_population(population: Population, K: Array, met: Ints) -> Population:
+def extend_population(population: Population, K: Array, compared: Ints) -> Population:
     """Return the population (mean and covariance of people's utilities) over all n items, from one over the q items
-    with numbers `met` (q,), rising.
+    with numbers `compared` (q,), rising.
 
     Given the utilities of these, those of the other items are distributed as under the prior N(0, K), K (n x n).
     """
-    among = np.ix_(met, met)
-    if K[met].astype(bool).sum() == met.size:  # items are independent
+    block = np.ix_(compared, compared)
+    if K[compared].astype(bool).sum() == compared.size:  # items are independent
         mean, cov = np.zeros(len(K)), K.copy()
     else:
-        B = _solve(K[among], K[met]).T  # K_all,met K_met^-1
+        B = _solve(K[block], K[compared]).T  # K_all,met K_met^-1
         mean = B @ population.mean
-        cov = B @ (population.cov - K[among]) @ B.T
+        cov = B @ (population.cov - K[block]) @ B.T
         cov += K
         cov = np.multiply(np.add(cov, cov.T), 0.5)
-    mean[met], cov[among] = population.mean, population.cov
+    mean[compared], cov[block] = population.mean, population.cov
     return Population(mean, cov)
 
 
-def add_items(population: Population, K: Array, across: Array, own: Array) -> Population:
+def add_items(population: Population, K: Array, across: Array, own_cov: Array) -> Population:
     """Return the population (mean and covariance of people's utilities) with q new items appended to its n items.
 
-    `K` (n x n): prior covariances of the old items; `across` (n x q): of old with new items; `own` (q x q): of new
+    `K` (n x n): prior covariances of the old items; `across` (n x q): of old with new items; `own_cov` (q x q): of new
     items. Given the utilities of old items, those of new items are distributed as under the prior; without features
     they are independent.
     """
@@ -310,19 +303,18 @@ def add_items(population: Population, K: Array, across: Array, own: Array) -> Po
     cov[:n, :n] = population.cov
     cov[n:, :n] = A @ population.cov
     cov[:n, n:] = cov[n:, :n].T
-    cov[n:, n:] = A @ population.cov @ A.T + own - A @ across
+    cov[n:, n:] = A @ population.cov @ A.T + own_cov - A @ across
     return Population(np.concatenate([population.mean, A @ population.mean]), 0.5 * (cov + cov.T))
 
 
 def _solve(K: Array, across: Array) -> Array:
-    """Return K^-1 `across` for a symmetric matrix `K` (n x n) and `across` (n x q), with the pseudo-inverse where K is
-    singular."""
+    """Return K^-1 `across` (n x q) for a symmetric `K` (n x n), with the pseudo-inverse where K is singular."""
     if not across.any():
         return np.zeros(across.shape)
     values, vectors = np.linalg.eigh(K)
-    kept = values > 1e-13 * values[-1]
-    held = vectors[:, kept]
-    return (held / values[kept]) @ (held.T @ across)  # type: ignore[no-any-return]
+    nonzero = values > 1e-13 * values[-1]
+    basis = vectors[:, nonzero]
+    return (basis / values[nonzero]) @ (basis.T @ across)  # type: ignore[no-any-return]
 
 
 def _sd(cov: Array) -> Array:

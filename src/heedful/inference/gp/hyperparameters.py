@@ -90,8 +90,7 @@ class Hyperparameters(NamedTuple):
 
 
 class QuadratureNode(NamedTuple):
-    """One node of the quadrature over the hyperparameters: `weight`, its weight in the integral (all weights sum to 1),
-    `hyper`, the hyperparameters there, and `people`, the posterior of the utilities given these."""
+    """One node of the quadrature over the hyperparameters; all weights sum to 1."""
 
     weight: float
     hyper: Hyperparameters
@@ -183,11 +182,7 @@ class MarginalLikelihood:
         return joint
 
     def _log_prior(self, x: Array, slope: Array) -> float:
-        """Return the log prior at the hyperparameters x, up to a constant, and add its gradient to `slope` (4,) in
-        place.
-
-        x (4,): log spread, logit share, logit lapse rate, log tie width.
-        """
+        """Return the log prior at x (log spread, logit share, logit lapse rate, log tie width); add to `slope`."""
         prior, rate, share = self.prior, _expit(x[2]), _expit(x[1])
         off = (x[0] - np.log(MEDIAN)) / LOG_SD
         out = -0.5 * off * off
@@ -220,16 +215,16 @@ class MarginalLikelihood:
             return -value, -slope[free] * scale
 
         def spread_nodes(z: Array) -> Array:
-            whole = x.copy()
-            whole[free] += scale * z
-            return whole
+            full = x.copy()
+            full[free] += scale * z
+            return full
 
-        got = minimize(
+        optimum = minimize(
             worse, np.zeros(len(free)), jac=True, method="L-BFGS-B",
             bounds=(np.array(BOUNDS)[free] - x[free, None]) / scale[:, None],
             options={"ftol": NATS / max(abs(value), 1.0), "gtol": NEAR, "maxiter": 40, "maxls": 6},
         )  # fmt: skip
-        return spread_nodes(got.x)
+        return spread_nodes(optimum.x)
 
     def curvature(self, x: Array) -> Array:
         """Return minus the Hessian (4 x 4) of log evidence plus log prior at the hyperparameters x.
@@ -257,7 +252,7 @@ class MarginalLikelihood:
         """
         from scipy.special import expit, logit
 
-        more = random_log_odds(self.rows, self.joint_at(x).each, self.noise_at(x))
+        more = random_log_odds(self.rows, self.joint_at(x).log_evidences, self.noise_at(x))
         share = self.prior.random
         for _ in range(100):
             self.random = expit(logit(share) + more)
@@ -278,7 +273,7 @@ class MarginalLikelihood:
         for _ in range(steps):
             joint = self.joint_at(x)
             scale = float(np.exp(2.0 * x[0])) * _expit(x[1])
-            S = joint.own
+            S = joint.person_cov
             new = (nu0 * self.K + (U * S + S @ joint.apart @ S) / scale) / (nu0 + U)
             moved = float(np.abs(new - self.R).max())
             self.R = 0.5 * (new + new.T)
@@ -297,19 +292,23 @@ def infer_hyperparameters(
     were learned, and the quadrature nodes with their posteriors over the q items, most probable first.
     """
     problem = MarginalLikelihood(K, users, rows, prior)
-    some, size = sample_people(rows, users, ENOUGH) if users > 1 else (sample_items(rows), 1)
+    sample, size = sample_people(rows, users, ENOUGH) if users > 1 else (sample_items(rows), 1)
     items, small = len(K), problem
-    if some.size < rows.size:
-        met, at = np.unique(some.pairs, return_inverse=True) if users == 1 else (np.arange(items), some.pairs)
-        items = met.size
-        small = MarginalLikelihood(K[np.ix_(met, met)], size, some._replace(pairs=at.reshape(-1, 2)), prior)
+    if sample.size < rows.size:
+        compared, positions = (
+            np.unique(sample.pairs, return_inverse=True) if users == 1 else (np.arange(items), sample.pairs)
+        )
+        items = compared.size
+        small = MarginalLikelihood(
+            K[np.ix_(compared, compared)], size, sample._replace(pairs=positions.reshape(-1, 2)), prior
+        )
     x = small.likeliest(small.start)
     if users > 1:
         small.learn_shape(x)
         problem.R = small.R
         x = small.likeliest(x)
     # Curvature of all answers from that of the sample: it grows with answers; of one person's spread, with items.
-    answers = float(rows.times.sum() / some.times.sum())
+    answers = float(rows.times.sum() / sample.times.sum())
     more = np.sqrt([len(K) / items if users == 1 else answers, answers, answers, answers])
     H = small.curvature(x) * np.multiply.outer(more, more)
     if small is not problem:
@@ -335,8 +334,8 @@ def integrate(problem: MarginalLikelihood, x: Array, H: Array) -> tuple[Quadratu
     free = [k for k in problem.free if k < 3 and _moves(node, k, float(sd[k])) > MATTERS]
     if not free:
         return (node,)
-    at = [problem.free.index(k) for k in free]
-    root = np.linalg.cholesky(of_all[np.ix_(at, at)])
+    positions = [problem.free.index(k) for k in free]
+    root = np.linalg.cholesky(of_all[np.ix_(positions, positions)])
     z, w = np.polynomial.hermite_e.hermegauss(5 if len(free) == 1 else 3)
     grid = np.stack([g.ravel() for g in np.meshgrid(*[z] * len(free), indexing="ij")], axis=1)
     weigh = np.prod(np.meshgrid(*[w] * len(free), indexing="ij"), axis=0).ravel()
@@ -345,9 +344,9 @@ def integrate(problem: MarginalLikelihood, x: Array, H: Array) -> tuple[Quadratu
         off = x.copy()
         off[free] += root @ point
         off = np.clip(off, *np.transpose(BOUNDS))
-        there, _, node = problem.at(off)
+        height, _, node = problem.at(off)
         nodes.append(node)
-        logs.append(there - value + 0.5 * float(point @ point) + np.log(weight))
+        logs.append(height - value + 0.5 * float(point @ point) + np.log(weight))
     share = np.exp(np.array(logs) - max(logs))
     share /= share.sum()
     order = (-share).argsort(kind="stable").tolist()
@@ -355,11 +354,7 @@ def integrate(problem: MarginalLikelihood, x: Array, H: Array) -> tuple[Quadratu
 
 
 def _moves(node: QuadratureNode, k: int, sd: float) -> float:
-    """Return about how far utilities move, relative to their standard deviation, if one hyperparameter changes by `sd`.
-
-    `k` is the index of the hyperparameter: 0 log spread, 1 logit share, 2 logit lapse rate; `node` has their values and
-    the posterior there. A larger spread shrinks utilities less; share and lapse rate scale them.
-    """
+    """Return about how far utilities move, by their deviation, if hyperparameter `k` (as in x) changes by `sd`."""
     spread, share, noise = node.hyper
     people = node.people
     posterior = people.average(noise.lapse.size) if isinstance(people, JointPosterior) else people.of(0)
@@ -367,8 +362,8 @@ def _moves(node: QuadratureNode, k: int, sd: float) -> float:
     if k == 0:
         return 2.0 * sd * uncertain
     if k == 1:
-        own = spread * spread * share
-        return own * (1.0 - share) * sd / (1.0 + 2.0 * own) / uncertain
+        variance = spread * spread * share
+        return variance * (1.0 - share) * sd / (1.0 + 2.0 * variance) / uncertain
     rate = float(np.median(noise.lapse))
     return 2.0 * rate * (1.0 - rate) * sd / uncertain
 

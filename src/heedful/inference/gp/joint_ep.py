@@ -57,21 +57,13 @@ class JointPosterior(NamedTuple):
     """The result of joint EP for U people with utilities f_u ~ N(m, S) of n items, and the prior m ~ N(0, P) of their
     mean.
 
-    `mean` (n,) and `cov` (n x n) are the posterior of m; `own` (n x n) is S. `message` is the sum over all people of
-    the Gaussian messages about m, with matrix A_u and vector b_u, that stand for the answers of person u. `sites` are
-    the Gaussian factors of the p comparisons, and `cavities` the mean and variance, (p,) each, of the difference of
-    utilities that each is about, given all other comparisons.
-
-    `log_evidence` is log P(all answers); `each` (U,) is log P(answers of a person | answers of all others), both in
-    nats. `gradient` has the derivatives of the log evidence by log a and by log b, if P is scaled by a^2 and S by b^2.
-    `apart` (n x n) is for learning S: one EM step sets S to S + S apart S / U.
-    """
+    Evidences are in nats."""
 
     mean: Array
     """(n,) posterior mean of m"""
     cov: Array
     """(n x n) posterior covariance of m"""
-    own: Array
+    person_cov: Array
     """S (n x n)"""
     message: Message
     """sum of the messages of all people"""
@@ -80,7 +72,7 @@ class JointPosterior(NamedTuple):
     """mean and variance, (p,) each, of the difference of utilities of each of p rows, given all answers but this row"""
     log_evidence: float
     """log P(all answers), EP's approximation"""
-    each: Array
+    log_evidences: Array
     """(U,) log P(the answers of a person | the answers of all others)"""
     gradient: tuple[float, float]
     """derivatives of the log evidence by log a and log b, if the prior covariance P is scaled by a^2 and S by b^2"""
@@ -93,7 +85,7 @@ class JointPosterior(NamedTuple):
         `message`: the sum of the messages of these people (`message_of`); None takes all people, and `users` is then U.
         """
         A, b = self.message if message is None else message
-        S = self.own
+        S = self.person_cov
         shrunk = S @ A / users
         Q = np.eye(len(S)) - shrunk
         cov = Q @ self.cov @ Q.T + (S - shrunk @ S) / users
@@ -102,7 +94,7 @@ class JointPosterior(NamedTuple):
 
 def infer_joint(
     prior: Array,
-    own: Array,
+    person_cov: Array,
     users: int,
     rows: PairRows,
     parts: tuple[UserBatch, ...],
@@ -115,10 +107,10 @@ def infer_joint(
 ) -> JointPosterior:
     """Run joint EP for U = `users` people and their p answers `rows` about n items.
 
-    `prior` (n x n): prior covariance P of the mean utilities m; `own` (n x n): covariance S of a person's utilities
-    around m; `parts`: the people in batches, made by `user_batches`; `sites`: where to start, such as the end of an
-    earlier run on the same rows (None: at 0). `width` (U,): how much better an item must be perceived not to tie, 0
-    without ties; `lapse` (U,): the probability of a random answer. Sweeps end when no site moves by more than the
+    `prior` (n x n): prior covariance P of the mean utilities m; `person_cov` (n x n): covariance S of a person's
+    utilities around m; `parts`: the people in batches, made by `user_batches`; `sites`: where to start, such as the end
+    of an earlier run on the same rows (None: at 0). `width` (U,): how much better an item must be perceived not to tie,
+    0 without ties; `lapse` (U,): the probability of a random answer. Sweeps end when no site moves by more than the
     fraction `tolerance`, or after `sweeps`. Raise ValueError if there are ties and the person's width is 0.
     """
     n, p = len(prior), rows.size
@@ -126,20 +118,20 @@ def infer_joint(
     tau, nu = initial_sites(sites, p)
     tau = np.maximum(tau, 0.0)
     step, last, moved, done = 1.0, np.inf, np.inf, 0
-    centre, spread, each = np.zeros(p), np.ones(p), np.zeros(users)
-    keep = sum(few.who.size * few.items.shape[1] ** 2 for few in parts) <= HELD
+    centre, spread, log_evidences = np.zeros(p), np.ones(p), np.zeros(users)
+    keep = sum(batch.people.size * batch.items.shape[1] ** 2 for batch in parts) <= HELD
     while True:
-        messages = [_messages(few, own, tau, nu) for few in parts] if keep else None
-        whole = _sum_messages(n, parts, messages or (_messages(few, own, tau, nu) for few in parts))
-        V, m = _mean_of(L, whole)
+        messages = [_messages(batch, person_cov, tau, nu) for batch in parts] if keep else None
+        total = _sum_messages(n, parts, messages or (_messages(batch, person_cov, tau, nu) for batch in parts))
+        V, m = _mean_of(L, total)
         if moved <= tolerance or done >= sweeps or p == 0:
             break
         new_tau, new_nu = tau.copy(), nu.copy()
-        for k, few in enumerate(parts):
-            message = messages[k] if messages else _messages(few, own, tau, nu)
-            mean, cov = _cavity_priors(few, m, V, own, message)
-            many = few.infer(mean, cov, (tau, nu), width, lapse, tolerance=0.0, sweeps=1)
-            new_tau[few.at], new_nu[few.at] = many.sites.tau, many.sites.nu
+        for k, batch in enumerate(parts):
+            message = messages[k] if messages else _messages(batch, person_cov, tau, nu)
+            mean, cov = _cavity_priors(batch, m, V, person_cov, message)
+            posteriors = batch.infer(mean, cov, (tau, nu), width, lapse, tolerance=0.0, sweeps=1)
+            new_tau[batch.indices], new_nu[batch.indices] = posteriors.sites.tau, posteriors.sites.nu
         to_tau, to_nu = new_tau - tau, new_nu - nu
         moved = float(site_changes(to_tau, to_nu, tau, nu).max(initial=0.0))
         step = max(0.5 * step, LEAST_STEP) if moved > DAMPED * last else min(1.05 * step, 1.0)
@@ -147,28 +139,37 @@ def infer_joint(
         tau, nu = tau + step * to_tau, nu + step * to_nu
         done += 1
     evidence, apart = 0.0, np.zeros(n * n)
-    for k, few in enumerate(parts):
-        message = messages[k] if messages else _messages(few, own, tau, nu)
-        mean, cov = _cavity_priors(few, m, V, own, message)
-        many = infer_users(
-            cov, mean, few.who.size, few.table, Sites(tau[few.at], nu[few.at]),
-            width=width[few.who], lapse=lapse[few.who], sweeps=0,
+    for k, batch in enumerate(parts):
+        message = messages[k] if messages else _messages(batch, person_cov, tau, nu)
+        mean, cov = _cavity_priors(batch, m, V, person_cov, message)
+        posteriors = infer_users(
+            cov, mean, batch.people.size, batch.table, Sites(tau[batch.indices], nu[batch.indices]),
+            width=width[batch.people], lapse=lapse[batch.people], sweeps=0,
         )  # fmt: skip
-        centre[few.at], spread[few.at] = many.cavities
-        each[few.who] = many.log_evidence
-        between = cov - few.prior(m, own)[1]
-        evidence += float((many.log_evidence - _integral(between, mean, message)).sum())
-        g = message.b - (message.A @ few.prior(m, own)[0][:, :, None])[:, :, 0]
-        W = g[:, :, None] * g[:, None, :] + message.A @ _of_mean(few, V) @ message.A - message.A
-        apart += np.bincount(_places(few, n), W.ravel(), n * n)
+        centre[batch.indices], spread[batch.indices] = posteriors.cavities
+        log_evidences[batch.people] = posteriors.log_evidence
+        between = cov - batch.prior(m, person_cov)[1]
+        evidence += float((posteriors.log_evidence - _integral(between, mean, message)).sum())
+        g = message.b - (message.A @ batch.prior(m, person_cov)[0][:, :, None])[:, :, 0]
+        W = g[:, :, None] * g[:, None, :] + message.A @ _of_mean(batch, V) @ message.A - message.A
+        apart += np.bincount(_places(batch, n), W.ravel(), n * n)
     square = apart.reshape(n, n)
-    inner = np.eye(L.shape[1]) + L.T @ whole.A @ L
-    evidence += 0.5 * float(whole.b @ V @ whole.b) - 0.5 * float(np.linalg.slogdet(inner)[1])
-    g = whole.b - whole.A @ m
-    by_prior = float(g @ prior @ g - np.sum(prior * (whole.A - whole.A @ V @ whole.A)))
-    gradient = by_prior, float(np.sum(own * square))
+    inner = np.eye(L.shape[1]) + L.T @ total.A @ L
+    evidence += 0.5 * float(total.b @ V @ total.b) - 0.5 * float(np.linalg.slogdet(inner)[1])
+    g = total.b - total.A @ m
+    by_prior = float(g @ prior @ g - np.sum(prior * (total.A - total.A @ V @ total.A)))
+    gradient = by_prior, float(np.sum(person_cov * square))
     return JointPosterior(
-        m, V, own, whole, Sites(tau, nu, done, moved), (centre, spread), evidence, each, gradient, square
+        m,
+        V,
+        person_cov,
+        total,
+        Sites(tau, nu, done, moved),
+        (centre, spread),
+        evidence,
+        log_evidences,
+        gradient,
+        square,
     )
 
 
@@ -179,104 +180,87 @@ def user_batches(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
     `rows`: comparisons by the people 0 to `users` - 1.
     """
     out: list[UserBatch] = []
-    for few in batches_of_users(rows, users):
-        out += few.split(max(AT_ONCE // few.items.shape[1] ** 2, 1))
+    for batch in batches_of_users(rows, users):
+        out += batch.split(max(AT_ONCE // batch.items.shape[1] ** 2, 1))
     return tuple(out)
 
 
-def message_of(own: Array, parts: tuple[UserBatch, ...], tau: Array, nu: Array) -> Message:
+def message_of(person_cov: Array, parts: tuple[UserBatch, ...], tau: Array, nu: Array) -> Message:
     """Return what the answers of all people in the batches `parts` say about the mean utilities m of n items: the
     Gaussian factor exp(-m' A m / 2 + b' m), with A (n x n) and b (n,).
 
-    `own` (n x n) is the covariance of a person's utilities around m; `tau` and `nu` (p,) are precision, and precision
-    times mean, of the sites (Gaussian factors) of p rows.
+    `person_cov` (n x n) is the covariance of a person's utilities around m; `tau` and `nu` (p,) are precision, and
+    precision times mean, of the sites (Gaussian factors) of p rows.
     """
-    return _sum_messages(len(own), parts, (_messages(few, own, tau, nu) for few in parts))
+    return _sum_messages(len(person_cov), parts, (_messages(batch, person_cov, tau, nu) for batch in parts))
 
 
 def _sum_messages(n: int, parts: tuple[UserBatch, ...], messages: Iterable[Message]) -> Message:
     A, b = np.zeros(n * n), np.zeros(n)
-    for few, message in zip(parts, messages):
-        A += np.bincount(_places(few, n), message.A.ravel(), n * n)
-        b += np.bincount(few.items.ravel(), message.b.ravel(), n)
+    for batch, message in zip(parts, messages):
+        A += np.bincount(_places(batch, n), message.A.ravel(), n * n)
+        b += np.bincount(batch.items.ravel(), message.b.ravel(), n)
     return Message(A.reshape(n, n), b)
 
 
-def person_prior(joint: JointPosterior, few: UserBatch, tau: Array, nu: Array) -> Posterior:
+def person_prior(joint: JointPosterior, batch: UserBatch, tau: Array, nu: Array) -> Posterior:
     """Return the prior over the utilities of n items of one person, given the answers of all others but not their own.
 
-    `few`: a batch with this person only; `tau`, `nu` (p,): precision, and precision times mean, of the sites of the
+    `batch`: a batch with this person only; `tau`, `nu` (p,): precision, and precision times mean, of the sites of the
     person's p rows, whose message is included in `joint` and removed here.
     """
-    message = _messages(few, joint.own, tau, nu)
-    there = few.there[0]
-    met, A, b = few.items[0][there], message.A[0][np.ix_(there, there)], message.b[0][there]
+    message = _messages(batch, joint.person_cov, tau, nu)
+    present = batch.present[0]
+    compared, A, b = batch.items[0][present], message.A[0][np.ix_(present, present)], message.b[0][present]
     V, m = joint.cov, joint.mean
-    hold = np.linalg.solve(np.eye(met.size) - A @ V[np.ix_(met, met)], np.column_stack([A, A @ m[met] - b]))
-    cov = V + V[:, met] @ hold[:, :-1] @ V[met] + joint.own
-    return Posterior(m + V[:, met] @ hold[:, -1], 0.5 * (cov + cov.T))
+    hold = np.linalg.solve(
+        np.eye(compared.size) - A @ V[np.ix_(compared, compared)], np.column_stack([A, A @ m[compared] - b])
+    )
+    cov = V + V[:, compared] @ hold[:, :-1] @ V[compared] + joint.person_cov
+    return Posterior(m + V[:, compared] @ hold[:, -1], 0.5 * (cov + cov.T))
 
 
 # ---------------------------------------------------------------------------- parts
 
 
-def _messages(few: UserBatch, own: Array, tau: Array, nu: Array) -> Message:
-    """Return what the answers of each of the u people in the batch `few` say about the mean utilities m: a stacked
-    Gaussian message, with A (u x q x q) and b (u x q), over the q items that each compared.
-
-    A person's utilities of n items are N(m, S), where `own` (n x n) is S; `tau`, `nu` (p,) are the sites (Gaussian
-    factors) of all p rows.
-    """
-    T, h = few.table.natural(tau[few.at], nu[few.at])
-    S = few.prior(np.zeros(len(own)), own)[1]
+def _messages(batch: UserBatch, person_cov: Array, tau: Array, nu: Array) -> Message:
+    """Return what each person's answers say about m: Gaussian messages, A (u x q x q) and b (u x q), over q items."""
+    T, h = batch.table.natural(tau[batch.indices], nu[batch.indices])
+    S = batch.prior(np.zeros(len(person_cov)), person_cov)[1]
     both = np.linalg.solve(np.eye(T.shape[-1]) + T @ S, np.concatenate([T, h[:, :, None]], axis=2))
     A = both[:, :, :-1]
     return Message(0.5 * (A + A.swapaxes(1, 2)), both[:, :, -1])
 
 
-def _cavity_priors(few: UserBatch, m: Array, V: Array, own: Array, message: Message) -> tuple[Array, Array]:
-    """Return the distribution of each person's utilities given the answers of all other people: means (u x q) and
-    covariances (u x q x q), for the u people in the batch `few`, over the q items that each compared.
-
-    `m` (n,), `V` (n x n): posterior of the mean utilities of n items; `own` (n x n): covariance of a person's utilities
-    around them; `message`: what these people's own answers say about the mean, which is removed.
-    """
-    mean, S = few.prior(m, own)
-    cov = _of_mean(few, V)
+def _cavity_priors(batch: UserBatch, m: Array, V: Array, person_cov: Array, message: Message) -> tuple[Array, Array]:
+    """Return each person's utilities given all other people's answers: means (u x q), covariances (u x q x q)."""
+    mean, S = batch.prior(m, person_cov)
+    cov = _of_mean(batch, V)
     right = np.concatenate([cov, (mean - (cov @ message.b[:, :, None])[:, :, 0])[:, :, None]], axis=2)
     both = np.linalg.solve(np.eye(cov.shape[-1]) - cov @ message.A, right)
     without = both[:, :, :-1]
     return both[:, :, -1], S + 0.5 * (without + without.swapaxes(1, 2))
 
 
-def _of_mean(few: UserBatch, V: Array) -> Array:
-    """Return the rows and columns of `V` (n x n) for the q items that each of u people in the batch `few` compared, (u
-    x q x q); 0 in the padding."""
-    there = few.there[:, :, None] & few.there[:, None, :]
-    return np.where(there, V[few.items[:, :, None], few.items[:, None, :]], 0.0)
+def _of_mean(batch: UserBatch, V: Array) -> Array:
+    """Return the part of `V` (n x n) for the q items that each of u people compared (u x q x q); 0 in the padding."""
+    present = batch.present[:, :, None] & batch.present[:, None, :]
+    return np.where(present, V[batch.items[:, :, None], batch.items[:, None, :]], 0.0)
 
 
-def _places(few: UserBatch, n: int) -> Ints:
-    return (few.items[:, :, None] * n + few.items[:, None, :]).ravel()
+def _places(batch: UserBatch, n: int) -> Ints:
+    return (batch.items[:, :, None] * n + batch.items[:, None, :]).ravel()
 
 
 def _mean_of(L: Array, message: Message) -> tuple[Array, Array]:
-    """Return the posterior covariance V (n x n) and mean (n,) of the mean utilities m of n items.
-
-    The prior is N(0, L L'), for `L` with n rows; `message` is the factor exp(-m' A m / 2 + b' m) of the answers of all
-    people.
-    """
+    """Return the covariance (n x n) and mean (n,) of m ~ N(0, L L') given the factor exp(-m' A m / 2 + b' m)."""
     V = L @ np.linalg.solve(np.eye(L.shape[1]) + L.T @ message.A @ L, L.T)
     V = 0.5 * (V + V.T)
     return V, V @ message.b
 
 
 def _integral(cov: Array, mean: Array, message: Message) -> Array:
-    """Return for each of u people (u,) the log of the integral over m of N(m; `mean`, `cov`) times the factor exp(-m' A
-    m / 2 + b' m), where m are mean utilities of q items.
-
-    `cov` (u x q x q), `mean` (u x q); A (u x q x q) and b (u x q) are the person's `message`.
-    """
+    """Return for each of u people the log of the integral over m of N(m; mean, cov) exp(-m' A m / 2 + b' m) (u,)."""
     A, b = message
     pull = (A @ mean[:, :, None])[:, :, 0]
     hold = np.eye(cov.shape[-1]) + cov @ A

@@ -91,22 +91,22 @@ def kernel_for(X: Array, lengthscale: str | npt.ArrayLike = "median", amplitude:
     if is_number(lengthscale, int, float):
         check_positive("lengthscale", lengthscale)
         return Kernel(scale, np.full(d, float(lengthscale)), float(amplitude))
-    each = np.atleast_1d(numbers("lengthscale", lengthscale, "numbers")).astype(np.float64)
-    if each.shape != (d,) or not (each > 0.0).all() or np.isnan(each).any():
+    scales = np.atleast_1d(numbers("lengthscale", lengthscale, "numbers")).astype(np.float64)
+    if scales.shape != (d,) or not (scales > 0.0).all() or np.isnan(scales).any():
         raise ValueError(
             f"lengthscale: expected {d} numbers above 0, one for each feature, got {describe(lengthscale)}"
         )
-    return Kernel(scale, each, float(amplitude))
+    return Kernel(scale, scales, float(amplitude))
 
 
 def _median(Z: Array) -> float:
     """Return `median_distance(Z)` from a small cache, because repeated fits use the same items."""
     key = Z.shape, hashlib.blake2b(Z.tobytes(), digest_size=16).digest()
-    if (found := _medians.get(key)) is None:
+    if (distance := _medians.get(key)) is None:
         if len(_medians) >= _FEW:
             _medians.clear()
-        found = _medians[key] = median_distance(Z)
-    return found
+        distance = _medians[key] = median_distance(Z)
+    return distance
 
 
 _FEW = 64

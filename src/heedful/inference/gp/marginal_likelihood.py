@@ -50,25 +50,25 @@ def covariance(X: Array, kernel: Kernel) -> Array:
     return kernel.explained * rbf.over(X) + (1.0 - kernel.explained) * np.eye(n)
 
 
-def choose_kernel(X: Array, met: Ints, users: int, rows: PairRows) -> Kernel:
+def choose_kernel(X: Array, items: Ints, users: int, rows: PairRows) -> Kernel:
     """Choose, among the candidates, the kernel of n items that gives the answers the highest marginal likelihood.
 
-    `X` (n x d): d features of the items; `rows`: comparisons by `users` people of the q items with numbers `met` (q,),
-    renumbered 0 to q - 1. Of many comparisons a subsample is used: some people with all their answers, or of one person
-    some items with all answers among them.
+    `X` (n x d): d features of the items; `rows`: comparisons by `users` people of the q items with numbers `items`
+    (q,), renumbered 0 to q - 1. Of many comparisons a subsample is used: some people with all their answers, or of one
+    person some items with all answers among them.
     """
     if not X.shape[1]:
         return Kernel()
     rows, users = sample_people(rows, users, TRIED) if users > 1 else (sample_items(rows), 1)
-    few, at = np.unique(rows.pairs, return_inverse=True)
-    rows, among = rows._replace(pairs=at.reshape(-1, 2)), np.ix_(met[few], met[few])
-    plain = MarginalLikelihood(np.eye(few.size), users, rows, PRIOR)
+    compared, positions = np.unique(rows.pairs, return_inverse=True)
+    rows, block = rows._replace(pairs=positions.reshape(-1, 2)), np.ix_(items[compared], items[compared])
+    plain = MarginalLikelihood(np.eye(compared.size), users, rows, PRIOR)
     x = plain.likeliest(plain.start)
     best, most = Kernel(), plain.at(x)[0]
     for explained in SHARES:
         for lengthscale in LENGTHS:
             kernel = Kernel(explained, lengthscale)
-            problem = MarginalLikelihood(covariance(X, kernel)[among], users, rows, PRIOR)
+            problem = MarginalLikelihood(covariance(X, kernel)[block], users, rows, PRIOR)
             problem.sites = plain.sites
             value = problem.at(x)[0]
             if value > most:

@@ -117,11 +117,11 @@ def interval(weights: Array, mean: Array, sd: Array, level: float) -> tuple[Arra
         return mean[0] - reach[0], mean[0] + reach[0]
     ends = []
     for side, share in ((-1.0, tail), (1.0, 1.0 - tail)):
-        each = mean + side * reach  # the mixture's quantile is between those of its parts
-        low, high = each.min(axis=0), each.max(axis=0)
+        quantiles = mean + side * reach  # the mixture's quantile is between those of its parts
+        low, high = quantiles.min(axis=0), quantiles.max(axis=0)
         for _ in range(50):
-            at = 0.5 * (low + high)
-            below = weights @ ndtr((at - mean) / np.maximum(sd, 1e-300)) < share
-            low, high = np.where(below, at, low), np.where(below, high, at)
+            middle = 0.5 * (low + high)
+            below = weights @ ndtr((middle - mean) / np.maximum(sd, 1e-300)) < share
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
         ends.append(0.5 * (low + high))
     return ends[0], ends[1]

@@ -27,16 +27,16 @@ size.
 class UserBatch(NamedTuple):
     """u people who each compared up to q items, with their p comparisons renumbered to these items.
 
-    `who` (u,): the people; `items` (u x q): the items that each compared; `at` (p,): indices of the comparisons in the
-    table of all; `table`: the comparisons, with people and items renumbered. A person with fewer than q items has item
-    0 as padding, which has no effect.
+    `people` (u,): their numbers; `items` (u x q): the items that each compared; `indices` (p,): indices of the
+    comparisons in the table of all; `table`: the comparisons, with people and items renumbered. A person with fewer
+    than q items has item 0 as padding, which has no effect.
     """
 
-    who: Ints
+    people: Ints
     items: Ints
-    there: npt.NDArray[np.bool_]
+    present: npt.NDArray[np.bool_]
     """(u x q) True for items of the person, False for padding"""
-    at: Ints
+    indices: Ints
     table: Table
 
     def prior(self, mean: Array, cov: Array) -> tuple[Array, Array]:
@@ -44,9 +44,9 @@ class UserBatch(NamedTuple):
 
         `mean` (n,), `cov` (n x n): of all n items. Padding has mean 0, variance 1 and no covariances.
         """
-        own = cov[self.items[:, :, None], self.items[:, None, :]]
-        both = self.there[:, :, None] & self.there[:, None, :]
-        return np.where(self.there, mean[self.items], 0.0), np.where(both, own, np.eye(self.items.shape[1]))
+        within = cov[self.items[:, :, None], self.items[:, None, :]]
+        both = self.present[:, :, None] & self.present[:, None, :]
+        return np.where(self.present, mean[self.items], 0.0), np.where(both, within, np.eye(self.items.shape[1]))
 
     def infer(
         self,
@@ -64,24 +64,32 @@ class UserBatch(NamedTuple):
         people, where the sites start; `width`, `lapse` (U,): tie width and lapse rate of all U people; `tolerance`,
         `sweeps` as in `infer_users`.
         """
-        (tau, nu), who = sites, self.who
+        (tau, nu), people = sites, self.people
         return infer_users(
-            cov, mean, who.size, self.table, Sites(tau[self.at], nu[self.at]),
-            width=width[who], lapse=lapse[who], tolerance=tolerance, sweeps=sweeps,
+            cov, mean, people.size, self.table, Sites(tau[self.indices], nu[self.indices]),
+            width=width[people], lapse=lapse[people], tolerance=tolerance, sweeps=sweeps,
         )  # fmt: skip
 
     def split(self, most: int) -> list[UserBatch]:
         """Return the same people in batches of at most `most` people each."""
-        if self.who.size <= most:
+        if self.people.size <= most:
             return [self]
         rows, out = self.table.rows, []
-        for low in range(0, self.who.size, most):
-            here = slice(low, low + most)
-            own = np.flatnonzero((rows.user >= low) & (rows.user < low + most))
-            part = take_rows(rows, own)
+        for low in range(0, self.people.size, most):
+            part_of_batch = slice(low, low + most)
+            chosen = np.flatnonzero((rows.user >= low) & (rows.user < low + most))
+            part = take_rows(rows, chosen)
             part = part._replace(user=part.user - low)
-            who, q = self.who[here], self.items.shape[1]
-            out.append(UserBatch(who, self.items[here], self.there[here], self.at[own], make_table(part, who.size, q)))
+            people, q = self.people[part_of_batch], self.items.shape[1]
+            out.append(
+                UserBatch(
+                    people,
+                    self.items[part_of_batch],
+                    self.present[part_of_batch],
+                    self.indices[chosen],
+                    make_table(part, people.size, q),
+                )
+            )
         return out
 
 
@@ -89,10 +97,8 @@ class PerUserPosteriors(NamedTuple):
     """Posteriors of U people over n items, each stored over only the items that the person compared.
 
     The prior N(prior_mean (n,), prior_cov (n x n)) is common; `parts` are batches of people, `inferred` their
-    posteriors, and `place` (U x 2) the batch of each person and the position in it, -1 without answers. `sites` are the
-    Gaussian factors of the p comparisons, `cavities` mean and variance, (p,) each, of the difference that each is about
-    given everything else, and `log_evidence` (U,) is log P(answers) of each person.
-    """
+    posteriors. `sites` are the Gaussian factors of the p comparisons, `cavities` mean and variance, (p,) each, of the
+    difference that each is about given everything else, and `log_evidence` (U,) is log P(answers) of each person."""
 
     prior_mean: Array
     prior_cov: Array
@@ -109,11 +115,11 @@ class PerUserPosteriors(NamedTuple):
         part, i = self.place[user]
         if part < 0:
             return Posterior(self.prior_mean, self.prior_cov)
-        few, many, K = self.parts[part], self.inferred[part], self.prior_cov
-        there = few.there[i]
-        met = few.items[i][there]
-        T, r = many.T[i][np.ix_(there, there)], many.r[i][there]
-        return extend_posterior(K, self.prior_mean, K[:, met], K[np.ix_(met, met)], T, r)
+        batch, posteriors, K = self.parts[part], self.inferred[part], self.prior_cov
+        present = batch.present[i]
+        compared = batch.items[i][present]
+        T, r = posteriors.T[i][np.ix_(present, present)], posteriors.r[i][present]
+        return extend_posterior(K, self.prior_mean, K[:, compared], K[np.ix_(compared, compared)], T, r)
 
     @property
     def mean(self) -> Array:
@@ -132,22 +138,24 @@ def batches_of_users(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
     people.
     """
     order = rows.user.argsort(kind="stable")
-    who, starts = np.unique(rows.user[order], return_index=True)
-    own = np.split(order, starts[1:])
-    met = [np.unique(rows.pairs[at], return_inverse=True) for at in own] if rows.size else []
-    most = max((items.size for items, _ in met), default=0)
-    sizes = np.array([min(-(-items.size // STEP) * STEP, most) for items, _ in met], np.int64)
+    people, starts = np.unique(rows.user[order], return_index=True)
+    rows_of_people = np.split(order, starts[1:])
+    compared = (
+        [np.unique(rows.pairs[selection], return_inverse=True) for selection in rows_of_people] if rows.size else []
+    )
+    most = max((items.size for items, _ in compared), default=0)
+    sizes = np.array([min(-(-items.size // STEP) * STEP, most) for items, _ in compared], np.int64)
     parts = []
     for q in np.unique(sizes).tolist():
         chosen = np.flatnonzero(sizes == q)
-        items, there = np.zeros((chosen.size, q), np.int64), np.zeros((chosen.size, q), bool)
+        items, present = np.zeros((chosen.size, q), np.int64), np.zeros((chosen.size, q), bool)
         for i, k in enumerate(chosen.tolist()):
-            items[i, : met[k][0].size], there[i, : met[k][0].size] = met[k][0], True
-        at = np.concatenate([own[k] for k in chosen])
-        pairs = np.concatenate([met[k][1].reshape(-1, 2) for k in chosen])
-        user = np.repeat(np.arange(chosen.size), [own[k].size for k in chosen])
-        local = PairRows(user, pairs, rows.equal[at], rows.times[at], rows.group[at])
-        parts.append(UserBatch(who[chosen], items, there, at, make_table(local, chosen.size, q)))
+            items[i, : compared[k][0].size], present[i, : compared[k][0].size] = compared[k][0], True
+        chosen_rows = np.concatenate([rows_of_people[k] for k in chosen])
+        pairs = np.concatenate([compared[k][1].reshape(-1, 2) for k in chosen])
+        user = np.repeat(np.arange(chosen.size), [rows_of_people[k].size for k in chosen])
+        local = PairRows(user, pairs, rows.equal[chosen_rows], rows.times[chosen_rows], rows.group[chosen_rows])
+        parts.append(UserBatch(people[chosen], items, present, chosen_rows, make_table(local, chosen.size, q)))
     return tuple(parts)
 
 
@@ -177,14 +185,14 @@ def infer_per_user(
     (tau, nu), m, v = initial_sites(sites, p), np.zeros(p), np.zeros(p)
     evidence, place, done, moved = np.zeros(users), np.full((users, 2), -1), 0, 0.0
     inferred = []
-    for k, few in enumerate(parts):
-        many = few.infer(*few.prior(mean, cov), (tau, nu), width, lapse, tolerance, sweeps)
-        tau[few.at], nu[few.at] = many.sites.tau, many.sites.nu
-        m[few.at], v[few.at] = many.cavities
-        evidence[few.who] = many.log_evidence
-        place[few.who, 0], place[few.who, 1] = k, np.arange(few.who.size)
-        done, moved = max(done, many.sites.sweeps), max(moved, many.sites.moved)
-        inferred.append(many)
+    for k, batch in enumerate(parts):
+        posteriors = batch.infer(*batch.prior(mean, cov), (tau, nu), width, lapse, tolerance, sweeps)
+        tau[batch.indices], nu[batch.indices] = posteriors.sites.tau, posteriors.sites.nu
+        m[batch.indices], v[batch.indices] = posteriors.cavities
+        evidence[batch.people] = posteriors.log_evidence
+        place[batch.people, 0], place[batch.people, 1] = k, np.arange(batch.people.size)
+        done, moved = max(done, posteriors.sites.sweeps), max(moved, posteriors.sites.moved)
+        inferred.append(posteriors)
     return PerUserPosteriors(mean, cov, parts, tuple(inferred), Sites(tau, nu, done, moved), evidence, (m, v), place)
 
 
@@ -197,15 +205,15 @@ def pull_sums(people: PerUserPosteriors) -> tuple[Array, Array]:
     """
     n = people.prior_mean.size
     a, A = np.zeros(n), np.zeros((n, n))
-    for few, many in zip(people.parts, people.inferred):
-        _, own = few.prior(people.prior_mean, people.prior_cov)
-        both = np.concatenate([many.T, many.r[:, :, None]], axis=2)
-        hold = np.linalg.solve(np.eye(own.shape[-1]) + many.T @ own, both)
+    for batch, posteriors in zip(people.parts, people.inferred):
+        _, within = batch.prior(people.prior_mean, people.prior_cov)
+        both = np.concatenate([posteriors.T, posteriors.r[:, :, None]], axis=2)
+        hold = np.linalg.solve(np.eye(within.shape[-1]) + posteriors.T @ within, both)
         pull = hold[:, :, -1]
         spread = pull[:, :, None] * pull[:, None, :] - hold[:, :, :-1]
-        there, items = few.there, few.items
-        np.add.at(a, items[there], pull[there])
-        pairs = there[:, :, None] & there[:, None, :]
-        at = (items[:, :, None] * n + items[:, None, :])[pairs]
-        A += np.bincount(at, spread[pairs], n * n).reshape(n, n)
+        present, items = batch.present, batch.items
+        np.add.at(a, items[present], pull[present])
+        pairs = present[:, :, None] & present[:, None, :]
+        places = (items[:, :, None] * n + items[:, None, :])[pairs]
+        A += np.bincount(places, spread[pairs], n * n).reshape(n, n)
     return a, 0.5 * (A + A.T)

@@ -162,30 +162,23 @@ def user_gap(mean: Array, cov: Array, user: Index, a: Index, b: Index) -> tuple[
 
 
 def _correlate(z: Array, cov: Array, items: Ints) -> None:
-    """Turn some columns of d standard normal draws z (d x n), in place, into draws with the covariance of `items`.
-
-    `cov` (n x n): covariance of all n items, possibly singular (pivoted Cholesky). Other columns stay as they are.
-    """
+    """Turn columns of standard normal draws z (d x n), in place, into draws with the covariance of `items` in `cov`."""
     from scipy.linalg.blas import dtrmm
     from scipy.linalg.lapack import dpstrf
 
-    whole = items.size == len(cov)
-    L, order, rank, _ = dpstrf(cov if whole else cov[np.ix_(items, items)], lower=1)
+    every = items.size == len(cov)
+    L, order, rank, _ = dpstrf(cov if every else cov[np.ix_(items, items)], lower=1)
     L[:, rank:] = 0.0
-    at = items[order - 1]
+    columns = items[order - 1]
     # Entries above the diagonal are not read
-    z[:, at] = dtrmm(1.0, L, (z if whole else z[:, items]).T, lower=1).T
+    z[:, columns] = dtrmm(1.0, L, (z if every else z[:, items]).T, lower=1).T
 
 
 class LowRankPosterior(NamedTuple):
-    """A Gaussian posterior over the utilities of n out of N items, whose covariance is the prior's minus a low-rank
-    term.
+    """A Gaussian posterior over the utilities of n out of N items: the prior's covariance less the low-rank left
+    right'.
 
-    `items` (n,) are the numbers of the n items, `mean` (n,) their posterior means, and the covariance is prior[items,
-    items] - left right'. `prior` (N x N) is the prior covariance of all items; `left` and `right` are n x q, where q is
-    the number of items that occur in answers. Rows of the covariance are computed when needed, so the n x n matrix is
-    never formed.
-    """
+    Rows of the covariance are computed when needed, so the n x n matrix is never formed."""
 
     mean: Array
     """(n,) posterior means"""
@@ -204,14 +197,14 @@ class LowRankPosterior(NamedTuple):
 
     def row(self, i: int) -> Array:
         """Return the covariances (n,) of the utility of item i with those of all n items."""
-        found: Array = self.prior[self.items[i]][self.items] - np.vecdot(self.right, self.left[i])
-        return found
+        row: Array = self.prior[self.items[i]][self.items] - np.vecdot(self.right, self.left[i])
+        return row
 
     def block(self, low: int, high: int) -> Array:
         """Return part of the posterior covariance of the n items, as a new array: rows `low` to `high` - 1, columns
         `low` + 1 to n - 1."""
-        found = product(self.left[low:high], self.right[low + 1 :])
-        return np.subtract(self._prior(self.items[low:high], self.items[low + 1 :]), found, out=found)
+        low_rank = product(self.left[low:high], self.right[low + 1 :])
+        return np.subtract(self._prior(self.items[low:high], self.items[low + 1 :]), low_rank, out=low_rank)
 
     def whole(self) -> Posterior:
         """Return the same posterior over the n items with its full covariance (n x n)."""
@@ -238,8 +231,8 @@ def product(a: Array, b: Array) -> Array:
     w = max(1, _SMALL // max(h * q, 1))
     out, parts = np.empty((h, n)), n // w
     if parts:
-        there = b[: parts * w].reshape(parts, w, q).transpose(0, 2, 1)
-        np.matmul(a[None], there, out=out[:, : parts * w].reshape(h, parts, w).transpose(1, 0, 2))
+        blocks = b[: parts * w].reshape(parts, w, q).transpose(0, 2, 1)
+        np.matmul(a[None], blocks, out=out[:, : parts * w].reshape(h, parts, w).transpose(1, 0, 2))
     if n > parts * w:
         np.matmul(a, b[parts * w :].T, out=out[:, parts * w :])
     return out

@@ -93,7 +93,7 @@ def estimate_remaining(
     `posterior_after` does, and the weights of a mixture by how likely it was, until the goal is reached or `most`
     questions were asked. `seed` makes the draws. `stop`: the result of `stopping`, if known already.
 
-    The forecast is that of `stopping` without `seen`, and approximate: of a mixture, Gaussians with a weight below
+    The forecast is that of `stopping` without `answers`, and approximate: of a mixture, Gaussians with a weight below
     LEAST_WEIGHT (.02) are left out. Rollouts compare at most PLAYED (40) items: those most likely to be the best or,
     for "ranking", evenly spaced ones, with the count scaled up. The numbers of items do not matter. Raise ValueError,
     naming the argument, if one is invalid.
@@ -131,20 +131,14 @@ def estimate_remaining(
 
 
 def _by_content(posterior: Posterior | Mixture) -> Ints:
-    """Return the numbers of the items in an order that depends on what is believed of them alone: by their means, then
-    by their variances and covariances."""
+    """Return the numbers of the items in an order that depends on their means, variances and covariances alone."""
     size = max(float(np.sqrt(posterior.cov.diagonal().max())), 1e-12)
     keys = np.column_stack([posterior.mean / size, posterior.cov.diagonal() / size**2, posterior.cov.sum(1) / size**2])
     return np.lexsort(keys.round(9).T[::-1]).astype(np.int64)
 
 
 def _items_in_play(posterior: Posterior | Mixture, goal: str, seed: int) -> tuple[Ints, float]:
-    """Return the numbers of the items that simulations compare (rising, at most 40), and a factor: the number of
-    questions that each simulated question stands for.
-
-    For the goal "ranking" the items are evenly spaced over the ranking, and the factor is above 1 if not all take part.
-    Otherwise they are the items most likely to be the best, drawn with `seed`, and the factor is 1.
-    """
+    """Return the items that simulations compare (rising, at most 40), and the questions each simulated one means."""
     n = posterior.mean.size
     if n <= PLAYED:
         return np.arange(n), 1.0
@@ -159,27 +153,23 @@ def _items_in_play(posterior: Posterior | Mixture, goal: str, seed: int) -> tupl
 
 
 def _start(posterior: Posterior | Mixture, futures: int, rng: np.random.Generator) -> _Rollouts:
-    """Return `futures` simulations of future answers, before their first question.
-
-    Each has utilities of its own, drawn from the `posterior`, which are taken as true; those of every other one are
-    opposite to those before, around their mean."""
+    """Return simulations before their first question: true utilities are drawn, those of every other one mirrored."""
     parts = [(w, part) for w, part in posterior.components() if w >= LEAST_WEIGHT] or posterior.components()[:1]
     weights = np.array([w for w, _ in parts])
     half = (futures + 1) // 2
     which = np.searchsorted(np.cumsum(weights / weights.sum()), (np.arange(half) + rng.random()) / half)
     truth = np.empty((2 * half, posterior.mean.size))
     for k, (_, part) in enumerate(parts):
-        at = np.flatnonzero(which == k)
-        truth[2 * at] = part.draws(at.size, int(rng.integers(2**31)))
-        truth[2 * at + 1] = 2.0 * part.mean - truth[2 * at]
+        chosen = np.flatnonzero(which == k)
+        truth[2 * chosen] = part.draws(chosen.size, int(rng.integers(2**31)))
+        truth[2 * chosen + 1] = 2.0 * part.mean - truth[2 * chosen]
     mean, cov = (np.array([getattr(part, name) for _, part in parts]) for name in ("mean", "cov"))
     columns: list[Any] = [np.repeat(x[None], futures, axis=0) for x in (np.log(weights), mean, cov)]
     return _Rollouts(np.arange(futures), truth[:futures], *columns)
 
 
 def _counts(played: _Rollouts, goal: str, rule: str, at: float, most: int, rng: np.random.Generator) -> Ints:
-    """Return the number of questions that each of F simulations needs (F,) to reach `goal` with probability `at`; it is
-    at most `most`. It is halfway between the last two looks, which become rarer the longer it takes."""
+    """Return the number of questions that each simulation needs (F,), halfway between its last two looks."""
     n = played.mean.shape[2]
     a, b = np.triu_indices(n, 1)
     normal = rng.standard_normal((DRAWS, CLOSE + 1))
@@ -197,10 +187,7 @@ def _counts(played: _Rollouts, goal: str, rule: str, at: float, most: int, rng: 
 
 
 def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generator) -> _Rollouts:
-    """Return the simulations after one more question each and its simulated answer.
-
-    `rule`: acquisition rule; `a`, `b`: the items of the candidate pairs.
-    """
+    """Return the simulations after one more question each, of the pairs (a, b), and its simulated answer."""
     from scipy.special import log_ndtr
 
     number, truth, weight, mean, cov = played
@@ -209,14 +196,14 @@ def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generato
         k = rng.integers(a.size, size=number.size)
     else:
         w = played.shares()
-        whole = np.einsum("fg,fgn->fn", w, mean)
+        average = np.einsum("fg,fgn->fn", w, mean)
         spread = np.einsum("fg,fgnm->fnm", w, cov)
         if w.shape[1] > 1:
-            off = np.sqrt(w)[:, :, None] * (mean - whole[:, None])
+            off = np.sqrt(w)[:, :, None] * (mean - average[:, None])
             spread += off.transpose(0, 2, 1) @ off
         var = spread[:, np.arange(n), np.arange(n)]
         v = np.maximum(var[:, a] + var[:, b] - 2.0 * spread[:, a, b], 0.0)
-        k = acquisition_score(rule, whole[:, a], whole[:, b], v).argmax(axis=1)
+        k = acquisition_score(rule, average[:, a], average[:, b], v).argmax(axis=1)
     first = truth[every, a[k]] - truth[every, b[k]] + rng.standard_normal(number.size) > 0.0
     winner, loser = np.where(first, a[k], b[k]), np.where(first, b[k], a[k])
     along = cov[every, :, winner] - cov[every, :, loser]  # F x g x n
@@ -236,17 +223,13 @@ def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generato
 def _in_order(played: _Rollouts) -> Array:
     """Return for each of F simulations (F,) the expected fraction of pairs that its order of means puts right."""
     F, g, n = played.mean.shape
-    each = in_order(played.mean.reshape(F * g, n), played.cov.reshape(F * g, n, n)).reshape(F, g)
-    found: Array = np.vecdot(played.shares(), each)
-    return found
+    orders = in_order(played.mean.reshape(F * g, n), played.cov.reshape(F * g, n, n)).reshape(F, g)
+    shares: Array = np.vecdot(played.shares(), orders)
+    return shares
 
 
 def _is_best(played: _Rollouts, at: float, normal: Array) -> npt.NDArray[np.bool_]:
-    """Return for each of F simulations (F,) whether some item is the best one with probability `at`.
-
-    P(an item is the best) is at most P(it is better than one other), and at least 1 less the sum of P(another one is
-    better). Only where these bounds do not decide is it a share of draws, of those items that may be the best;
-    `normal` (draws x n) are standard normal numbers for n items, the same in all simulations."""
+    """Return for each simulation (F,) whether some item is the best with probability `at`, by bounds, then by draws."""
     from scipy.special import ndtr
 
     mean, cov, w = played.mean, played.cov, played.shares()

@@ -103,24 +103,24 @@ def infer_with_noise(
     The width is learned if `ties` (None: if a tie occurs), else it is 0. EP and `improve_noise` alternate at most
     `rounds` times; `tolerance`: of the last run of EP. Raise ValueError as `NoisePrior.check` does.
     """
-    told = rows.rows if isinstance(rows, Design) else rows._replace(user=np.zeros(rows.size, np.int64))
-    noise = initial_noise(told, 1, prior, ties)
-    part: PairRows | Design | Table = rows if isinstance(rows, Design) else told
-    among, mean, met = K, prior_mean, np.arange(len(prior_mean))
+    comparisons = rows.rows if isinstance(rows, Design) else rows._replace(user=np.zeros(rows.size, np.int64))
+    noise = initial_noise(comparisons, 1, prior, ties)
+    part: PairRows | Design | Table = rows if isinstance(rows, Design) else comparisons
+    block, mean, compared = K, prior_mean, np.arange(len(prior_mean))
     if isinstance(rows, PairRows):
-        met = np.unique(rows.pairs)
-        among, mean = K[np.ix_(met, met)], prior_mean[met]
-        part = make_table(told._replace(pairs=np.searchsorted(met, rows.pairs)), 1, met.size)
+        compared = np.unique(rows.pairs)
+        block, mean = K[np.ix_(compared, compared)], prior_mean[compared]
+        part = make_table(comparisons._replace(pairs=np.searchsorted(compared, rows.pairs)), 1, compared.size)
     sites: Sites | None = None
     for _ in range(rounds):
-        many = infer_users(among, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=1e-6)
-        sites = many.sites
-        noise, moved = improve_noise(told, many.cavities, noise, prior)
+        posteriors = infer_users(block, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=1e-6)
+        sites = posteriors.sites
+        noise, moved = improve_noise(comparisons, posteriors.cavities, noise, prior)
         if moved < MOVES:
             break
-    many = infer_users(among, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=tolerance)
-    noise = noise._replace(random=random_probabilities(told, many.log_evidence, noise, prior))
-    return extend_to_items(many, K, prior_mean, met), noise
+    posteriors = infer_users(block, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=tolerance)
+    noise = noise._replace(random=random_probabilities(comparisons, posteriors.log_evidence, noise, prior))
+    return extend_to_items(posteriors, K, prior_mean, compared), noise
 
 
 def initial_noise(rows: PairRows, users: int, prior: NoisePrior, ties: bool | None = None) -> ResponseNoise:
@@ -132,8 +132,8 @@ def initial_noise(rows: PairRows, users: int, prior: NoisePrior, ties: bool | No
     """
     prior.check()
     width = prior.width if (rows.equal.any() if ties is None else ties) else 0.0
-    each = np.ones(users)
-    return ResponseNoise(width * each, prior.lapse * each, prior.random * each)
+    ones = np.ones(users)
+    return ResponseNoise(width * ones, prior.lapse * ones, prior.random * ones)
 
 
 def improve_noise(
@@ -156,12 +156,7 @@ def improve_noise(
 
 
 def _lapses(rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, prior: NoisePrior) -> Array:
-    """Return the most probable lapse rate of each of U people (U,), from the EP cavities of their answers `rows`.
-
-    `cavities`: means and variances, (p,) each, of p rows; `noise`: the present noise. The rate l is found by bisection
-    on the derivative of sum log((1 - l) z + l / kinds) + log Beta(l; prior), where z is the probability of an answer
-    without a lapse under its cavity, and kinds the number of possible answers.
-    """
+    """Return the most probable lapse rate of each of U people (U,), by bisection on the log posterior's slope."""
     alone = rows.group < 0
     log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
     user, times, z = rows.user[alone], rows.times[alone], np.exp(log_z[alone])
@@ -169,8 +164,8 @@ def _lapses(rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise,
     low, high = np.zeros_like(noise.lapse), np.full_like(noise.lapse, MOST_LAPSES)
     for _ in range(HALVINGS):
         rate = 0.5 * (low + high)
-        each = rate[user]
-        slope = sum_by(user, times * (any_of - z) / ((1.0 - each) * z + each * any_of), rate.size)
+        rates = rate[user]
+        slope = sum_by(user, times * (any_of - z) / ((1.0 - rates) * z + rates * any_of), rate.size)
         slope += (prior.a - 1.0) / rate - (prior.b - 1.0) / (1.0 - rate)
         low, high = np.where(slope > 0.0, rate, low), np.where(slope > 0.0, high, rate)
     return 0.5 * (low + high)
@@ -184,17 +179,12 @@ def _widths(
     alone: npt.NDArray[np.bool_],
     shared: bool,
 ) -> Array:
-    """Return the most probable tie widths of U people (U,), from the EP cavities of their answers `rows`.
-
-    `cavities`: means and variances, (p,) each, of p rows; `noise`: the present noise; `alone` (p,): which rows are
-    answers of their own; `shared`: whether all people have one width. Bisection on the derivative by the log width
-    finds them.
-    """
+    """Return the most probable tie widths of U people (U,), one for all if `shared`, by bisection on the derivative."""
     from scipy.special import expit, log_ndtr
 
-    at = np.flatnonzero(alone | rows.equal)
-    user, times, tied, alone = rows.user[at], rows.times[at], rows.equal[at], alone[at]
-    m, s = cavities[0][at], np.sqrt(cavities[1][at] + np.where(alone, 1.0, 0.0))
+    selected = np.flatnonzero(alone | rows.equal)
+    user, times, tied, alone = rows.user[selected], rows.times[selected], rows.equal[selected], alone[selected]
+    m, s = cavities[0][selected], np.sqrt(cavities[1][selected] + np.where(alone, 1.0, 0.0))
     rate = np.where(alone, noise.lapse[user], 0.0)
     with np.errstate(divide="ignore"):
         odds = np.log1p(-rate) - np.log(rate / 3.0)  # prior log odds that an answer is no lapse
@@ -235,17 +225,21 @@ def noise_slopes(
     log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
     rate, any_of = noise.lapse[rows.user], 1.0 / np.where(noise.width[rows.user] > 0.0, 3.0, 2.0)
     z = np.exp(log_z)
-    whole = (1.0 - rate) * z + rate * any_of
-    by_rate = np.where(alone & lapsing, (any_of - z) / whole * rate * (1.0 - rate), 0.0)
+    mixed = (1.0 - rate) * z + rate * any_of
+    by_rate = np.where(alone & lapsing, (any_of - z) / mixed * rate * (1.0 - rate), 0.0)
     lapse = float(rows.times @ by_rate)
-    at = np.flatnonzero((alone | rows.equal) & (noise.width[rows.user] > 0.0))
-    if not at.size:
+    selected = np.flatnonzero((alone | rows.equal) & (noise.width[rows.user] > 0.0))
+    if not selected.size:
         return lapse, 0.0
-    m, s, w = cavities[0][at], np.sqrt(cavities[1][at] + np.where(alone[at], 1.0, 0.0)), noise.width[rows.user[at]]
-    log_z, up, down, side = log_z[at], (w - np.abs(m)) / s, (-w - np.abs(m)) / s, (m - w) / s
-    slope = np.where(rows.equal[at], _density(up, log_z) + _density(down, log_z), -_density(side, log_z)) / s
-    meant = np.where(alone[at], (1.0 - rate[at]) * z[at] / whole[at], 1.0)
-    return lapse, float(rows.times[at] @ (meant * slope * w))
+    m, s, w = (
+        cavities[0][selected],
+        np.sqrt(cavities[1][selected] + np.where(alone[selected], 1.0, 0.0)),
+        noise.width[rows.user[selected]],
+    )
+    log_z, up, down, side = log_z[selected], (w - np.abs(m)) / s, (-w - np.abs(m)) / s, (m - w) / s
+    slope = np.where(rows.equal[selected], _density(up, log_z) + _density(down, log_z), -_density(side, log_z)) / s
+    not_lapsed = np.where(alone[selected], (1.0 - rate[selected]) * z[selected] / mixed[selected], 1.0)
+    return lapse, float(rows.times[selected] @ (not_lapsed * slope * w))
 
 
 # ---------------------------------------------------------------------------- who answers at random
@@ -278,14 +272,14 @@ def random_log_odds(rows: PairRows, log_evidence: Array, noise: ResponseNoise) -
     guessed: Array = -chosen * np.log(2.0)
     # How often random answers are "equally good" is unknown: Beta(1, 2), a third on average
     guessed += np.where(noise.width > 0.0, betaln(1.0 + tied, 2.0 + chosen) - betaln(1.0, 2.0), 0.0)
-    known: dict[bytes, float] = {}
-    for at in _groups(rows):
-        _, local = np.unique(rows.pairs[at], return_inverse=True)
-        equal = rows.equal[at]
+    log_orders: dict[bytes, float] = {}
+    for answer in _groups(rows):
+        _, local = np.unique(rows.pairs[answer], return_inverse=True)
+        equal = rows.equal[answer]
         key = local.tobytes() + equal.tobytes()
-        if key not in known:
-            known[key] = _log_orders(local.reshape(-1, 2), equal)
-        guessed[rows.user[at[0]]] -= rows.times[at[0]] * known[key]
+        if key not in log_orders:
+            log_orders[key] = _log_orders(local.reshape(-1, 2), equal)
+        guessed[rows.user[answer[0]]] -= rows.times[answer[0]] * log_orders[key]
     return guessed - log_evidence
 
 
@@ -297,11 +291,7 @@ def _groups(rows: PairRows) -> list[Ints]:
 
 
 def _log_orders(pairs: Ints, tied: npt.NDArray[np.bool_]) -> float:
-    """Return the log of the number of possible answers of the same form as one answer of r pairs (r x 2), winner first.
-
-    For a ranking, these are the orders of its items in tiers of the same sizes; `tied` (r,): which pairs tie. If all
-    items tie, the possible answers are each item as the best, or none.
-    """
+    """Return the log of the number of answers of the same form as one answer of r pairs (r x 2), winner first."""
     n = int(pairs.max()) + 1
     level = np.zeros(n, np.int64)
     beaten = pairs[~tied]

@@ -94,14 +94,9 @@ def log_scales(log_z: Array, m: Array, v: Array, tau: Array, nu: Array) -> Array
 
 
 class Group(NamedTuple):
-    """Indices for o answers of r comparisons each that share noise (such as rankings of one length), into the arrays T
-    (U x n x n) and h (U x n) of `Table`, for U people and n items.
+    """Indices for o answers of r comparisons each that share noise (such as rankings of one length)."""
 
-    `at` (o x r): indices of the comparisons; `N` (o x r x r): covariance of their noise; `where` (4 o r r): flat
-    indices into T; `ends` (2 o r): flat indices into h of the winners, then of the losers.
-    """
-
-    at: Ints
+    rows: Ints
     """(o x r) indices of the rows"""
     N: Array
     """(o x r x r) covariance D D' / 2 of the noise of the rows, with rows e_winner - e_loser in D"""
@@ -114,13 +109,10 @@ class Group(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The p comparisons (`rows`) of U people over n items, prepared for sweeps of EP: with their indices into flat
-    arrays. Made by `make_table`.
+    """The p comparisons (`rows`) of U people over n items, with their indices into flat arrays; made by `make_table`.
 
     The arrays T (U x n x n) and h (U x n) hold, for each person, the product of the sites exp(-f' T f / 2 + h' f) of
-    the utilities f. `alone` (i,) are the comparisons that are answers of their own, `where` (4 i) and `ends` (2 i)
-    their flat indices into T and h; `groups` are the answers of several comparisons.
-    """
+    the utilities f; `groups` are the answers of several comparisons."""
 
     rows: PairRows
     U: int
@@ -140,12 +132,12 @@ class Table(NamedTuple):
         `tau`, `nu`: the sites of all p rows, (p,) each. The noise that rows of one answer share is integrated out.
         """
         times = self.rows.times
-        at = self.alone
-        precision, pull = times[at] * tau[at], times[at] * nu[at]
+        alone = self.alone
+        precision, pull = times[alone] * tau[alone], times[alone] * nu[alone]
         where, ends = [self.where], [self.ends]
         values, pulls = [precision, precision, -precision, -precision], [pull, -pull]
         for group in self.groups:
-            t, v, w = tau[group.at], nu[group.at], times[group.at][:, :1]
+            t, v, w = tau[group.rows], nu[group.rows], times[group.rows][:, :1]
             _, C = perception_covariance(t, group.N)
             # (T^-1 + N)^-1 = T - T C T, the precision of D f
             W = w[:, :, None] * (t[:, :, None] * np.eye(t.shape[1]) - t[:, :, None] * C * t[:, None, :])
@@ -167,11 +159,11 @@ class Table(NamedTuple):
         """
         out = np.zeros(self.U)
         for group in self.groups:
-            t, v = tau[group.at], nu[group.at]
+            t, v = tau[group.rows], nu[group.rows]
             _, C = perception_covariance(t, group.N)
             half = 0.5 * np.einsum("oi,oij,oj->o", v, C, v)
             half -= 0.5 * np.linalg.slogdet(np.eye(t.shape[1]) + group.N * t[:, None, :])[1]
-            first = group.at[:, 0]
+            first = group.rows[:, 0]
             out += sum_by(self.rows.user[first], self.rows.times[first] * half, self.U)
         return out
 
@@ -183,17 +175,17 @@ class Table(NamedTuple):
         f_a - f_b + noise. `tau`, `nu` (p,): the sites.
         """
         m, v = np.empty(tau.size), np.empty(tau.size)
-        at = self.alone
-        v[at] = np.maximum(_gap_covariances(cov, self.where, at.size), 0.0)
-        won, lost = mean.take(self.ends).reshape(2, -1)
-        m[at] = won - lost
+        alone = self.alone
+        v[alone] = np.maximum(_gap_covariances(cov, self.where, alone.size), 0.0)
+        winners, losers = mean.take(self.ends).reshape(2, -1)
+        m[alone] = winners - losers
         for group in self.groups:
-            G, C = perception_covariance(tau[group.at], group.N)
+            G, C = perception_covariance(tau[group.rows], group.N)
             V = _gap_covariances(cov, group.where, group.N.size).reshape(group.N.shape)
-            won, lost = mean.take(group.ends).reshape(2, *group.at.shape)
-            d = won - lost + (group.N @ nu[group.at][:, :, None])[:, :, 0]
-            m[group.at] = (G @ d[:, :, None])[:, :, 0]
-            v[group.at] = np.einsum("oii->oi", C) + np.einsum("oij,ojk,oik->oi", G, V, G)
+            winners, losers = mean.take(group.ends).reshape(2, *group.rows.shape)
+            d = winners - losers + (group.N @ nu[group.rows][:, :, None])[:, :, 0]
+            m[group.rows] = (G @ d[:, :, None])[:, :, 0]
+            v[group.rows] = np.einsum("oii->oi", C) + np.einsum("oij,ojk,oik->oi", G, V, G)
         return m, v
 
 
@@ -208,7 +200,7 @@ class Design(NamedTuple):
     U: int
     n: int
     D: Array
-    own: tuple[slice, ...]
+    slices: tuple[slice, ...]
     """the rows of each person"""
 
     def natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
@@ -219,9 +211,9 @@ class Design(NamedTuple):
         """
         t, v = self.rows.times * tau, self.rows.times * nu
         T, h = np.empty((self.U, self.n, self.n)), np.empty((self.U, self.n))
-        for u, at in enumerate(self.own):
-            D = self.D[at]
-            T[u], h[u] = (D * t[at, None]).T @ D, D.T @ v[at]
+        for u, rows in enumerate(self.slices):
+            D = self.D[rows]
+            T[u], h[u] = (D * t[rows, None]).T @ D, D.T @ v[rows]
         return T, h
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
@@ -236,9 +228,9 @@ class Design(NamedTuple):
         `mean` (U x n), `cov` (U x n x n): of the n utilities f of U people.
         """
         m, v = np.empty(len(self.D)), np.empty(len(self.D))
-        for u, at in enumerate(self.own):
-            D = self.D[at]
-            m[at], v[at] = D @ mean[u], np.vecdot(D @ cov[u], D)
+        for u, rows in enumerate(self.slices):
+            D = self.D[rows]
+            m[rows], v[rows] = D @ mean[u], np.vecdot(D @ cov[u], D)
         return m, np.maximum(v, 0.0)
 
 
@@ -266,13 +258,13 @@ def make_table(rows: PairRows, U: int, n: int) -> Table:
     _, starts, counts = np.unique(rows.group[shared], return_index=True, return_counts=True)
     groups = []
     for r in np.unique(counts).tolist():
-        at = shared[starts[counts == r][:, None] + np.arange(r)]
-        u, a, b = rows.user[at], rows.pairs[at, 0], rows.pairs[at, 1]
+        answers = shared[starts[counts == r][:, None] + np.arange(r)]
+        u, a, b = rows.user[answers], rows.pairs[answers, 0], rows.pairs[answers, 1]
         i, j = (k.ravel() for k in np.indices((r, r)))
         N = 0.5 * (_meet(a, a) + _meet(b, b) - _meet(a, b) - _meet(b, a))
         ui, ai, bi, aj, bj = (x.ravel() for x in (u[:, i], a[:, i], b[:, i], a[:, j], b[:, j]))
         where = _four(ui, ai, bi, aj, bj, n)
-        groups.append(Group(at, N, where, _two(u.ravel(), a.ravel(), b.ravel(), n)))
+        groups.append(Group(answers, N, where, _two(u.ravel(), a.ravel(), b.ravel(), n)))
     u, a, b = rows.user[alone], rows.pairs[alone, 0], rows.pairs[alone, 1]
     return Table(rows, U, n, alone, _four(u, a, b, a, b, n), _two(u, a, b, n), tuple(groups))
 
@@ -283,11 +275,7 @@ def _meet(x: Ints, y: Ints) -> Array:
 
 
 def _four(u: Ints, a: Ints, b: Ints, c: Ints, d: Ints, n: int) -> Ints:
-    """Return the flat indices of (a, c), (b, d), (a, d), (b, c) in an array (U x n x n), for people `u` and items a to
-    d.
-
-    All are arrays of one length k; the result is (4 k,). `n`: number of items.
-    """
+    """Return the flat indices (4 k,) of (a, c), (b, d), (a, d), (b, c), of people `u` in an array (U x n x n)."""
     base = u * (n * n)
     return np.concatenate([base + a * n + c, base + b * n + d, base + a * n + d, base + b * n + c])
 
@@ -315,11 +303,7 @@ def sum_by(where: Ints, values: Array, size: int) -> Array:
 
 
 def _gap_covariances(cov: Array, where: Ints, count: int) -> Array:
-    """Return k = `count` covariances, (k,), of f_a - f_b with f_c - f_d, the differences in utility of items a to d.
-
-    `cov` (U x n x n): covariances of n utilities of U people; `where` (4 k,): flat indices into it of (a, c), (b, d),
-    (a, d) and (b, c), made by `_four`. The result is the same to the last bit if a and b are exchanged.
-    """
+    """Return the covariances (count,) of f_a - f_b with f_c - f_d at `where` (`_four`); a and b may swap."""
     ac, bd, ad, bc = cov.take(where).reshape(4, count)
     return (ac - ad) + (bd - bc)
 
@@ -357,6 +341,6 @@ def root(K: Array) -> Array:
         return np.linalg.cholesky(K).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(K)
-        kept = values > values[..., -1:] * K.shape[-1] * np.finfo(float).eps
-        kept, width = np.where(kept, values, 0.0), int(kept.sum(axis=-1).max())
-        return vectors[..., -width:] * np.sqrt(kept[..., None, -width:])
+        nonzero = values > values[..., -1:] * K.shape[-1] * np.finfo(float).eps
+        nonzero, width = np.where(nonzero, values, 0.0), int(nonzero.sum(axis=-1).max())
+        return vectors[..., -width:] * np.sqrt(nonzero[..., None, -width:])

@@ -66,7 +66,7 @@ def stopping(
     posterior: Posterior | Mixture,
     goal: str = "best",
     *,
-    seen: AnswerSites | None = None,
+    answers: AnswerSites | None = None,
     at: float = 0.9,
     draws: int = 4000,
     seed: int = 0,
@@ -78,7 +78,7 @@ def stopping(
     luck, so a probability that is high enough must be confirmed by four times as many other draws; then theirs is
     returned.
 
-    With `seen`, P(best) is that of the exact posterior given these answers; but it is that of the Gaussian if fewer
+    With `answers`, P(best) is that of the exact posterior given these answers; but it is that of the Gaussian if fewer
     than FEW (200) effective draws remain, or if there are rankings or best-of-k answers, whose rows share noise. For
     "ranking" the result is exact for the Gaussian. Items with identical utilities count as best together, and as in the
     right order. Raise ValueError, naming the argument, if one is invalid.
@@ -87,21 +87,21 @@ def stopping(
     check_count("draws", draws)
     check_count("seed", seed, least=0)
     if goal == "ranking":
-        sure = sum(w * in_order(each.mean[None], each.cov[None])[0] for w, each in posterior.components())
+        sure = sum(w * in_order(part.mean[None], part.cov[None])[0] for w, part in posterior.components())
         return Stop(bool(sure >= at), float(sure), int(posterior.mean.argmax()), 0.0)
     items = contenders(posterior)
-    if seen is not None and (seen.rows.size == 0 or (seen.rows.group >= 0).any()):
-        seen = None
-    if seen is not None:
-        items = np.union1d(items, seen.rows.pairs)
-        seen = seen._replace(rows=seen.rows._replace(pairs=np.searchsorted(items, seen.rows.pairs)))
+    if answers is not None and (answers.rows.size == 0 or (answers.rows.group >= 0).any()):
+        answers = None
+    if answers is not None:
+        items = np.union1d(items, answers.rows.pairs)
+        answers = answers._replace(rows=answers.rows._replace(pairs=np.searchsorted(items, answers.rows.pairs)))
     spread = float(np.sqrt(max(posterior.cov.diagonal().max(), 0.0)))
     verdict = Stop(False, 0.0, 0, 0.0)
     for look in range(2):
         f = posterior.of_items(items).draws(draws * 4**look, seed + look * _AGAIN)
         w = np.full(len(f), 1.0 / len(f))
-        if seen is not None:
-            exact = weights(f, seen)
+        if answers is not None:
+            exact = weights(f, answers)
             w = exact if 1.0 / (exact @ exact) >= FEW else w
         chances = w @ (f >= f.max(axis=1, keepdims=True) - SAME * max(spread, 1e-12))
         k = int(chances.argmax())
@@ -111,40 +111,42 @@ def stopping(
     return verdict
 
 
-def weights(f: Array, seen: AnswerSites) -> Array:
+def weights(f: Array, answers: AnswerSites) -> Array:
     """Return importance weights (d,), which sum to 1, that correct d draws `f` (d x n) of n utilities from EP's
     Gaussian to the exact posterior.
 
-    They are proportional to the likelihood of the answers in `seen` divided by the product of their sites, the Gaussian
-    factors that EP puts in its place. Answers with shared noise (rankings, best-of-k) are not allowed.
+    They are proportional to the likelihood of the answers in `answers` divided by the product of their sites, the
+    Gaussian factors that EP puts in its place. Answers with shared noise (rankings, best-of-k) are not allowed.
     """
-    said, assumed = log_likelihoods(f, seen)
-    log_w = said - assumed
+    exact, assumed = log_likelihoods(f, answers)
+    log_w = exact - assumed
     w = np.exp(log_w - log_w.max())
     return w / w.sum()  # type: ignore[no-any-return]
 
 
-def log_likelihoods(f: Array, seen: AnswerSites) -> tuple[Array, Array]:
-    """Return the log likelihood of the answers `seen` at each of d vectors of n utilities f (d x n), and the log of the
-    product of their sites (EP's Gaussian factors), (d,) each.
+def log_likelihoods(f: Array, answers: AnswerSites) -> tuple[Array, Array]:
+    """Return the log likelihood of the answers `answers` at each of d vectors of n utilities f (d x n), and the log of
+    the product of their sites (EP's Gaussian factors), (d,) each.
 
     Answers with shared noise (rankings, best-of-k) are not allowed.
     """
     from scipy.special import ndtr
 
-    rows = seen.rows
-    known = np.column_stack([rows.pairs, rows.equal])
-    kinds, which = np.unique(known, axis=0, return_inverse=True)  # repeated answers are evaluated once
+    rows = answers.rows
+    questions = np.column_stack([rows.pairs, rows.equal])
+    kinds, which = np.unique(questions, axis=0, return_inverse=True)  # repeated answers are evaluated once
     which = which.ravel()
-    times, tau, nu = (np.bincount(which, rows.times * x) for x in (np.ones(rows.size), seen.sites.tau, seen.sites.nu))
+    times, tau, nu = (
+        np.bincount(which, rows.times * x) for x in (np.ones(rows.size), answers.sites.tau, answers.sites.nu)
+    )
     g = f[:, kinds[:, 0]] - f[:, kinds[:, 1]]
-    equal, width = kinds[:, 2] == 1, seen.width
+    equal, width = kinds[:, 2] == 1, answers.width
     p = ndtr(g - width)
     if equal.any():
         apart = np.abs(g[:, equal])
         p[:, equal] = ndtr(width - apart) - ndtr(-width - apart)
-    if seen.lapse > 0.0:
-        p = (1.0 - seen.lapse) * p + seen.lapse / (3.0 if width > 0.0 else 2.0)
+    if answers.lapse > 0.0:
+        p = (1.0 - answers.lapse) * p + answers.lapse / (3.0 if width > 0.0 else 2.0)
     return np.log(np.maximum(p, 1e-300)) @ times, g @ nu - 0.5 * np.square(g) @ tau
 
 

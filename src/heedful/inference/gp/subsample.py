@@ -25,8 +25,8 @@ def sample_people(rows: PairRows, users: int, most: int) -> tuple[PairRows, int]
         return rows, users
     mixed = np.random.default_rng(0).permutation(users)
     size = np.bincount(rows.user, minlength=users)
-    kept = mixed[np.cumsum(size[mixed]) <= most]
-    rows = take_rows(rows, np.isin(rows.user, kept if size[kept].any() else mixed[:1]))
+    chosen = mixed[np.cumsum(size[mixed]) <= most]
+    rows = take_rows(rows, np.isin(rows.user, chosen if size[chosen].any() else mixed[:1]))
     people, user = np.unique(rows.user, return_inverse=True)
     return rows._replace(user=user), people.size
 

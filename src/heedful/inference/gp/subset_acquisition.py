@@ -39,11 +39,11 @@ def best_probabilities(posterior: Posterior, items: npt.ArrayLike, *, draws: int
     `items`: their numbers. For two items it is exact (`Posterior.beats`); for more it is from `draws` draws, made with
     `seed`, with a standard error below .005 by default.
     """
-    at = np.asarray(items, np.int64)
-    if at.size == 2:
-        first = float(posterior.beats(at[0], at[1]))
+    chosen = np.asarray(items, np.int64)
+    if chosen.size == 2:
+        first = float(posterior.beats(chosen[0], chosen[1]))
         return np.array([first, 1.0 - first])
-    f = Posterior(posterior.mean[at], posterior.cov[np.ix_(at, at)]).draws(draws, seed)
+    f = Posterior(posterior.mean[chosen], posterior.cov[np.ix_(chosen, chosen)]).draws(draws, seed)
     return _best_given_utilities(f[:, None, :]).mean(axis=0)[0]  # type: ignore[no-any-return]
 
 
@@ -57,8 +57,8 @@ def subset_scores(posterior: Posterior, rule: str, sets: Ints, *, draws: int = D
     if sets.shape[1] == 2:
         a, b = sets.T
         return acquisition_score(rule, posterior.mean[a], posterior.mean[b], posterior.gap(a, b)[1])
-    met, local = np.unique(sets, return_inverse=True)
-    f = Posterior(posterior.mean[met], posterior.cov[np.ix_(met, met)]).draws(draws, seed)
+    compared, local = np.unique(sets, return_inverse=True)
+    f = Posterior(posterior.mean[compared], posterior.cov[np.ix_(compared, compared)]).draws(draws, seed)
     local = local.reshape(sets.shape)
     out = np.empty(len(sets))
     for lo in range(0, len(sets), max(1, _BLOCK // (draws * sets.shape[1]))):
@@ -98,51 +98,51 @@ def next_set(
     if offered.size < size:
         raise ValueError(f"items: expected at least {size}, got {offered.size}")
     offered = offered.astype(np.int64)
-    gone = _skipped_sets(skip, size, n)
+    used = _skipped_sets(skip, size, n)
     if size == 2:
-        return _next_pair(posterior, rule, offered, gone, rng)
-    gone = {one for one in gone if set(one) <= set(offered.tolist())}
-    if len(gone) == math.comb(offered.size, size):
-        raise ValueError(f"skip: expected a set left to ask, got all {len(gone)}")
+        return _next_pair(posterior, rule, offered, used, rng)
+    used = {one for one in used if set(one) <= set(offered.tolist())}
+    if len(used) == math.comb(offered.size, size):
+        raise ValueError(f"skip: expected a set left to ask, got all {len(used)}")
     if rng is not None and rule == "random":
         while True:
-            drawn = np.sort(rng.choice(offered, size, replace=False))
-            if tuple(drawn.tolist()) not in gone:
-                return drawn
+            candidate = np.sort(rng.choice(offered, size, replace=False))
+            if tuple(candidate.tolist()) not in used:
+                return candidate
     part = Posterior(posterior.mean[offered], posterior.cov[np.ix_(offered, offered)])
-    here = {tuple(np.searchsorted(offered, one).tolist()) for one in gone}
-    chosen = next(_greedy_sets(part, rule, size, here), None)
+    used_here = {tuple(np.searchsorted(offered, one).tolist()) for one in used}
+    chosen = next(_greedy_sets(part, rule, size, used_here), None)
     if chosen is None:  # all sets grown from pairs are ruled out: take any that is left
-        chosen = np.array(next(one for one in combinations(range(offered.size), size) if one not in here))
+        chosen = np.array(next(one for one in combinations(range(offered.size), size) if one not in used_here))
     return offered[np.sort(chosen)]
 
 
 def _next_pair(
-    posterior: Posterior, rule: str, offered: Ints, gone: set[tuple[int, ...]], rng: np.random.Generator | None
+    posterior: Posterior, rule: str, offered: Ints, used: set[tuple[int, ...]], rng: np.random.Generator | None
 ) -> Ints:
     part = posterior
     if offered.size < posterior.mean.size:
         part = Posterior(posterior.mean[offered], posterior.cov[np.ix_(offered, offered)])
-    there = set(offered.tolist())
-    skip = np.array([one for one in gone if set(one) <= there], np.int64).reshape(-1, 2)
+    available = set(offered.tolist())
+    skip = np.array([one for one in used if set(one) <= available], np.int64).reshape(-1, 2)
     first, second, _ = next_question(part, rule, skip=np.searchsorted(offered, skip), rng=rng)
     return offered[[first, second]]
 
 
-def _greedy_sets(posterior: Posterior, rule: str, size: int, gone: set[tuple[int, ...]]) -> Iterator[Ints]:
+def _greedy_sets(posterior: Posterior, rule: str, size: int, used: set[tuple[int, ...]]) -> Iterator[Ints]:
     """Yield sets of `size` items not in `gone`, each grown greedily from a pair, the pairs in order of their scores."""
     n = posterior.mean.size
-    asked: list[tuple[int, int]] = []
-    while len(asked) < n * (n - 1) // 2:
-        a, b, _ = next_question(posterior, rule, skip=asked)
-        asked.append((a, b))
+    pairs: list[tuple[int, int]] = []
+    while len(pairs) < n * (n - 1) // 2:
+        a, b, _ = next_question(posterior, rule, skip=pairs)
+        pairs.append((a, b))
         chosen = np.array([a, b])
         while chosen.size:
             rest = np.setdiff1d(np.arange(n), chosen)
             last = chosen.size == size - 1
             if last:
                 rest = np.array(
-                    [i for i in rest.tolist() if tuple(sorted([*chosen.tolist(), i])) not in gone], np.int64
+                    [i for i in rest.tolist() if tuple(sorted([*chosen.tolist(), i])) not in used], np.int64
                 )
                 if not rest.size:
                     break
@@ -151,8 +151,8 @@ def _greedy_sets(posterior: Posterior, rule: str, size: int, gone: set[tuple[int
                 close += acquisition_score(
                     rule, posterior.mean[rest], posterior.mean[i], posterior.gap(rest, np.full(rest.size, i))[1]
                 )
-            few = np.sort(rest[np.argsort(-close, kind="stable")[:LOOKED_AT]])
-            sets = np.column_stack([np.repeat(chosen[None], few.size, axis=0), few])
+            closest = np.sort(rest[np.argsort(-close, kind="stable")[:LOOKED_AT]])
+            sets = np.column_stack([np.repeat(chosen[None], closest.size, axis=0), closest])
             chosen = sets[int(subset_scores(posterior, rule, sets).argmax())]
             if last:
                 yield chosen
@@ -160,11 +160,7 @@ def _greedy_sets(posterior: Posterior, rule: str, size: int, gone: set[tuple[int
 
 
 def _best_given_utilities(f: Array) -> Array:
-    """Return the probability (.. x k) that each of k items is called the best of its set, given the utilities f (.. x
-    k).
-
-    Each item is perceived with independent noise of variance 1/2.
-    """
+    """Return P(item is called the best of its set) for utilities f (.. x k) perceived with noise of variance 1/2."""
     from scipy.special import ndtr
 
     k = f.shape[-1]
@@ -180,10 +176,9 @@ def _best_given_utilities(f: Array) -> Array:
 
 
 def _bits(p: Array) -> Array:
-    """Return the entropy in bits of distributions over k outcomes, `p` (.. x k) with any leading shape, which the
-    result has."""
-    kept = np.maximum(p, np.finfo(np.float64).tiny)
-    return -(p * np.log2(kept)).sum(axis=-1)  # type: ignore[no-any-return]
+    """Return the entropy in bits of distributions over k outcomes, `p` (.. x k)."""
+    positive = np.maximum(p, np.finfo(np.float64).tiny)
+    return -(p * np.log2(positive)).sum(axis=-1)  # type: ignore[no-any-return]
 
 
 def _skipped_sets(skip: object, size: int, n: int) -> set[tuple[int, ...]]:

@@ -61,5 +61,5 @@ def lapse_moments(log_z: Array, slope: Array, bend: Array, lapse: Array, kinds: 
     with np.errstate(divide="ignore"):
         log_meant = np.log1p(-lapse) + log_z
         log_any = np.logaddexp(log_meant, np.log(lapse / kinds))
-    meant = np.exp(log_meant - log_any)  # the probability that the answer was no lapse
-    return log_any, meant * slope, meant * bend - meant * (1.0 - meant) * slope * slope
+    not_lapsed = np.exp(log_meant - log_any)  # the probability that the answer was no lapse
+    return log_any, not_lapsed * slope, not_lapsed * bend - not_lapsed * (1.0 - not_lapsed) * slope * slope

@@ -7,9 +7,6 @@ from typing import Any, NamedTuple
 
 from heedful.loop.interactions.forms import Form
 
-PREDICTED = ("predicted", "grades", "ratings", "chances")
-"""The field of a decision that holds its predictions, then the names that this field had earlier."""
-
 
 class Prediction(NamedTuple):
     """What a decision predicts for each item that it shows: its name and range."""

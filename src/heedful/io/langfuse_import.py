@@ -59,11 +59,10 @@ def read_score_lines(
     meaning = Meanings(options)  # before any file is read
     if "traces" in options:
         outputs = _by_id(read_outputs(options["traces"]))
-    counted = newest_answers(_answer(score) for file in files for score in read_scores(file)).kept.tolist()
-    each = zip((score for file in files for score in read_scores(file)), counted)
+    newest = newest_answers(_answer(score) for file in files for score in read_scores(file)).counted.tolist()
 
     def scores() -> Iterator[Score]:
-        for score, counts in each:
+        for score, counts in zip((score for file in files for score in read_scores(file)), newest):
             if counts:
                 yield score
             else:
@@ -114,27 +113,26 @@ def score_lines(
 
 
 def _lines(loop: Loop, score: Score, form: dict[str, Any], decisions: _Decisions) -> list[dict[str, Any]] | str:
-    """Return the lines of `score`, which means feedback of this `form`: that feedback and, before it, its decision
-    unless it is there; or why there are none."""
-    found, lines = decisions.find(score), []
-    if found is None:
+    """Return the lines of `score`: feedback of this `form`, after its decision if it is new; or why there is none."""
+    id, lines = decisions.find(score), []
+    if id is None:
         line = _decision(loop, score, decisions.outputs, decisions.column)
         if isinstance(line, str):
             return line
-        found, text = line["id"], line["candidates"][0][decisions.column]
+        id, text = line["id"], line["candidates"][0][decisions.column]
         lines = [line]
     else:
-        text = decisions.shown(found)
+        text = decisions.shown(id)
     if text is not None and form.get("edit") == text:
         return EQUAL
     if lines:
-        decisions.made[found] = text
+        decisions.made[id] = text
     if "rating" in form:
-        known = loop.projection.find_decision(found)
-        shown = "output" if known is None else known.names[known.record.shown[0]]
+        decision = loop.projection.find_decision(id)
+        shown = "output" if decision is None else decision.names[decision.record.shown[0]]
         form = {"rating": {shown: form["rating"]}}
     when = {} if score.time is None else {"time": score.time}
-    return [*lines, {"kind": "feedback", "id": score.id, "decision": found, **when, **form}]
+    return [*lines, {"kind": "feedback", "id": score.id, "decision": id, **when, **form}]
 
 
 class _Decisions:
@@ -149,23 +147,27 @@ class _Decisions:
 
     def find(self, score: Score) -> str | None:
         """Return the id of the decision that `score` is about; None if one has to be made of its output."""
-        told = self._log.find("feedback", score.id)
-        if told is not None and (before := self._log.at(told.target or 0)) is not None and before.id in score.places:
-            return before.id  # it was imported before: what was found then is found again
-        found = next((id for id in score.places if id in self.made or self._log.find("decision", id) is not None), None)
-        if found is None or found == score.observation or score.observation is None or self.outputs is None:
-            return found
+        feedback = self._log.find("feedback", score.id)
+        answered = None if feedback is None else self._log.at(feedback.target or 0)
+        if answered is not None and answered.id in score.places:
+            return answered.id  # the score was imported before
+        places = (
+            place for place in score.places if place in self.made or self._log.find("decision", place) is not None
+        )
+        id = next(places, None)
+        if id is None or id == score.observation or score.observation is None or self.outputs is None:
+            return id
         output = None if self.column is None else self.outputs(score)
-        return found if output is None or output.text in ("", self.shown(found)) else None
+        return id if output is None or output.text in ("", self.shown(id)) else None
 
     def shown(self, id: str) -> str | None:
         """Return the text that the decision `id` showed first."""
         if id in self.made:
             return self.made[id]
-        known = self._projection.find_decision(id)
-        if known is None or not known.record.shown:
+        decision = self._projection.find_decision(id)
+        if decision is None or not decision.record.shown:
             return None
-        return self._reader.text(known, known.record.shown[0], self.column or "")
+        return self._reader.text(decision, decision.record.shown[0], self.column or "")
 
 
 def _decision(loop: Loop, score: Score, outputs: Find | None, column: str | None) -> dict[str, Any] | str:
@@ -185,27 +187,31 @@ def _decision(loop: Loop, score: Score, outputs: Find | None, column: str | None
     line: dict[str, Any] = {"kind": "decision", "id": id, "candidates": [row], "shown": ["output"]}
     context: dict[str, Any] = {"prompt": output.prompt} if output.prompt else {}
     context |= {} if output.messages is None else {"messages": output.messages}
-    told = {"context": context or None, "person": output.person, "time": output.time}
-    return line | {name: value for name, value in told.items() if value is not None}
+    fields = {"context": context or None, "person": output.person, "time": output.time}
+    return line | {name: value for name, value in fields.items() if value is not None}
 
 
 def find_output(score: Score, outputs: Iterable[Output]) -> Output | None:
     """Return which of `outputs` a score is about: that of its observation, otherwise that of its trace.
 
     A trace has the output of its root; if the root has none, of the last observation that has one."""
-    mine = [each for each in outputs if each.trace == score.trace or each.id in score.places]
+    candidates = [output for output in outputs if output.trace == score.trace or output.id in score.places]
     if score.observation is not None:
-        return next((each for each in mine if each.id == score.observation), None)
-    roots = [each for each in mine if each.is_root and each.text]
-    return roots[0] if roots else max((each for each in mine if each.text), key=lambda e: e.time or "", default=None)
+        return next((output for output in candidates if output.id == score.observation), None)
+    roots = [output for output in candidates if output.is_root and output.text]
+    return (
+        roots[0]
+        if roots
+        else max((output for output in candidates if output.text), key=lambda e: e.time or "", default=None)
+    )
 
 
 def _by_id(outputs: Iterable[Output]) -> Find:
     by_trace: dict[str, list[Output]] = {}
     by_id: dict[str, Output] = {}
-    for each in outputs:
-        by_trace.setdefault(each.trace, []).append(each)
-        by_id[each.id] = each
+    for output in outputs:
+        by_trace.setdefault(output.trace, []).append(output)
+        by_id[output.id] = output
 
     def find(score: Score) -> Output | None:
         if score.observation is not None:
@@ -263,17 +269,17 @@ def _meaning(name: str, how: str) -> Meaning:
             raise wrong
         ends = least, most
         return lambda score: _rating(score, *ends)
-    if (at := number_in(how)) is not None:
-        if at != at:
+    if (threshold := number_in(how)) is not None:
+        if threshold != threshold:
             raise wrong
-        return lambda score: _thumb(score, at)
+        return lambda score: _thumb(score, threshold)
     values: dict[str, dict[str, Any]] = {}
     for part in how.split(","):
-        category, colon, said = part.rpartition(":")
-        number = number_in(said)
-        if not colon or not category or (said not in ("up", "down") and (number is None or number != number)):
+        category, colon, meaning = part.rpartition(":")
+        number = number_in(meaning)
+        if not colon or not category or (meaning not in ("up", "down") and (number is None or number != number)):
             raise wrong
-        values[category.strip()] = {"thumb": said} if number is None else {"rating": number}
+        values[category.strip()] = {"thumb": meaning} if number is None else {"rating": number}
     return lambda score: values.get(_category(score.value), OTHER_CATEGORY)
 
 
@@ -287,7 +293,7 @@ def _rating(score: Score, low: float, high: float) -> dict[str, Any] | str:
     return {"rating": float(score.value)} if low <= float(score.value) <= high else OUTSIDE
 
 
-def _thumb(score: Score, at: float) -> dict[str, Any] | str:
+def _thumb(score: Score, threshold: float) -> dict[str, Any] | str:
     if isinstance(score.value, str | None):
         return OTHER_CATEGORY
-    return {"thumb": "up" if float(score.value) >= at else "down"}
+    return {"thumb": "up" if float(score.value) >= threshold else "down"}
