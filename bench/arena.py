@@ -39,8 +39,8 @@ from scipy.special import expit
 from scipy.stats import kendalltau
 
 from heedful.data.votes import Votes
-from heedful.inference.bradley_terry import Cells, fit
-from heedful.inference.leaderboard import MIDDLE, POINTS, board_of
+from heedful.boards.bradley_terry import Cells, fit
+from heedful.boards.leaderboard import MIDDLE, POINTS, board_of
 
 FILE = Path(__file__).parent / "results" / "arena.json"
 MODELS, SPREAD, WIDTH, ODDS, OWN = 100, 0.7, 0.4, -0.2, 0.5

@@ -35,9 +35,9 @@ from rich.table import Table
 from scipy.special import expit
 
 from heedful.data.votes import Votes
-from heedful.inference.bradley_terry import Cells, fit
-from heedful.inference.leaderboard import MIDDLE, POINTS, board_of
-from heedful.inference.tie_models import TieModel
+from heedful.boards.bradley_terry import Cells, fit
+from heedful.boards.leaderboard import MIDDLE, POINTS, board_of
+from heedful.boards.tie_models import TieModel
 
 FOLDER = Path(__file__).parent / "results" / "boards"
 OWN, SIDE, LENGTH = 0.5, 0.3, 0.4

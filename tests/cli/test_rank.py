@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from command import heedful
 
+from heedful.boards.standing import standing, verdict
 from heedful.data.choices import open_choices
 from heedful.data.comparisons import Comparison, pool_people, tabulate
 from heedful.data.preflib import load_preflib, write_preflib
 from heedful.data.sushi import load_sushi
 from heedful.inference.estimation import estimate
-from heedful.inference.standing import standing, verdict
 
 TEAS = Path(__file__).resolve().parents[2] / "examples" / "teas.csv"
 KEYS = [

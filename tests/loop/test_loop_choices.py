@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings, infer
+from heedful.boards.standing import standing
 from heedful.inference.gp.stopping import stopping
-from heedful.inference.standing import standing
 from heedful.loop.interactions.comparison import ChoicePrediction
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.results.answers import plain

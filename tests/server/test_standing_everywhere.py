@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 
 from compared import study_of_rows
 from heedful import Loop
+from heedful.boards.standing import standing
 from heedful.cli import app
 from heedful.inference.estimation import estimate
-from heedful.inference.standing import standing
 from heedful.server.main import served
 from heedful.studies.answers import choices_of
 

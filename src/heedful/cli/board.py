@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from heedful.boards.sentences import apart, effects, how, influence, random_voters
 from heedful.cli.console import console, new_table, width
 from heedful.core.wording import count, one_line, percent, share
-from heedful.inference.board_words import apart, effects, how, influence, random_voters
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from heedful.inference.leaderboard import Leaderboard
+    from heedful.boards.leaderboard import Leaderboard
 
 COLUMNS = 40
 """The most characters of a bar."""

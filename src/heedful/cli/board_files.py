@@ -11,7 +11,7 @@ from heedful.data.spreadsheet import write_table
 from heedful.studies.board_page import BOARD, board_rows
 
 if TYPE_CHECKING:
-    from heedful.inference.leaderboard import Leaderboard
+    from heedful.boards.leaderboard import Leaderboard
 
 PAIRS = ("first", "second", "first_won", "second_won", "ties", "p_first_beats")
 

@@ -19,9 +19,9 @@ from heedful.cli.ranked import show
 from heedful.cli.ranked_files import draw, write_pairs, write_ranking
 
 if TYPE_CHECKING:
+    from heedful.boards.leaderboard import Leaderboard
     from heedful.data.choices import LoadedChoices, LoadedPairs
     from heedful.data.comparisons import ComparisonTable
-    from heedful.inference.leaderboard import Leaderboard
 
 OPTIONS = ("goal", "sure", "person", "without", "identifier", "anchor", "adjust", "side", "by", "ties")
 """The arguments of `heedful.rank` and `heedful.leaderboard` that have an option of the same name."""
@@ -170,9 +170,9 @@ def rank(
         voted = _as_arena(loaded, arena, _given(of_people), _given(of_arena))
     if voted is not None:
         with reading_input(), _by_option(), notes().status(f"weighing {voted.pairs.columns.times.sum():,} votes"):
+            from heedful.boards.data_quality import left_out
+            from heedful.boards.leaderboard import board_of
             from heedful.data.votes import votes_of
-            from heedful.inference.data_quality import left_out
-            from heedful.inference.leaderboard import board_of
 
             read = votes_of(voted, adjust=adjust or (), by=by, without=without or ())
             how: dict[str, Any] = {
@@ -190,8 +190,8 @@ def rank(
         _give_board(board, csv, pairs, page, plot, top, json)
         return
     with reading_input(), _by_option():
-        from heedful.inference.data_quality import left_out
-        from heedful.inference.ranking import rank_request, ranking_of
+        from heedful.boards.data_quality import left_out
+        from heedful.boards.ranking import rank_request, ranking_of
 
         request = partial(
             rank_request,
@@ -238,8 +238,8 @@ def _as_arena(
     `arena` is the option --arena; `of_people` and `of_arena` are the given options that only one of the two ways has.
     Raise ValueError if they contradict each other.
     """
+    from heedful.boards.leaderboard import why_arena
     from heedful.data.choices import LoadedPairs
-    from heedful.inference.leaderboard import why_arena
 
     if of_arena and (arena is False or of_people):
         other = "--no-arena" if arena is False else of_people[0]
@@ -308,8 +308,8 @@ def _words(given: Sequence[str]) -> dict[str, str]:
 def _anchor(given: str | None) -> tuple[str, float] | None:
     """Return the (item, score) in the option --anchor NAME=SCORE; None if it is not given. Raise BadInput if it is
     wrong."""
+    from heedful.boards.ranking import MOST_SCORE
     from heedful.data.files import is_number
-    from heedful.inference.ranking import MOST_SCORE
 
     if given is None:
         return None

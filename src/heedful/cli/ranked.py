@@ -10,8 +10,8 @@ from heedful.core.wording import BAR, count, one_line, percent, share
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from heedful.inference.ranking import PreferenceRanking
-    from heedful.inference.standing import Standing
+    from heedful.boards.ranking import PreferenceRanking
+    from heedful.boards.standing import Standing
 
 COLUMNS = 40
 """The most characters of a bar."""

@@ -11,7 +11,7 @@ from heedful.core.wording import BAR, one_line, share
 from heedful.data.spreadsheet import as_cells, write_table
 
 if TYPE_CHECKING:
-    from heedful.inference.ranking import PreferenceRanking
+    from heedful.boards.ranking import PreferenceRanking
 
 PAIRS = ("first", "second", "first_won", "second_won", "ties", "p_first_beats", "p_first_better")
 

@@ -38,7 +38,7 @@ def standing(
 
     Exit codes: 0 said; 1 the loop cannot be read; 2 bad input, such as a loop of another kind.
     """
-    from heedful.inference.data_quality import left_out
+    from heedful.boards.data_quality import left_out
     from heedful.studies.arena import outputs_of
     from heedful.studies.study import study_of
     from heedful.studies.things import labels

@@ -11,12 +11,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heedful.boards.sentences import apart, how, influence, random_voters
 from heedful.core.wording import one_line, share, share_of
 from heedful.data.spreadsheet import as_cells
-from heedful.inference.board_words import apart, how, influence, random_voters
 
 if TYPE_CHECKING:
-    from heedful.inference.leaderboard import Effect, Leaderboard
+    from heedful.boards.leaderboard import Effect, Leaderboard
 
 MATRIX = 30
 """The most models of the matrix of wins on a page."""

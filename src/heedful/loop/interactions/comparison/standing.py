@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from heedful.boards.standing import Standing as Found
+from heedful.boards.standing import standing, stop_at
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.remaining_questions import estimate_remaining
-from heedful.inference.standing import Standing as Found
-from heedful.inference.standing import standing, stop_at
 from heedful.jit.kernel import Ints
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.loop.model import Person

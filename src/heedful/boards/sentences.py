@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from heedful.core.wording import count, one_line, percent
 
 if TYPE_CHECKING:
-    from heedful.inference.leaderboard import Effect, Leaderboard
+    from heedful.boards.leaderboard import Effect, Leaderboard
 
 FEW = 6
 """The greatest number of groups, people or kinds of votes that a line names."""

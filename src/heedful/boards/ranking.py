@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.boards.data_quality import Remark, remarks
+from heedful.boards.elo import Scores, scores
+from heedful.boards.standing import Standing, Verdict, standing, verdict
 from heedful.core.notebooks import table
 from heedful.core.validation import describe, is_number
 from heedful.core.wording import share
@@ -25,14 +28,11 @@ from heedful.data.repeats import Repeats
 from heedful.data.table import read_table
 from heedful.features import infer
 from heedful.inference.comparison_table import answer_counts, win_counts
-from heedful.inference.data_quality import Remark, remarks
-from heedful.inference.elo import Scores, scores
 from heedful.inference.estimation import Estimate, estimate
 from heedful.inference.gp.acquisition import next_question
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.stopping import GOALS
-from heedful.inference.standing import Standing, Verdict, standing, verdict
 
 Array = npt.NDArray[np.float64]
 Rows = Sequence[Mapping[str, Any]]

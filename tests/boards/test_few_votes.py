@@ -12,10 +12,10 @@ import pytest
 from scipy.special import expit, log_expit
 from scipy.stats import norm
 
-from heedful.inference.board_words import influence as influence_told
-from heedful.inference.leaderboard import POINTS, Leaderboard, leaderboard
-from heedful.inference.ranking import rank
-from heedful.inference.tie_models import probabilities
+from heedful.boards.leaderboard import POINTS, Leaderboard, leaderboard
+from heedful.boards.ranking import rank
+from heedful.boards.sentences import influence as influence_told
+from heedful.boards.tie_models import probabilities
 
 LOGIT = math.sqrt(8.0 / math.pi)
 """A unit of utility in logits, where matches are nearly equal."""

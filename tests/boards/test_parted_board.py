@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from heedful.boards.leaderboard import board_of
+from heedful.boards.sentences import apart
 from heedful.data.choices import pairs_in
 from heedful.data.votes import votes_of
-from heedful.inference.board_words import apart
-from heedful.inference.leaderboard import board_of
 
 
 def rows(votes: list[tuple[str, str, int, int]]) -> list[dict[str, str]]:

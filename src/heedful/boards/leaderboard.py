@@ -15,6 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.boards.bradley_terry import MOST_DENSE, Cells, Fit, count_cells, fit
+from heedful.boards.data_quality import Remark, side_remarks
+from heedful.boards.elo import MIDDLE
+from heedful.boards.influence import Influence, find_influence
+from heedful.boards.random_voters import RandomVoters, find_random_voters
+from heedful.boards.score_posterior import DRAWS, ParameterPosterior, infer_scores
+from heedful.boards.standing import alike, runs
+from heedful.boards.tastes import effective_people
+from heedful.boards.tie_models import TIE_MODELS, TieModel, probabilities
 from heedful.core.notebooks import table
 from heedful.core.validation import describe, is_number
 from heedful.core.wording import count, percent
@@ -23,19 +32,10 @@ from heedful.data.comparisons import join_names
 from heedful.data.files import cut_list
 from heedful.data.frames import Frame, frame_of, rows_in
 from heedful.data.votes import Votes, is_arena, votes_of
-from heedful.inference.bradley_terry import MOST_DENSE, Cells, Fit, count_cells, fit
 from heedful.inference.comparison_table import connected_labels
-from heedful.inference.data_quality import Remark, side_remarks
-from heedful.inference.elo import MIDDLE
 from heedful.inference.estimation import MOST_ITEMS, MOST_ITEMS_OF_MANY
 from heedful.inference.gp.mixture import Mixture, interval, mixture
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.influence import Influence, find_influence
-from heedful.inference.random_voters import RandomVoters, find_random_voters
-from heedful.inference.score_posterior import DRAWS, ParameterPosterior, infer_scores
-from heedful.inference.standing import alike, runs
-from heedful.inference.tastes import effective_people
-from heedful.inference.tie_models import TIE_MODELS, TieModel, probabilities
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]

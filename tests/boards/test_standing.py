@@ -8,13 +8,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from heedful.boards.standing import alike, standing, verdict
 from heedful.data.comparisons import Comparison, tabulate
 from heedful.inference.estimation import estimate
 from heedful.inference.gp.acquisition import next_question
 from heedful.inference.gp.mixture import mixture
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.stopping import stopping
-from heedful.inference.standing import alike, standing, verdict
 
 
 def phi(z: float) -> float:

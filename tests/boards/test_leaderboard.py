@@ -14,13 +14,13 @@ from scipy.optimize import minimize
 from scipy.special import log_expit
 from scipy.stats import norm
 
-from heedful.inference import bradley_terry, tastes
-from heedful.inference import leaderboard as board_module
-from heedful.inference.board_words import influence as influence_told
-from heedful.inference.bradley_terry import Cells, count_cells, fit
-from heedful.inference.leaderboard import POINTS, Leaderboard, leaderboard
-from heedful.inference.score_posterior import infer_scores
-from heedful.inference.tie_models import TIE_MODELS, TieModel, initial_tie, probabilities, terms
+from heedful.boards import bradley_terry, tastes
+from heedful.boards import leaderboard as board_module
+from heedful.boards.bradley_terry import Cells, count_cells, fit
+from heedful.boards.leaderboard import POINTS, Leaderboard, leaderboard
+from heedful.boards.score_posterior import infer_scores
+from heedful.boards.sentences import influence as influence_told
+from heedful.boards.tie_models import TIE_MODELS, TieModel, initial_tie, probabilities, terms
 
 SAID = {2: "model_a", 1: "tie", 0: "model_b"}
 
