@@ -10,24 +10,7 @@ if TYPE_CHECKING:
     from heedful.boards.leaderboard import Effect, Leaderboard
 
 FEW = 6
-"""The greatest number of groups, people or kinds of votes that a line names."""
-
-
-def apart(found: Leaderboard) -> list[str]:
-    """Return a line on which neighbours cannot be told apart."""
-    runs = found.alike_names()
-    if not runs:
-        every = f"Every model is better than the next with {percent(found.sure)} or more"
-        if (found.place_low < found.place_high).any():
-            every += "; its places leave out 5 % on each side, so those of neighbours may overlap"
-        return [f"{every}."]
-    told = []
-    for run in runs[:FEW]:
-        names = [one_line(name) for name in run]
-        few = names if len(names) <= 5 else [*names[:3], f"{len(names) - 4} more", names[-1]]
-        told.append(", ".join(few[:-1]) + f" and {few[-1]}")
-    more = f"; and {len(runs) - FEW} more such groups" if len(runs) > FEW else ""
-    return [f"Neighbours that cannot be told apart (less than {percent(found.sure)}): {'; '.join(told)}{more}."]
+"""The greatest number of people or kinds of votes that a line names."""
 
 
 def influence(found: Leaderboard) -> list[str]:
@@ -46,7 +29,7 @@ def influence(found: Leaderboard) -> list[str]:
         kinds.append(f"{count(number, what)} of {one_line(found.models[a])} {over} {one_line(found.models[b])}")
     rest = sum(number for *_, number in got.left_out[FEW:])
     more = f" and {rest:,} other{'' if rest == 1 else 's'}" if rest else ""
-    votes = f"{count(got.votes, 'vote')} of {found.total:,}"
+    votes = f"{count(got.votes, 'vote')} of {found.board.answers:,}"
     if not got.exact:
         votes = f"at most {votes} (at least {got.at_least:,})" if got.at_least > 1 else f"at most {votes}"
     which = ", ".join(kinds) + more
@@ -105,6 +88,6 @@ def how(found: Leaderboard) -> list[str]:
     model = f"An arena: Bradley-Terry, every vote counts the same{f'; {ties}' if found.tied else ''}"
     if found.clusters:
         model += f"; intervals allow for {found.clusters:,} people who differ"
-    people = f" by {count(found.people, 'person', 'people')}" if found.people else ""
-    read = f"{count(found.total, 'vote')} about {count(len(found.models), 'model')}{people} ({found.read})."
+    people = f" by {count(found.board.people, 'person', 'people')}" if found.board.people else ""
+    read = f"{count(found.board.answers, 'vote')} about {count(len(found.models), 'model')}{people} ({found.read})."
     return [told, f"{model}.", read]

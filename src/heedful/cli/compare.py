@@ -439,15 +439,17 @@ def closing_line(loop: Loop) -> str:
     from heedful.studies.things import labels
 
     found = loop.standing()
-    if not found.answers:
+    verdict = found.verdict
+    if not found.answers or verdict is None:
         return "nobody could judge yet"
-    answers, sure = count(found.answers, "answer"), "enough" if found.stop else found.left.told
-    board = None if outputs_of(loop.path) is None else leaderboard_of(loop)
-    if board is not None:
-        best = share(board.best[board.order[0]])
-        return f"{answers}: {board.items[0]} is first, and the best with probability {best} ({sure})"
-    favourite = labels(loop, study_of(loop.path), [found.favourite])[found.favourite]
-    if found.goal == "best":
-        return f"{answers}: {favourite} is first, {share(found.sure)} sure ({sure})"
-    right = f"{share(found.sure)} of all pairs are expected to be in the right order"
+    answers = count(found.answers, "answer")
+    sure = "enough" if verdict.stop or verdict.left is None else verdict.left.told
+    leaderboard = None if outputs_of(loop.path) is None else leaderboard_of(loop)
+    if leaderboard is not None:
+        first = leaderboard.board.ranking[0]
+        return f"{answers}: {first.item} is first, and the best with probability {share(first.best)} ({sure})"
+    favourite = labels(loop, study_of(loop.path), [verdict.favourite])[verdict.favourite]
+    if verdict.goal == "best":
+        return f"{answers}: {favourite} is first, {share(verdict.probability)} sure ({sure})"
+    right = f"{share(verdict.probability)} of all pairs are expected to be in the right order"
     return f"{answers}: {favourite} is first; {right} ({sure})"

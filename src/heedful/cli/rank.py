@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.board import show_board
-from heedful.cli.board_files import draw_board, write_board, write_board_pairs
+from heedful.cli.board import show_leaderboard, show_ranking
+from heedful.cli.board_files import draw, write_pairs, write_votes_pairs
 from heedful.cli.common import Json
 from heedful.cli.console import BadInput, Failure, check_extra, notes, print_json, reading_input
 from heedful.cli.output import check_path
-from heedful.cli.ranked import show
-from heedful.cli.ranked_files import draw, write_pairs, write_ranking
+from heedful.core.wording import count
+from heedful.data.spreadsheet import rows_of, write_table
 
 if TYPE_CHECKING:
     from heedful.boards.leaderboard import Leaderboard
@@ -215,15 +215,15 @@ def rank(
             said = left_out(without, ranking_of(request(without=())).items[0], found.items[0])
             found = found._replace(remarks=[*found.remarks, said])
     if csv is not None:
-        write_ranking(csv, found)
+        write_table(csv, list(found.board.fields()), rows_of(found.board.fields()))
     if pairs is not None:
         write_pairs(pairs, found)
     if json:
         print_json(found.to_dict())
     else:
-        show(found, top)
+        show_ranking(found, top)
     if plot is not None:
-        draw(plot, found, top)
+        draw(plot, found.board, f"{file.name}: {found.title}", top)
 
 
 def _given(options: Mapping[str, object]) -> list[str]:
@@ -265,9 +265,9 @@ def _give_board(
     json: bool,
 ) -> None:
     if csv is not None:
-        write_board(csv, board)
+        write_table(csv, list(board.fields()), rows_of(board.fields()))
     if pairs is not None:
-        write_board_pairs(pairs, board)
+        write_votes_pairs(pairs, board)
     if page is not None:
         from heedful.studies.board_page import board_page
 
@@ -275,9 +275,9 @@ def _give_board(
     if json:
         print_json(board.to_dict())
     else:
-        show_board(board, top)
+        show_leaderboard(board, top)
     if plot is not None:
-        draw_board(plot, board, top)
+        draw(plot, board.board, f"{Path(board.file).name}: {count(board.board.answers, 'vote')}", top)
 
 
 @contextmanager

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from heedful.inference.gp.posterior import Posterior
     from heedful.loop.interactions.findings import Findings
     from heedful.loop.projection import Projection
+    from heedful.results.board import Board
     from heedful.results.explanation import Explanation
     from heedful.results.report import Arm, Report
-    from heedful.results.standing import Standings
 
 
 SCORE = "utility"
@@ -255,14 +255,14 @@ class Comparison(Interaction[ChoiceModel]):
         found = model.chances(shared, own, x)
         return None if found is None else [ItemPrediction(chance) for chance in found.tolist()]
 
-    def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
+    def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Board:
         """Return the ranking of all items on offer, its uncertainty, and whether it is certain enough to stop asking.
 
         It is that of `person`, or of the mean utility of `people`, or of everybody if both are None. `projection` holds
         the loop's log with the model learned from it. Raise ValueError with fewer than two items on offer."""
-        from heedful.loop.interactions.comparison.standing import standings
+        from heedful.loop.interactions.comparison.standing import board
 
-        return standings(projection, person, people)
+        return board(projection, person, people)
 
     # ------------------------------------------------------------------------ deciding
 
