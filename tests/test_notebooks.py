@@ -179,7 +179,7 @@ def test_a_ranking_is_anchored_as_the_command_anchors() -> None:
         ({"person": "nobody"}, "person: expected one of 'ada', 'ben', "),
         ({"without": ["nobody"]}, "without: expected one of 'ada', 'ben', "),
         ({"identifier": "name"}, "identifier: expected items, whose column it is, got none"),
-        ({"anchor": "assam"}, "anchor: expected an item and its score, got 'assam'"),
+        ({"anchor": "assam"}, "anchor: expected an item and its score, such as ('name', 1000), got 'assam'"),
         ({"anchor": ("coffee", 1000)}, "anchor: expected one of 'assam', 'camomile', "),
         ({"anchor": ("assam", "high")}, "anchor: expected a score from -1,000,000 to 1,000,000, got 'high'"),
         ({"anchor": ("assam", float("nan"))}, "anchor: expected a score from -1,000,000 to 1,000,000, got nan"),

@@ -302,9 +302,9 @@ def test_an_anchor_has_its_score_and_the_others_their_distance_to_it() -> None:
         ({"without": "p22"}, "without: expected a list of names, got 'p22'"),
         ({"without": [22]}, "without: expected a list of names, got "),
         ({"side": "yes"}, "side: expected True or False, got 'yes'"),
-        ({"anchor": {"m1": 1000}}, r"anchor: expected a model and its score, such as \('name', 1000\), got "),
-        ({"anchor": 5}, r"anchor: expected a model and its score, such as \('name', 1000\), got 5"),
-        ({"anchor": "m1=1000"}, r"anchor: expected a model and its score, such as \('name', 1000\), got 'm1=1000'"),
+        ({"anchor": {"m1": 1000}}, r"anchor: expected an item and its score, such as \('name', 1000\), got "),
+        ({"anchor": 5}, r"anchor: expected an item and its score, such as \('name', 1000\), got 5"),
+        ({"anchor": "m1=1000"}, r"anchor: expected an item and its score, such as \('name', 1000\), got 'm1=1000'"),
     ],
 )
 def test_arguments_that_are_wrong_are_named(given: dict[str, Any], message: str) -> None:

@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from heedful.boards.bradley_terry import MOST_DENSE, Cells, Fit, count_cells, fit
 from heedful.boards.data_quality import Remark, side_remarks
-from heedful.boards.elo import MIDDLE
+from heedful.boards.elo import MIDDLE, anchor_of
 from heedful.boards.influence import Influence, find_influence
 from heedful.boards.random_voters import RandomVoters, find_random_voters
 from heedful.boards.score_posterior import DRAWS, ParameterPosterior, infer_scores
-from heedful.boards.standing import alike, board_groups, board_rows, runs
+from heedful.boards.standing import alike, board_groups, board_matrix, board_rows, runs
 from heedful.boards.tastes import effective_people
 from heedful.boards.tie_models import TIE_MODELS, TieModel, probabilities
 from heedful.core.validation import describe, is_number
@@ -47,10 +47,6 @@ LEVEL = 0.9
 """The probability with which intervals hold."""
 FEW_PEOPLE = 50.0
 """With fewer people, in effect, a note says that intervals are wider for it."""
-MATRIX = 200
-"""The greatest number of models for which `Leaderboard.to_dict` includes the matrix of wins."""
-MOST_SCORE = 1e6
-"""The greatest absolute value of the score that an anchor may be given."""
 TIES = ("auto", *TIE_MODELS, "half")
 """Values of the argument `ties`."""
 
@@ -136,6 +132,11 @@ class Leaderboard(NamedTuple):
         """Names of the models, best first."""
         return self.board.items
 
+    @property
+    def title(self) -> str:
+        """In words, what it is a leaderboard of."""
+        return f"leaderboard of {count(len(self.models), 'model')} from {count(self.board.answers, 'vote')}"
+
     def by_number(self, field: str) -> npt.NDArray[Any]:
         """Return a field of the rows of `board`, such as "score_low", (n,) by number of the model."""
         values = np.array(self.board.fields()[field])
@@ -214,7 +215,7 @@ class Leaderboard(NamedTuple):
             "influence": self._influence(),
             "left_out": self.left_out,
             "remarks": plain(self.remarks),
-            "matrix": self._matrix(),
+            "matrix": board_matrix(self.items, self.order, self.wins, self.ties, self._beats),
         }
 
     def _influence(self) -> dict[str, Any] | None:
@@ -229,17 +230,8 @@ class Leaderboard(NamedTuple):
         named = {"first": first, "second": second, "left_out": told, "exact": self.influence.exact}
         return {**self.influence._asdict(), **named}
 
-    def _matrix(self) -> dict[str, Any] | None:
-        """Return the matrices of wins, ties and P(row beats column), best first; None with more than MATRIX models."""
-        n, order = len(self.models), self.order
-        if n > MATRIX:
-            return None
-        return {
-            "items": list(self.items),
-            "wins": self.wins[order][:, order].tolist(),
-            "ties": self.ties[order][:, order].tolist(),
-            "beats": self.beats(*np.broadcast_arrays(order[:, None], order[None, :])).tolist(),
-        }
+    def _beats(self) -> Array:
+        return self.beats(*np.broadcast_arrays(self.order[:, None], self.order[None, :]))
 
     def __repr__(self) -> str:
         """One line: how many models and votes, from where, and the best three."""
@@ -249,7 +241,7 @@ class Leaderboard(NamedTuple):
         return f"<Leaderboard of {len(self.models)} models, {votes} from {self.file}: {first}{more}>"
 
     def _repr_html_(self) -> str:
-        return self.board.as_html(f"{self.file}: leaderboard", [each.message for each in self.remarks])
+        return self.board.as_html(f"{self.file}: {self.title}", [each.message for each in self.remarks])
 
 
 MANY_VOTES = 50_000
@@ -301,7 +293,7 @@ def leaderboard(
     Every vote counts the same, however many a person gave. Raise ValueError, naming the argument or the place in the
     file, for input that cannot be used; FileNotFoundError if the file is missing.
     """
-    _check_options(ties, sure, side, anchor)
+    _check_options(ties, sure, side)
     for option, given in (("adjust", adjust), ("without", without)):
         if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(x, str) for x in given):
             raise ValueError(f"{option}: expected a list of names, got {describe(given)}")
@@ -326,16 +318,13 @@ def leaderboard(
     return board_of(read, name=name, side=side, ties=ties, sure=float(sure), anchor=anchor, influence=influence)
 
 
-def _check_options(ties: str, sure: float, side: object, anchor: object) -> None:
+def _check_options(ties: str, sure: float, side: object) -> None:
     if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
         raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
     if ties not in TIES:
         raise ValueError(f"ties: expected one of {', '.join(TIES)}, got {describe(ties)}")
     if not isinstance(side, bool):
         raise ValueError(f"side: expected True or False, got {describe(side)}")
-    pair = isinstance(anchor, Sequence) and not isinstance(anchor, str) and len(anchor) == 2
-    if anchor is not None and not (pair and isinstance(anchor[0], str)):  # type: ignore[index]
-        raise ValueError(f"anchor: expected a model and its score, such as ('name', 1000), got {describe(anchor)}")
 
 
 def board_of(
@@ -353,14 +342,10 @@ def board_of(
     Raise ValueError for `ties` or `sure` that make no sense, an anchor that is not there, `side` where nobody knows
     which answer was shown first, and with fewer than two models.
     """
-    _check_options(ties, sure, side, anchor)
+    _check_options(ties, sure, side)
     if side and not votes.sided:
         raise ValueError(f"side: expected votes that say which answer was shown first, got {votes.summary}")
-    if anchor is not None and anchor[0] not in votes.models:
-        raise ValueError(f"anchor: expected one of {join_names(votes.models)}, got {describe(anchor[0])}")
-    if anchor is not None and (not is_number(anchor[1], int, float) or not abs(anchor[1]) <= MOST_SCORE):
-        expected = f"a score from {-MOST_SCORE:,.0f} to {MOST_SCORE:,.0f}"
-        raise ValueError(f"anchor: expected {expected}, got {describe(anchor[1])}")
+    anchor_of(anchor, votes.models)
     whole = _board(votes, name, side, ties, sure, anchor, influence)
     if not votes.categories:
         return whole
@@ -396,7 +381,7 @@ def _board(
     found, cells, cell, units = _fitted(votes, n, counted, cell, side, ties)
     people = _people(votes, cell)
     off = infer_scores(n, cells, found, people)
-    fixed = None if anchor is None else (models.index(anchor[0]), float(anchor[1]))
+    fixed = anchor_of(anchor, models)
     scores = _points(n, off, fixed)
     part = _parts(n, counted) if scores.posterior is not None else np.zeros(n, np.int64)
     order = np.lexsort((-scores.mean.round(6), part))  # what differs by rounding is equal

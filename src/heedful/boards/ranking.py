@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.boards.data_quality import Remark, remarks
-from heedful.boards.elo import scores
-from heedful.boards.standing import board_groups, standing, verdict
+from heedful.boards.elo import anchor_of, scores
+from heedful.boards.standing import board_groups, board_matrix, standing, verdict
 from heedful.core.validation import describe, is_number
 from heedful.core.wording import one_line
 from heedful.data import comparisons
@@ -38,11 +38,6 @@ from heedful.results.board import Board, Goal
 
 Array = npt.NDArray[np.float64]
 Rows = Sequence[Mapping[str, Any]]
-
-MATRIX = 200
-"""The greatest number of items for which `PreferenceRanking.to_dict` includes the matrix of wins."""
-MOST_SCORE = 1e6
-"""The greatest absolute value of the score that an anchor item may be given."""
 
 
 class RankRequest(NamedTuple):
@@ -153,24 +148,12 @@ class PreferenceRanking(NamedTuple):
             },
             "remarks": plain(self.remarks),
             "anchor": None if self.anchor is None else {"item": self.names[self.anchor[0]], "score": self.anchor[1]},
-            "matrix": self._matrix(),
+            "matrix": board_matrix(self.items, self.order, self.wins.astype(int), self.ties.astype(int), self._beats),
         }
 
-    def _matrix(self) -> dict[str, Any] | None:
-        """Return the matrices of wins, of ties, and of the probability that row beats column in the next choice, as
-        lists.
-
-        Rows and columns are items, best first. Return None with more than MATRIX (200) items.
-        """
-        order, n = self.order, len(self.names)
-        if n > MATRIX:
-            return None
-        return {
-            "items": list(self.items),
-            "wins": self.wins[order][:, order].astype(int).tolist(),
-            "ties": self.ties[order][:, order].astype(int).tolist(),
-            "beats": [self.chooser.beats(i.repeat(n), order).tolist() for i in order],
-        }
+    def _beats(self) -> Array:
+        """Return the probability that the row beats the column in the next choice (n, n), best first."""
+        return np.array([self.chooser.beats(i.repeat(len(self.names)), self.order) for i in self.order])
 
     def __repr__(self) -> str:
         """One line: how many items, from where, the best three, and whether that is sure enough."""
@@ -282,7 +265,7 @@ def rank_request(
         opened = pairs_in(name, rows, named, words).whole()
     read = _whose(opened.choices, pool, without, person)
     read, X = _with_features(read, items, identifier)
-    fixed = _anchor_item(read, anchor)
+    fixed = anchor_of(anchor, read.items)
     purpose: Goal = "best" if goal == "best" else "ranking"
     return RankRequest(name, opened.summary, read, X, person, purpose, float(sure), fixed, opened.bad, opened.repeats)
 
@@ -387,19 +370,3 @@ def _with_features(choices: ComparisonTable, items: Any, identifier: str | None)
         return comparisons.with_items(choices, names), X
     except ValueError as error:
         raise ValueError(f"{name}: {encoding.identifier}: {error}") from None
-
-
-def _anchor_item(choices: ComparisonTable, anchor: object) -> tuple[int, float] | None:
-    """Return the number of the anchor item and its score; None without an anchor."""
-    if anchor is None:
-        return None
-    if not isinstance(anchor, tuple | list) or len(anchor) != 2:
-        raise ValueError(f"anchor: expected an item and its score, got {describe(anchor)}")
-    item, score = anchor
-    if not isinstance(item, str) or item not in choices.items:
-        raise ValueError(f"anchor: expected one of {comparisons.join_names(choices.items)}, got {describe(item)}")
-    if not is_number(score, int, float) or not abs(score) <= MOST_SCORE:
-        raise ValueError(
-            f"anchor: expected a score from {-MOST_SCORE:,.0f} to {MOST_SCORE:,.0f}, got {describe(score)}"
-        )
-    return choices.items.index(item), float(score)

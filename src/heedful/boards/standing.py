@@ -19,6 +19,10 @@ from heedful.results.board import BoardRow, Goal, QuestionsLeft, Verdict
 Array = npt.NDArray[np.float64]
 
 
+MATRIX = 200
+"""The greatest number of items whose matrix of wins is in JSON."""
+
+
 class Standing(NamedTuple):
     """The ranking of n items, given by their numbers, with the uncertainty of their places.
 
@@ -75,6 +79,19 @@ def board_rows(
 def board_groups(rows: Sequence[BoardRow], alike: Sequence[tuple[int, int]]) -> tuple[tuple[str, ...], ...]:
     """Return the names of the items in each run of places (first, last), from 0."""
     return tuple([tuple([row.item for row in rows[first : last + 1]]) for first, last in alike])
+
+
+def board_matrix(
+    items: Sequence[str], order: Ints, wins: Ints, ties: Ints, beats: Callable[[], Array]
+) -> dict[str, Any] | None:
+    """Return how often the item of each row won against that of the column, how often they tied, and P(row beats
+    column), best first as `items`; None with more than MATRIX items.
+
+    `order` (n,) has the numbers of the items, by which `wins` and `ties` (n, n) are ordered; `beats` returns (n, n)."""
+    if len(items) > MATRIX:
+        return None
+    at = np.ix_(order, order)
+    return {"items": list(items), "wins": wins[at].tolist(), "ties": ties[at].tolist(), "beats": beats().tolist()}
 
 
 def standing(posterior: Posterior | Mixture, seed: int = 0, *, at: float = 0.9) -> Standing:

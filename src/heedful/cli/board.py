@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from heedful.boards.sentences import effects, how, influence, random_voters
+from heedful.boards.sentences import effects, how, how_ranked, influence, random_voters
 from heedful.cli.console import console, new_table, width
-from heedful.core.wording import count, one_line, percent, share
+from heedful.core.wording import count, one_line, percent
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -84,8 +84,8 @@ def _bar(row: BoardRow, low: float, high: float, room: int) -> str:
 def show_leaderboard(found: Leaderboard, top: int) -> None:
     """Print a leaderboard: its table, the matrix of wins if it is small, and sentences on what follows from it; then
     the boards of categories."""
-    screen, votes = console(), count(found.board.answers, "vote")
-    show_board(found.board, f"{found.file}: leaderboard of {count(len(found.models), 'model')} from {votes}", top)
+    screen = console()
+    show_board(found.board, f"{found.file}: {found.title}", top)
     if len(found.models) <= MATRIX:
         matrix = _matrix(found)
         if width(matrix) <= screen.width:
@@ -128,48 +128,10 @@ def show_ranking(found: PreferenceRanking, top: int) -> None:
     show_board(board, f"{found.file}: {found.title}", top)
     favourite = "" if board.verdict is None else one_line(board.verdict.favourite)
     verdict = "" if board.verdict is None else board.verdict.sentence(board.sure, favourite)
-    for line in [board.apart(), f"{verdict} {found.ask}".rstrip(), "", *_how(found)]:
+    for line in [board.apart(), f"{verdict} {found.ask}".rstrip(), "", *how_ranked(found)]:
         screen.print(line, markup=False, soft_wrap=True)
     for each in found.remarks:
         screen.print(f"Note: {each.message}", markup=False, soft_wrap=True)
     several = len(found.estimate.choices.people) > 1
     if several and any(each.people and each.kind in ("side", "random") for each in found.remarks):
         screen.print("To rank without somebody's answers: --without NAME.", soft_wrap=True)
-
-
-def _how(found: PreferenceRanking) -> list[str]:
-    """Return lines on what the numbers of the ranking `found` are, and with which model and settings they were
-    computed."""
-    estimate, belief = found.estimate, found.estimate.belief
-    noise = belief.noise
-    many = len(estimate.choices.people) > 1
-    told = "Utilities are less their average, in units of the noise of one choice; intervals hold 90 %. "
-    told += "Scores are as in chess: "
-    anchor = "the average is 1,000" if found.anchor is None else ""
-    if found.anchor is not None:
-        anchor = (
-            f"{one_line(found.names[found.anchor[0]])!r} has {found.anchor[1]:,.6g}, and what differs from it is unsure"
-        )
-    told += f"{anchor}; 100 more win 64 times in 100."
-    settings = [f"utilities are spread by {belief.spread:.2g}"]
-    if many:
-        settings.append(f"{share(belief.share)} of that squared is each person's own")
-    if belief.kernel.explained:
-        settings.append(
-            f"features explain {share(belief.kernel.explained)} of what differs before anything is answered"
-        )
-    if noise.width.max() > 0.0:
-        settings.append(f'"equally good" within {_median(noise.width):.2g}')
-    if (belief.rows.group < 0).any():
-        settings.append(f"answers at random {percent(round(_median(noise.lapse), 3))}{' (median)' if many else ''}")
-    model = "Many people, each with utilities around their mean" if many else "A Gaussian process over the items"
-    choices = estimate.choices
-    people = f" by {len(choices.people):,} people" if len(choices.people) > 1 else ""
-    read = f"{count(choices.answers, 'answer')} about {count(len(choices.items), 'item')}{people} ({found.read})."
-    return [told, f"{model}: {', '.join(settings)}.", read]
-
-
-def _median(values: Any) -> float:
-    import numpy as np
-
-    return float(np.median(values))

@@ -17,13 +17,19 @@ if TYPE_CHECKING:
 PAIRS = ("first", "second", "first_won", "second_won", "ties", "p_first_beats", "p_first_better")
 
 
-def write_votes_pairs(path: Path, found: Leaderboard) -> None:
-    """Write the pairs of models that met to the CSV file `path`, the higher one first.
+def write_pairs(path: Path, found: Leaderboard | PreferenceRanking) -> None:
+    """Write the pairs of items to the CSV file `path`, the item that is ranked higher first: of a leaderboard those
+    that met, of a ranking of choices all.
 
-    The columns are `PAIRS` but the last: wins of each, ties, and the probability that the first wins a vote that is no
-    tie.
+    The columns are `PAIRS`: wins of each, ties, the probability that the first wins the next comparison that is no tie,
+    and, but for leaderboards, the probability that its utility is greater.
     """
-    write_table(path, PAIRS[:-1], _pairs_of_votes(found))
+    from heedful.boards.ranking import PreferenceRanking
+
+    if isinstance(found, PreferenceRanking):
+        write_table(path, PAIRS, _pairs(found))
+    else:
+        write_table(path, PAIRS[:-1], _pairs_of_votes(found))
 
 
 def _pairs_of_votes(found: Leaderboard) -> Iterator[list[object]]:
@@ -36,15 +42,6 @@ def _pairs_of_votes(found: Leaderboard) -> Iterator[list[object]]:
     columns = [column[at].tolist() for column in (a, b, won, lost, ties, found.beats(a, b))]
     for first, second, *rest in zip(*columns):
         yield [found.models[first], found.models[second], *rest]
-
-
-def write_pairs(path: Path, found: PreferenceRanking) -> None:
-    """Write all pairs of items of the ranking `found` to the CSV file `path`, the item that is ranked higher first.
-
-    The columns are `PAIRS`: wins of each, ties, the probability that the first wins the next comparison, and the
-    probability that its utility is greater.
-    """
-    write_table(path, PAIRS, _pairs(found))
 
 
 def _pairs(found: PreferenceRanking) -> Iterator[list[object]]:

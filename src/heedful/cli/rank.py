@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.board import show_leaderboard, show_ranking
-from heedful.cli.board_files import draw, write_pairs, write_votes_pairs
+from heedful.cli.board_files import draw, write_pairs
 from heedful.cli.common import Json
 from heedful.cli.console import BadInput, Failure, check_extra, notes, print_json, reading_input
 from heedful.cli.output import check_path
-from heedful.core.wording import count
 from heedful.data.spreadsheet import rows_of, write_table
 
 if TYPE_CHECKING:
     from heedful.boards.leaderboard import Leaderboard
+    from heedful.boards.ranking import PreferenceRanking
     from heedful.data.choices import LoadedChoices, LoadedPairs
     from heedful.data.comparisons import ComparisonTable
 
@@ -187,7 +187,7 @@ def rank(
                 before = board_of(votes_of(voted, adjust=adjust or (), by=by), **how)
                 said = left_out(without, before.items[0], board.items[0])
                 board = board._replace(remarks=(*board.remarks, said))
-        _give_board(board, csv, pairs, page, plot, top, json)
+        _give(board, csv, pairs, page, plot, top, json)
         return
     with reading_input(), _by_option():
         from heedful.boards.data_quality import left_out
@@ -214,16 +214,7 @@ def rank(
         if without:
             said = left_out(without, ranking_of(request(without=())).items[0], found.items[0])
             found = found._replace(remarks=[*found.remarks, said])
-    if csv is not None:
-        write_table(csv, list(found.board.fields()), rows_of(found.board.fields()))
-    if pairs is not None:
-        write_pairs(pairs, found)
-    if json:
-        print_json(found.to_dict())
-    else:
-        show_ranking(found, top)
-    if plot is not None:
-        draw(plot, found.board, f"{file.name}: {found.title}", top)
+    _give(found, csv, pairs, None, plot, top, json)
 
 
 def _given(options: Mapping[str, object]) -> list[str]:
@@ -255,8 +246,8 @@ def _as_arena(
     return loaded if arena or of_arena or why_arena(loaded) is not None else None
 
 
-def _give_board(
-    board: Leaderboard,
+def _give(
+    found: Leaderboard | PreferenceRanking,
     csv: Path | None,
     pairs: Path | None,
     page: Path | None,
@@ -264,20 +255,26 @@ def _give_board(
     top: int,
     json: bool,
 ) -> None:
+    """Write the files that were asked for, and print the result."""
+    from heedful.boards.ranking import PreferenceRanking
+
     if csv is not None:
-        write_table(csv, list(board.fields()), rows_of(board.fields()))
+        fields = found.board.fields() if isinstance(found, PreferenceRanking) else found.fields()
+        write_table(csv, list(fields), rows_of(fields))
     if pairs is not None:
-        write_votes_pairs(pairs, board)
-    if page is not None:
+        write_pairs(pairs, found)
+    if page is not None and not isinstance(found, PreferenceRanking):
         from heedful.studies.board_page import board_page
 
-        page.write_text(board_page(board), encoding="utf-8")
+        page.write_text(board_page(found), encoding="utf-8")
     if json:
-        print_json(board.to_dict())
+        print_json(found.to_dict())
+    elif isinstance(found, PreferenceRanking):
+        show_ranking(found, top)
     else:
-        show_leaderboard(board, top)
+        show_leaderboard(found, top)
     if plot is not None:
-        draw(plot, board.board, f"{Path(board.file).name}: {count(board.board.answers, 'vote')}", top)
+        draw(plot, found.board, f"{Path(found.file).name}: {found.title}", top)
 
 
 @contextmanager
@@ -308,7 +305,7 @@ def _words(given: Sequence[str]) -> dict[str, str]:
 def _anchor(given: str | None) -> tuple[str, float] | None:
     """Return the (item, score) in the option --anchor NAME=SCORE; None if it is not given. Raise BadInput if it is
     wrong."""
-    from heedful.boards.ranking import MOST_SCORE
+    from heedful.boards.elo import MOST_SCORE
     from heedful.data.files import is_number
 
     if given is None:

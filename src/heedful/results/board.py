@@ -10,6 +10,8 @@ from heedful.core.wording import one_line, percent, share
 from heedful.data.frames import frame_of
 
 Goal = Literal["best", "ranking"]
+MOST_GROUPS = 6
+"""The most groups of items that a sentence names."""
 
 
 class BoardRow(NamedTuple):
@@ -203,22 +205,17 @@ class Board(NamedTuple):
         Its columns are `fields`. Raise ModuleNotFoundError if the package is not installed."""
         return frame_of(self.fields(), package)
 
-    def groups(self, called: Mapping[str, str] | None = None, most: int = 6) -> list[str]:
-        """Return the groups of neighbours that cannot be told apart in words, at most `most`; a last one counts the
-        others. `called` has other names of the items."""
+    def apart(self, called: Mapping[str, str] | None = None) -> str:
+        """Return a sentence on which neighbours cannot be told apart. `called` has other names of the items."""
         told = []
-        for group in self.alike[:most]:
+        for group in self.alike[:MOST_GROUPS]:
             names = [one_line(called[name] if called else name) for name in group]
             few = names if len(names) <= 5 else [*names[:3], f"{len(names) - 4} more", names[-1]]
             told.append(f"{', '.join(few[:-1])} and {few[-1]}")
-        more = len(self.alike) - most
-        return [*told, f"{more:,} more such groups"] if more > 0 else told
-
-    def apart(self, called: Mapping[str, str] | None = None) -> str:
-        """Return a sentence on which neighbours cannot be told apart."""
-        if self.alike:
-            told = "; ".join(self.groups(called))
-            return f"Neighbours that cannot be told apart (less than {percent(self.sure)}): {told}."
+        if len(self.alike) > MOST_GROUPS:
+            told.append(f"and {len(self.alike) - MOST_GROUPS:,} more such groups")
+        if told:
+            return f"Neighbours that cannot be told apart (less than {percent(self.sure)}): {'; '.join(told)}."
         every = f"Every item is better than the next with {percent(self.sure)} or more"
         if any(row.place_low < row.place_high for row in self.ranking):
             every += "; its places leave out 5 % on each side, so those of neighbours may overlap"
