@@ -39,8 +39,8 @@ from scipy.special import expit
 from scipy.stats import kendalltau
 
 from heedful.data.votes import Votes
-from heedful.inference.bradley_terry import Cells, fit
-from heedful.inference.leaderboard import MIDDLE, POINTS, board_of
+from heedful.boards.bradley_terry import Cells, fit
+from heedful.boards.leaderboard import MIDDLE, POINTS, board_of
 
 FILE = Path(__file__).parent / "results" / "arena.json"
 MODELS, SPREAD, WIDTH, ODDS, OWN = 100, 0.7, 0.4, -0.2, 0.5
@@ -133,15 +133,15 @@ def study(cell: Cell, number: int) -> dict[str, float]:
     place = np.empty(MODELS, np.int64)
     place[(-truth).argsort()] = np.arange(1, MODELS + 1)
     want = POINTS * truth + MIDDLE
-    inside = (board.low <= want) & (want <= board.high)
+    inside = (board.by_number("score_low") <= want) & (want <= board.by_number("score_high"))
     pairs = np.triu_indices(MODELS, 1)
     sd = np.sqrt(board.posterior.whole().gap(*pairs)[1])  # type: ignore[union-attr]
     gap = (board.score - want)[pairs[0]] - (board.score - want)[pairs[1]]
     return {
         "intervals": float(inside.mean()),
         "differences": float((np.abs(gap) <= 1.6449 * sd).mean()),
-        "places": float(((board.place_low <= place) & (place <= board.place_high)).mean()),
-        "width": float((board.high - board.low).mean()),
+        "places": float(((board.by_number("place_low") <= place) & (place <= board.by_number("place_high"))).mean()),
+        "width": float((board.by_number("score_high") - board.by_number("score_low")).mean()),
         "tau": float(kendalltau(board.score, truth).statistic),
         "logistic": float(kendalltau(logistic(votes), truth).statistic),
         "seconds": seconds,

@@ -35,9 +35,9 @@ from rich.table import Table
 from scipy.special import expit
 
 from heedful.data.votes import Votes
-from heedful.inference.bradley_terry import Cells, fit
-from heedful.inference.leaderboard import MIDDLE, POINTS, board_of
-from heedful.inference.tie_models import TieModel
+from heedful.boards.bradley_terry import Cells, fit
+from heedful.boards.leaderboard import MIDDLE, POINTS, board_of
+from heedful.boards.tie_models import TieModel
 
 FOLDER = Path(__file__).parent / "results" / "boards"
 OWN, SIDE, LENGTH = 0.5, 0.3, 0.4
@@ -177,19 +177,21 @@ def study(cell: Cell, number: int, seed: int) -> dict[str, float]:
     seconds = time.process_time() - start
     truth = limit(cell, truth, board.tie_model)[[int(name[1:]) for name in board.models]]
     want = POINTS * (truth - truth.mean()) + MIDDLE
-    inside = (board.low <= want) & (want <= board.high)
+    inside = (board.by_number("score_low") <= want) & (want <= board.by_number("score_high"))
     right = np.diff(truth[board.order]) < 0.0
-    sure = board.better >= SURE
-    first = int(board.best.argmax())
+    better = np.array(board.board.fields()["better_than_next"][:-1])
+    sure = better >= SURE
+    best = board.by_number("best")
+    first = int(best.argmax())
     told = {
         "intervals": float(inside.mean()),
-        "neighbours": float(board.better.size),
-        "better_said": float(board.better.sum()),
+        "neighbours": float(better.size),
+        "better_said": float(better.sum()),
         "better_right": float(right.sum()),
         "apart": float(sure.sum()),
-        "apart_said": float(board.better[sure].sum()),
+        "apart_said": float(better[sure].sum()),
         "apart_right": float(right[sure].sum()),
-        "best_said": float(board.best[first]),
+        "best_said": float(best[first]),
         "best_right": float(truth[first] == truth.max()),
         "seconds": seconds,
     }

@@ -20,9 +20,9 @@ from machine import description
 from rich.console import Console
 from rich.table import Table
 
-from heedful.inference.bradley_terry import Cells, count_cells, fit
-from heedful.inference.influence import find_influence
-from heedful.inference.tie_models import TieModel, initial_tie, probabilities
+from heedful.boards.bradley_terry import Cells, count_cells, fit
+from heedful.boards.influence import find_influence
+from heedful.boards.tie_models import TieModel, initial_tie, probabilities
 
 FILE = Path(__file__).parent / "results" / "influence.json"
 BOARDS, SPREAD, TIED, SEED = 12, 0.5, 0.2, 20261126

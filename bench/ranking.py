@@ -25,7 +25,7 @@ from rich.table import Table
 
 from heedful.data.comparisons import Comparison, tabulate
 from heedful.inference.estimation import estimate
-from heedful.inference.standing import standing
+from heedful.boards.standing import standing
 
 ITEMS = 8
 out = Console(width=120)

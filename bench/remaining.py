@@ -37,7 +37,7 @@ from heedful.inference.gp.acquisition import next_question
 from heedful.inference.gp.remaining_questions import HOLDS, estimate_remaining
 from heedful.inference.gp.stopping import GOALS
 from heedful.inference.pairwise import pair_rows
-from heedful.inference.standing import standing, stop_at
+from heedful.boards.standing import standing, stop_at
 
 FOLDER = Path(__file__).parent / "results" / "remaining"
 SEED = 552894

@@ -34,7 +34,7 @@ from rich.table import Table
 from heedful.learners.preference.preference_gp import HierarchicalGP
 from heedful.inference.pairwise import pair_rows, concatenate
 from heedful.inference.estimation import infer_utilities
-from heedful.inference.standing import standing
+from heedful.boards.standing import standing
 from heedful.spaces.comparison import Choice, ComparisonPool
 
 ITEMS, SPREADS, SHARES = 5, (0.3, 0.6, 1.0, 3.0), (0.08, 0.5)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.inference.tie_models import TieModel, initial_tie, probabilities
+from heedful.boards.tie_models import TieModel, initial_tie, probabilities
 
 TIED = 0.2
 """How often two equal models tie."""

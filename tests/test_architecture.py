@@ -26,21 +26,22 @@ MAY = {
     "features": "core data",
     "spaces": "core jit",
     "worlds": "core jit spaces",
-    "inference": "core jit data features",
+    "inference": "core jit data",
     "learners": "core jit spaces worlds inference",
     "evaluation": "core",
     "results": "core data evaluation",
+    "boards": "core jit data features inference results",
     "diagnostics": "core jit spaces learners",
     "experiments": "core jit data spaces worlds learners",
     "papers": "core jit data spaces worlds inference learners diagnostics experiments",
     "estimators": "core jit spaces worlds inference learners",
-    "loop": "results evaluation core jit storage data features spaces worlds inference learners",
-    "studies": "core storage data features inference results loop",
+    "loop": "results boards evaluation core jit storage data features spaces worlds inference learners",
+    "studies": "core storage data features results boards loop",
     "io": "core storage data evaluation features spaces results loop",
     "client": "core data results",
     "server": "core storage data features learners results loop studies io",
-    "cli": "core jit storage data features spaces worlds inference learners experiments papers results loop studies io "
-    "client server",
+    "cli": "core jit storage data features spaces worlds inference learners experiments papers results boards "
+    "loop studies io client server",
 }
 # Imported at the top of a module only where named; elsewhere inside the function that needs it.
 HEAVY = {

@@ -95,9 +95,10 @@ def test_standings_and_reports_of_every_kind_of_loop(tmp_path: Path) -> None:
         shown(loop.report())
         shown(loop.explain(loop.decide(person=HOSTILE).id))
         frame = loop.standing().to_frame()
-        assert frame["item"].tolist() == [each.item for each in loop.standing().ranking]
+        assert frame["item"].tolist() == list(loop.standing().items)
         assert list(frame.columns) == [
-            *("item", "utility", "sd", "best", "place_low", "place_high", "asked", "told_apart"),
+            *("place", "item", "best", "place_low", "place_high", "better_than_next", "told_apart"),
+            *("utility", "utility_low", "utility_high", "comparisons"),
         ]
     with small_loop(tmp_path / "g.heedful", learner="averaged-prank:n_ranks=5") as loop:
         decision = loop.decide(["i0", "i1"])
@@ -147,9 +148,10 @@ def test_a_ranking_takes_what_the_command_takes() -> None:
     columns = {"winner": "Gewinner", "loser": ["Verlierer"], "person": "wer"}
     everybody = rank(frame, columns=columns, goal="ranking")
     assert everybody.estimate.choices.people == ("x", "y")
-    assert everybody.verdict.goal == "ranking"
+    assert everybody.board.verdict is not None
+    assert everybody.board.verdict.goal == "ranking"
     one = rank(frame, columns=columns, person="y")
-    assert one.person == "y"
+    assert one.board.person == "y"
     assert HOSTILE in shown(one).text
     assert rank(frame, columns=columns, pool=True).estimate.choices.people == ("",)
     assert rank(frame, columns=columns, without=["y"]).estimate.choices.people == ("x",)
@@ -177,7 +179,7 @@ def test_a_ranking_is_anchored_as_the_command_anchors() -> None:
         ({"person": "nobody"}, "person: expected one of 'ada', 'ben', "),
         ({"without": ["nobody"]}, "without: expected one of 'ada', 'ben', "),
         ({"identifier": "name"}, "identifier: expected items, whose column it is, got none"),
-        ({"anchor": "assam"}, "anchor: expected an item and its score, got 'assam'"),
+        ({"anchor": "assam"}, "anchor: expected an item and its score, such as ('name', 1000), got 'assam'"),
         ({"anchor": ("coffee", 1000)}, "anchor: expected one of 'assam', 'camomile', "),
         ({"anchor": ("assam", "high")}, "anchor: expected a score from -1,000,000 to 1,000,000, got 'high'"),
         ({"anchor": ("assam", float("nan"))}, "anchor: expected a score from -1,000,000 to 1,000,000, got nan"),
@@ -218,8 +220,9 @@ def test_a_long_table_says_how_much_there_is() -> None:
 
 def test_a_ranking_prints_in_one_line() -> None:
     ranking = rank(TEAS)
+    assert ranking.board.verdict is not None
     assert repr(ranking) == (
         f"<PreferenceRanking of {len(ranking.items)} items from {ranking.file}: "
         f"1 {ranking.items[0]!r}, 2 {ranking.items[1]!r}, 3 {ranking.items[2]!r}, ...; "
-        f"{'sure enough' if ranking.verdict.stop.stop else 'not sure enough yet'} (0.9)>"
+        f"{'sure enough' if ranking.board.verdict.stop else 'not sure enough yet'} (0.9)>"
     )

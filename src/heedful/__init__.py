@@ -19,12 +19,12 @@ __version__ = "0.1.0"
 
 # The public names, for type checkers. At run time each is imported when it is first used (`__getattr__`).
 if TYPE_CHECKING:
+    from heedful.boards.leaderboard import Leaderboard, leaderboard
+    from heedful.boards.ranking import PreferenceRanking, rank
     from heedful.core.fold import Learner, Round, World, copy_arrays, play, replay, trace
     from heedful.core.session import Session
     from heedful.core.space import Space
     from heedful.features import TEXTS, Encoding, declare, infer, vectors
-    from heedful.inference.leaderboard import Leaderboard, leaderboard
-    from heedful.inference.ranking import PreferenceRanking, rank
     from heedful.learners.coactive.baselines import FixedOrder, RandomOrder
     from heedful.learners.coactive.dueling import DuelingBandit, team_draft
     from heedful.learners.coactive.fair_pairs import FairPairs
@@ -127,10 +127,10 @@ _WHERE = {
     "trace": "heedful.core.fold",
     "Loop": "heedful.loop",
     "Settings": "heedful.loop.settings",
-    "Leaderboard": "heedful.inference.leaderboard",
-    "leaderboard": "heedful.inference.leaderboard",
-    "PreferenceRanking": "heedful.inference.ranking",
-    "rank": "heedful.inference.ranking",
+    "Leaderboard": "heedful.boards.leaderboard",
+    "leaderboard": "heedful.boards.leaderboard",
+    "PreferenceRanking": "heedful.boards.ranking",
+    "rank": "heedful.boards.ranking",
     "Assignment": "heedful.spaces.assignment",
     "Ranking": "heedful.spaces.ranking",
     "Path": "heedful.spaces.structured",

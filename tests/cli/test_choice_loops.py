@@ -62,10 +62,10 @@ def test_from_a_question_to_the_standing(covers: str) -> None:
     assert got.code == 3
     assert "send the order as better" in got.out
     found = done("standing covers --person ann --json").json
-    assert (found["goal"], found["answers"], len(found["ranking"])) == ("best", 2, 6)
+    assert (found["verdict"]["goal"], found["answers"], len(found["ranking"])) == ("best", 2, 6)
     told = done("standing covers --person ann").out
     assert "what ann prefers" in told
-    assert f"{found['favourite']} is the best with" in told
+    assert f"{found['verdict']['favourite']} is the best with" in told
     assert "From 2 answers; model version" in told
     assert "it is only noted that this was asked" in done("feedback covers d1 --choice cannot_judge").out
 

@@ -169,7 +169,7 @@ def test_the_board_as_a_page_that_needs_nothing_else(votes: Path, tmp_path: Path
     words = " ".join(page.words.split())
     for row in told["ranking"]:
         assert f"{row['place']} {row['item']} {row['score']:,.0f}" in words
-        assert f"{row['score_low']:,.0f} – {row['score_high']:,.0f}" in words
+        assert f"{row['score_low']:,.0f} to {row['score_high']:,.0f}" in words
     # no script, and nothing from elsewhere
     assert not {"script", "link", "img", "iframe", "object", "form"} & {tag for tag, _ in page.tags}
     links = [about["href"] for tag, about in page.tags if tag == "a"]
@@ -234,7 +234,7 @@ def test_a_file_that_holds_each_vote_twice_gives_the_same_board(tmp_path: Path) 
     twice = done("rank {} --json", put(tmp_path / "twice.csv", rows + rows[:50])).json
     assert twice["left_out"] == {"rows that repeat a vote, by its id": 50}
     assert twice["ranking"] == once.to_dict()["ranking"]
-    assert any("50 rows left out: repeat a vote, by its id." in each["told"] for each in twice["remarks"])
+    assert any("50 rows left out: repeat a vote, by its id." in each["message"] for each in twice["remarks"])
     # where the ids are those of prompts, no row repeats another
     about = [{**row, "id": i % 20} for i, row in enumerate(rows)]
     assert leaderboard(about).total == 200
@@ -368,7 +368,7 @@ def test_levels_are_written_as_percentages_with_a_blank_and_overlapping_places_a
     rows = [{"model_a": "x", "model_b": "y", "winner": f"model_{side}"} for side in "a" * 63 + "b" * 46]
     out = done("rank {}", put(tmp_path / "v.csv", rows)).out  # x is better with about 94 %
     assert re.search(r"x .* 1-2 ", out)
-    told = "Every model is better than the next with 90 % or more; its places leave out 5 % on each side, so those of "
+    told = "Every item is better than the next with 90 % or more; its places leave out 5 % on each side, so those of "
     assert f"{told}neighbours may overlap." in out
     assert not re.search(r"\d%", out)
 

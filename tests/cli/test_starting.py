@@ -97,6 +97,7 @@ def test_deciding_imports_what_decides(tmp_path: Path) -> None:
     assert "heedful.learners.coactive.fair_pairs" in loaded
     unused = {
         "inference",
+        "boards",
         "worlds",
         "io",
         "papers",

@@ -202,9 +202,9 @@ def test_what_the_server_is_to_blame_for_raises_elsewhere_than_in_decide(
 def test_a_newer_server_may_say_more() -> None:
     from heedful.client import messages
     from heedful.results.answers import plain
+    from heedful.results.board import Board, BoardRow, QuestionsLeft, Verdict
     from heedful.results.explanation import Explanation, Moved, Part
     from heedful.results.report import Arm, At, Counts, Difference, MeasuredRegret, Report, Window
-    from heedful.results.standing import QuestionsLeft, Standing, Standings
 
     def more(said: Any) -> Any:
         if isinstance(said, list):
@@ -230,9 +230,9 @@ def test_a_newer_server_may_say_more() -> None:
         moved,
         {"grade": 2, "between": [None, 1.5]},
     )
-    ranking = (Standing("a", 0.5, 0.1, 0.9, 1, 2, 3, False),)
-    left = QuestionsLeft(1, 9, 99, "a few")
-    standing = Standings(3, "best", None, 2, 7, False, 0.5, "a", left, ranking, (("a", "b"), ("b", "c")))
+    ranking = (BoardRow(1, "a", 0.9, 1, 2, 0.7, False, 0.5, 0.4, 0.6, comparisons=3),)
+    verdict = Verdict("best", False, 0.5, "a", QuestionsLeft(1, 9, 99, "a few"))
+    standing = Board(None, 2, 7, 0.9, ranking, (("a", "b"), ("b", "c")), verdict, 3)
     for said in (report, explanation, standing):
         reply = messages.Reply(200, {}, msgspec.json.encode(more(plain(said))))
         assert messages.read_as(reply, type(said)) == said

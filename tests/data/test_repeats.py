@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import heedful
+from heedful.boards.ranking import rank
 from heedful.data.choices import open_choices, pairs_in
 from heedful.data.comparisons import by_name
 from heedful.data.votes import votes_of
-from heedful.inference.ranking import rank
 
 Rows = list[dict[str, Any]]
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
+from heedful.boards.standing import standing
 from heedful.data.comparisons import Comparison, ComparisonTable, pool_people, tabulate, with_items
 from heedful.inference.estimation import Estimate, estimate, infer_utilities
 from heedful.inference.gp import hyperparameters, subsample
@@ -16,7 +17,6 @@ from heedful.inference.gp.hyperparameters import LOG_SD, MEDIAN
 from heedful.inference.gp.joint_ep import JointPosterior
 from heedful.inference.gp.marginal_likelihood import Kernel, covariance
 from heedful.inference.pairwise import pair_rows, take_rows
-from heedful.inference.standing import standing
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 NONE = np.empty((0, 0))

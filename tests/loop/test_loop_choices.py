@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings, infer
+from heedful.boards.standing import standing
 from heedful.inference.gp.stopping import stopping
-from heedful.inference.standing import standing
 from heedful.loop.interactions.comparison import ChoicePrediction
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.results.answers import plain
-from heedful.results.standing import Standings
+from heedful.results.board import Board
 from loops import bits, bits_from_scratch, choice_loop, rows
 
 BOTH = ["preference-gp", "hierarchical-gp"]
@@ -46,8 +46,13 @@ def taught(loop: Loop, n: int, people: int = 3) -> None:
         assert (got.status, got.learned, got.reason) == ("applied", True, None)
 
 
-def order(standings: Standings) -> list[str]:
-    return [each.item for each in standings.ranking]
+def order(board: Board) -> list[str]:
+    return list(board.items)
+
+
+def favourite(board: Board) -> str:
+    assert board.verdict is not None
+    return board.verdict.favourite
 
 
 # ---------------------------------------------------------------------------- from nothing
@@ -98,7 +103,9 @@ def test_choices_find_the_best(folder: Path, spec: str) -> None:
         taught(loop, 60)
         for person in (None, "p0", "p2") if "random" not in spec else (None,):
             found = loop.standing(person)
-            assert (found.favourite, order(found)[0], found.goal, found.person) == ("i3", "i3", "best", person)
+            told = found.verdict
+            assert told is not None
+            assert (told.favourite, order(found)[0], told.goal, found.person) == ("i3", "i3", "best", person)
             assert order(found)[0] == loop.rank(person=person)[0] or person is None
         mine, ours = loop.standing("p0"), loop.standing()
         assert (mine.people, mine.answers, ours.people, ours.answers) == (1, 20, 3, 60)
@@ -109,8 +116,11 @@ def test_choices_find_the_best(folder: Path, spec: str) -> None:
         assert ours.ranking[-1].told_apart is None
         assert sum(each.utility for each in ours.ranking) == pytest.approx(0.0, abs=1e-9)
         before = loop.projection.log.counts()
-        assert (ours.stop, ours.left.high == 0) == (ours.sure >= 0.9, ours.stop)
-        assert ours.left.told == "no questions left" or not ours.stop
+        told = ours.verdict
+        assert told is not None
+        assert told.left is not None
+        assert (told.stop, told.left.high == 0) == (told.probability >= 0.9, told.stop)
+        assert told.left.told == "no questions left" or not told.stop
         assert loop.projection.log.counts() == before  # a look is not logged
 
 
@@ -148,11 +158,16 @@ def test_how_things_stand_is_of_what_is_believed(folder: Path, spec: str) -> Non
             assert [[name[1:] for name in run] for run in told.alike] == [
                 [str(i) for i in found.order[a : b + 1]] for a, b in found.alike
             ]
-            assert told.sure == max(row.best for row in told.ranking)
-            assert told.favourite == max(told.ranking, key=lambda row: row.best).item
-            assert told.stop == (told.left.high == 0) == (told.sure >= 0.9 and stopping(part).stop)
-        alone = loop.standing("p1")
-        assert alone.sure != loop.standing().sure
+            end = told.verdict
+            assert end is not None
+            assert end.left is not None
+            assert end.probability == max(row.best for row in told.ranking)
+            assert end.favourite == max(told.ranking, key=lambda row: row.best).item
+            assert end.stop == (end.left.high == 0) == (end.probability >= 0.9 and stopping(part).stop)
+        alone, together = loop.standing("p1").verdict, loop.standing().verdict
+        assert alone is not None
+        assert together is not None
+        assert alone.probability != together.probability
 
 
 def test_nobody_in_particular_is_one_person(folder: Path) -> None:
@@ -161,7 +176,7 @@ def test_nobody_in_particular_is_one_person(folder: Path) -> None:
             answer(loop, loop.decide(id=f"d{t}"))
         assert loop.rank()[0] == "i3"
         found = loop.standing()
-        assert (found.people, found.answers, found.favourite) == (1, 25, "i3")
+        assert (found.people, found.answers, favourite(found)) == (1, 25, "i3")
         assert loop.verify() == []
         kept = bits(loop)
         assert loop.forget("nobody").events == 0
@@ -274,7 +289,7 @@ def test_more_than_two(folder: Path, spec: str) -> None:
             else:
                 got = loop.feedback(d.id, edit=sorted(d.shown, key=liking, reverse=True)[:2])  # the rest comes after
             assert (got.status, got.learned, got.reason) == ("applied", True, None)
-        assert loop.standing().favourite == "i3"
+        assert favourite(loop.standing()) == "i3"
         assert loop.verify() == []
         found = loop.report()
         assert found.prediction is not None
@@ -299,7 +314,7 @@ def test_an_order_says_more_than_the_best(folder: Path) -> None:
         with choice_loop(folder / "l", n_items=4, control=0.0) as loop:
             loop.record(loop.items, ["i0", "i1", "i2", "i3"], id="d", person="p")
             assert loop.feedback("d", **form).learned
-            found = sum(each.sd for each in loop.standing("p").ranking)
+            found = sum(each.bar[2] - each.bar[0] for each in loop.standing("p").ranking)
         shutil.rmtree(folder / "l")
         return found
 
@@ -549,7 +564,7 @@ def test_a_learner_of_one_s_own(folder: Path) -> None:
     with choice_loop(folder / "l", spec, control=0.1) as loop:
         taught(loop, 60, people=1)
         assert loop.rank()[:1] == ("i3",)
-        assert loop.standing().favourite == "i3"
+        assert favourite(loop.standing()) == "i3"
         assert loop.decide(id="d", show=3).probability is None  # it draws, and does not say how
         assert loop.explain("d").because in (
             "the learner asked this",

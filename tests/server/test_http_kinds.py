@@ -16,10 +16,10 @@ import heedful.loop.why
 from heedful import Loop
 from heedful.results.about import About
 from heedful.results.answers import Answer, Decision
+from heedful.results.board import Board, BoardRow, QuestionsLeft, Verdict
 from heedful.results.evaluation import Evaluation
 from heedful.results.explanation import Explanation, Why
 from heedful.results.report import PredictionReport, PredictionWindow, Report
-from heedful.results.standing import QuestionsLeft, Standing, Standings
 from heedful.server.result_schema import schema_of
 from heedful.server.routes import description
 from heedful.server.schema import Weights
@@ -149,8 +149,9 @@ def test_every_field_is_described(kind: Kind, url: str, folder: Path) -> None:
             found += [(predicted, PredictionReport), (predicted["series"][0], PredictionWindow)]
         if kind.name == "comparison":
             standing = ok(ask.get(f"{path}/standing"))
-            rest = [(standing["left"], QuestionsLeft), (standing["ranking"][0], Standing)]
-            found += [(standing, Standings), *rest]
+            verdict = standing["verdict"]
+            rest = [(verdict, Verdict), (verdict["left"], QuestionsLeft), (standing["ranking"][0], BoardRow)]
+            found += [(standing, Board), *rest]
     said = set[str]().union(*(described(value, schema_of(result)) for value, result in found))
     assert said == {"Decision.unknown", "Report.unknown"} | kind.says
 

@@ -20,6 +20,7 @@ from browsing import Visitor, words
 from compared import ASK, answers, link_to, logos, study_in, study_of_rows
 from heedful import Loop
 from heedful.cli.compare import closing_line
+from heedful.core.wording import BAR
 from heedful.data import comparisons
 from heedful.data.choices import open_choices
 from heedful.data.comparisons import Comparison, ComparisonTable
@@ -99,9 +100,10 @@ def test_terms_of_the_ranking_explain_themselves(visitor: Visitor) -> None:
     """The standard terms are the headings; what each means stands in its tooltip."""
     head = found_out(visitor, "/loops/words/results").one("table[@class='table ranking']/thead")
     told = {words(each): each.get("title") or "" for each in head.iter("abbr")}
-    assert list(told) == ["Utility", "Probability of being best", "Rank, 90 % interval", "Comparisons"]
-    assert "90 % interval" in told["Utility"]
-    assert "90 % probability" in told["Rank, 90 % interval"]
+    assert list(told) == ["#", "utility", "P(best)", "place", "compared"]
+    assert all(told.values())
+    assert "90 % interval" in told["utility"]
+    assert "90 % probability" in told["place"]
 
 
 def test_the_answers_as_files(url: str, path: Path, tmp_path: Path) -> None:
@@ -153,7 +155,7 @@ def test_the_ranking_as_a_table(url: str, visitor: Visitor, path: Path) -> None:
     assert [row["item"] for row in rows] == [each.item for each in told.ranking]
     assert [row["place"] for row in rows] == ["1", "2", "3", "4", "5"]
     for row, each in zip(rows, told.ranking):
-        names = ("utility", "sd", "best", "place_low", "place_high", "asked")
+        names = ("utility", "utility_low", "utility_high", "best", "place_low", "place_high", "comparisons")
         assert [float(row[name]) for name in names] == pytest.approx([getattr(each, name) for name in names], abs=1e-4)
         assert row["told_apart"] == {True: "yes", False: "no", None: ""}[each.told_apart]
     staff = file_of(url, "/loops/words/results/ranking.csv?segment=staff")
@@ -188,17 +190,17 @@ def test_what_people_saw_is_what_everybody_is_told(tmp_path: Path) -> None:
         found = standing.summarise(loop, None)
         told = closing_line(loop)
     called = [row.thing.title for row in found.rows]
-    best, most = found.ranking[0].item, "a long slogan " * 10
+    best, most = found.board.items[0], "a long slogan " * 10
     twice = {"Fresh every day (s01)", "Fresh every day (s02)"}  # nobody could tell them apart
     assert {*called} == {"Built to last", *twice, f"{most[:77].rstrip()} …"}
-    saw = dict(zip([each.item for each in found.ranking], called))
-    assert found.verdict.startswith((f"{saw[best]} is the likeliest", f"Enough: {saw[best]}"))
+    saw = dict(zip(found.board.items, called))
+    assert f"(90 %): {saw[best]} is the best with probability" in found.verdict
     assert f"{saw[best]} is first" in told
     ids = [f"s0{i}" for i in range(4)]
-    plain = " ".join([found.verdict, *found.level, told, picture(found, ASK).decode()]).replace("(s01)", "")
+    plain = " ".join([found.verdict, found.apart, told, picture(found, ASK).decode()]).replace("(s01)", "")
     assert not [id for id in ids if id in plain.replace("(s02)", "")]
     table_rows = list(csv.DictReader(io.StringIO(table(found).decode())))
-    assert [(row["item"], row["id"]) for row in table_rows] == [(saw[e.item], e.item) for e in found.ranking]
+    assert [(row["item"], row["id"]) for row in table_rows] == [(saw[item], item) for item in found.board.items]
 
 
 @pytest.mark.slow
@@ -220,7 +222,7 @@ def test_the_ranking_as_a_picture(url: str, path: Path) -> None:
     spreads = [each for each in root.iter() if each.get("class") == "spread"]
     widths = [float(each.attrib["width"]) for each in spreads]
     assert any("A bar is a 90 % interval." in text for text in texts)
-    scale = {round(width / each.sd, 1) for width, each in zip(widths, told.ranking)}
+    scale = {round(2 * BAR * width / (each.bar[2] - each.bar[0]), 1) for width, each in zip(widths, told.ranking)}
     unit = (at[0] - at[-1]) / (told.ranking[0].utility - told.ranking[-1].utility)
     assert sum(scale) / len(scale) == pytest.approx(2 * 1.645 * unit, rel=0.02)  # the bars of `heedful rank`
     assert max(scale) - min(scale) <= 0.05 * max(scale)
@@ -383,7 +385,7 @@ def test_a_loop_of_choices_that_was_made_otherwise_has_them_too(visitor: Visitor
     assert visitor.get("/loops/words/learned").headers["location"] == "/loops/words/results"
     page = visitor.get("/loops/words/compare")
     assert words(page.one("h1")) == "Which is better?"
-    assert len(ranking(visitor.get("/loops/words/results"))) == 5
+    assert len(ranking(found_out(visitor, "/loops/words/results"))) == 5
 
 
 def test_what_a_key_may(url: str, path: Path) -> None:

@@ -19,9 +19,10 @@ from typer.testing import CliRunner
 
 from compared import study_of_rows
 from heedful import Loop
+from heedful.boards.standing import standing
 from heedful.cli import app
+from heedful.core.wording import BAR
 from heedful.inference.estimation import estimate
-from heedful.inference.standing import standing
 from heedful.server.main import served
 from heedful.studies.answers import choices_of
 
@@ -67,19 +68,22 @@ def test_loop_http_page_and_rank_say_the_same(tmp_path: Path, people: int, each:
         told = loop.standing()
         got = standing(estimate(choices_of(loop)).posterior)
         names = list(loop.items)
-    want = of((row._asdict() for row in told.ranking), "item", "utility", "sd", "best")
+    columns = ("utility", "utility_low", "best")
+    want = of((row._asdict() for row in told.ranking), "item", *columns)
     assert told.answers == people * each
     with served(path.parent) as url, closing(Caller(url)) as ask:
-        http = of(ask.get("/v1/loops/words/standing").value["ranking"], "item", "utility", "sd", "best")
+        http = of(ask.get("/v1/loops/words/standing").value["ranking"], "item", *columns)
         page = of(csv.DictReader(io.StringIO(found_out(url, "/loops/words/results/ranking.csv").text)), "item",
-                  "utility", "sd", "best")  # fmt: skip
+                  *columns)  # fmt: skip
         (tmp_path / "answers.csv").write_bytes(found_out(url, "/loops/words/results/answers.csv").content)
     file = CliRunner().invoke(app, ["rank", str(tmp_path / "answers.csv"), "--json"])
-    rank = of(json.loads(file.stdout)["ranking"], "item", "utility", "sd", "best")
-    choices = {names[i]: [float(got.mean[i]), float(got.sd[i]), float(got.best[i])] for i in range(5)}
+    rank = of(json.loads(file.stdout)["ranking"], "item", *columns)
+    choices = {
+        names[i]: [float(got.mean[i]), float(got.mean[i] - BAR * got.sd[i]), float(got.best[i])] for i in range(5)
+    }
     for other in (http, page, rank, choices):
         assert other.keys() == want.keys()
-        for name, (utility, sd, best) in other.items():
+        for name, (utility, low, best) in other.items():
             assert utility == pytest.approx(want[name][0], abs=2e-3)
-            assert sd == pytest.approx(want[name][1], abs=2e-3)
+            assert low == pytest.approx(want[name][1], abs=2e-3 * (1.0 + BAR))
             assert best == pytest.approx(want[name][2], abs=DRAWN)

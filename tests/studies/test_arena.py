@@ -137,7 +137,7 @@ def test_what_was_said_as_battles_and_the_leaderboard_of_them(tmp_path: Path) ->
         assert [each.length_a for each in got] == [len(f"answer of {each.model_a} to {each.prompt}") for each in got]
         board = leaderboard_of(loop)
         assert board is not None
-        assert (board.total, board.tied, board.bad) == (4, 2, 1)
+        assert (board.board.answers, board.tied, board.bad) == (4, 2, 1)
         assert board.left_out == {"could not be judged": 1}
         same = leaderboard([each._asdict() for each in got])
         assert board.score == pytest.approx(same.score)
@@ -151,7 +151,7 @@ def test_both_bad_teaches_what_equal_does(tmp_path: Path) -> None:
             ask(loop, "ann", 0)
             say(loop, "ann", 0, choice)
             found = loop.standing()
-            states.append([(each.item, each.utility, each.sd) for each in found.ranking])
+            states.append([(each.item, each.bar) for each in found.ranking])
             assert found.answers == 1
     assert states[0] == states[1]
 

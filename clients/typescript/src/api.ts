@@ -1058,7 +1058,7 @@ export interface components {
             /** @description how many decisions the loop has made while it ran */
             decisions: number;
             /** @description which side people prefer ("b", the candidate, "a", the learner that serves, or "undecided"), with the evidence */
-            verdict: components["schemas"]["Verdict"];
+            verdict: components["schemas"]["heedful.evaluation.interleaving.Verdict"];
             /** @description how much better B ranks what people chose: the mean over people of 1 / rank in B - 1 / rank in A, weighted by the inverse probability of the place where it was shown; None without a session. The verdict does not count it */
             credit: number | null;
             /** @description its standard error over people; None with fewer than two people */
@@ -1080,7 +1080,7 @@ export interface components {
          * Verdict
          * @description The result of a `Match` of rankers A and B so far, with the evidence for it.
          */
-        Verdict: {
+        "heedful.evaluation.interleaving.Verdict": {
             /**
              * @description the ranker that people prefer: "a" or "b"; "undecided" until the evidence suffices
              * @enum {unknown}
@@ -1435,35 +1435,83 @@ export interface components {
             };
         };
         /**
-         * Standings
-         * @description The ranking of all items for one person, or for several together, with its uncertainty.
+         * Board
+         * @description The ranking of all items, for one person, or for several together, with its uncertainty.
          */
-        Standings: {
-            /** @description the model's version: the sequence number of the last event that it has learned from */
-            version: number;
-            /**
-             * @description what the choices are for: "best" or "ranking"
-             * @enum {unknown}
-             */
-            goal: "best" | "ranking";
+        Board: {
             /** @description whose ranking it is; None for several people together */
             person: string | null;
-            /** @description the number of people whose answers it rests on */
+            /** @description the number of people whose answers it rests on; 0 if votes name nobody */
             people: number;
             /** @description the number of their answers */
             answers: number;
-            /** @description whether the ranking, or its best item, is certain enough to stop asking, with probability 90 % */
-            stop: boolean;
-            /** @description goal "best": the probability that the favourite is the best; "ranking": the expected share of pairs in the right order */
+            /** @description the probability with which two items are told apart, and with which enough is known to stop asking */
             sure: number;
-            /** @description goal "best": the item with the highest probability of being the best; "ranking": the first */
-            favourite: string;
-            /** @description an estimate of how many more questions have to be asked */
-            left: components["schemas"]["QuestionsLeft"];
             /** @description all items, best first */
-            ranking: components["schemas"]["Standing"][];
+            ranking: components["schemas"]["BoardRow"][];
             /** @description groups of neighbours in the ranking that cannot be told apart, best first; they may overlap */
             alike: string[][];
+            /** @description whether enough was asked; None for a leaderboard of votes, which asks nothing */
+            verdict?: components["schemas"]["heedful.results.board.Verdict"];
+            /** @description of a loop the model's version: the sequence number of the last event that it has learned from */
+            version?: number;
+        };
+        /**
+         * BoardRow
+         * @description One item of a ranking: where it stands, and how sure that is. All intervals hold 90 %.
+         */
+        BoardRow: {
+            /** @description its place, 1 the best */
+            place: number;
+            /** @description the name of the item */
+            item: string;
+            /** @description the probability that it is the best */
+            best: number;
+            /** @description the first place of its interval */
+            place_low: number;
+            /** @description the last place of its interval */
+            place_high: number;
+            /** @description the probability that it is better than the next item; None for the last, and between items that never met */
+            better_than_next: number | null;
+            /** @description whether that probability is at least `sure`; None if there is none */
+            told_apart: boolean | null;
+            /** @description its mean utility, in units of the noise of one choice, less the mean of all items */
+            utility?: number;
+            /** @description the lower end of the interval of its utility */
+            utility_low?: number;
+            /** @description the upper end of the interval of its utility */
+            utility_high?: number;
+            /** @description its score on the Elo scale: 400 points more are odds of 10 to 1 */
+            score?: number;
+            /** @description the lower end of the interval of its score */
+            score_low?: number;
+            /** @description the upper end of the interval of its score */
+            score_high?: number;
+            /** @description how many answers are about it */
+            votes?: number;
+            /** @description in how many of the pairs asked it occurs; a pair that a person was asked twice counts once */
+            comparisons?: number;
+            /** @description the probability that it is the best for a new person */
+            best_if_new?: number;
+        };
+        /**
+         * Verdict
+         * @description Whether enough was asked, and about how much is left to ask.
+         */
+        "heedful.results.board.Verdict": {
+            /**
+             * @description what the answers are for: "best" or "ranking"
+             * @enum {unknown}
+             */
+            goal: "best" | "ranking";
+            /** @description whether the best item, or the ranking, is certain enough to stop asking */
+            stop: boolean;
+            /** @description goal "best": the probability that the favourite is the best; "ranking": the expected share of pairs in the right order */
+            probability: number;
+            /** @description goal "best": the item with the highest probability of being the best; "ranking": the first */
+            favourite: string;
+            /** @description an estimate of how many more questions have to be asked of one person; None if it was not made */
+            left: components["schemas"]["QuestionsLeft"] | null;
         };
         /**
          * QuestionsLeft
@@ -1479,28 +1527,6 @@ export interface components {
             most: number;
             /** @description the forecast in words */
             told: string;
-        };
-        /**
-         * Standing
-         * @description One item in the ranking of a loop of comparisons: its utility, with how certain its position is.
-         */
-        Standing: {
-            /** @description the name of the item */
-            item: string;
-            /** @description its mean utility, in units of the noise of one choice, minus the mean of all items */
-            utility: number;
-            /** @description the standard deviation of its utility, without the part that all items share */
-            sd: number;
-            /** @description the probability that it is the best */
-            best: number;
-            /** @description the first position of the 90 % interval of its rank; 1 is the best */
-            place_low: number;
-            /** @description the last position of that interval */
-            place_high: number;
-            /** @description in how many of the pairs asked it occurs; a pair that a person was asked twice counts once */
-            asked: number;
-            /** @description whether it is better than the next item with a probability of 90 % or more; None for the last item */
-            told_apart: boolean | null;
         };
         /**
          * Style
@@ -3287,8 +3313,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Standings"];
-                    "application/msgpack": components["schemas"]["Standings"];
+                    "application/json": components["schemas"]["Board"];
+                    "application/msgpack": components["schemas"]["Board"];
                 };
             };
             400: components["responses"]["Problem400"];

@@ -1,114 +1,111 @@
-"""A leaderboard of an arena, as `heedful rank` prints it."""
+"""Rankings as `heedful rank` and `heedful standing` print them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from heedful.boards.sentences import effects, how, how_ranked, influence, random_voters
 from heedful.cli.console import console, new_table, width
-from heedful.core.wording import count, one_line, percent, share
-from heedful.inference.board_words import apart, effects, how, influence, random_voters
+from heedful.core.wording import count, one_line, percent
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from heedful.inference.leaderboard import Leaderboard
+    from heedful.boards.leaderboard import Leaderboard
+    from heedful.boards.ranking import PreferenceRanking
+    from heedful.results.board import Board, BoardRow
 
-COLUMNS = 40
+MOST = 40
 """The most characters of a bar."""
-LEAST = 12
-"""The fewest characters of a bar; with less room there is none."""
-SPARE = ("over next", "best", "votes")
-"""Columns that a narrow terminal does without, in this order."""
+LEAST = 13
+"""The fewest characters of a bar, the width of its heading; with less room there is none."""
+SPARE = (
+    *("utility_low", "utility", "score_low", "votes", "comparisons"),
+    *("score", "better_than_next", "best_if_new", "best"),
+)
+"""Columns that a narrow terminal does without, in this order, so that names and bars have room; but not without scores
+where there are no utilities."""
 MATRIX = 10
 """The greatest number of models for which the matrix of wins is printed."""
 
 
-def show_board(found: Leaderboard, top: int) -> None:
-    """Print the first `top` models of a leaderboard as a table, the matrix of wins of a small board, and sentences on
-    what follows from it; then the boards of categories."""
+def show_board(board: Board, title: str, top: int, called: Mapping[str, str] | None = None) -> None:
+    """Print the first `top` items of `board` as a table, with as many columns as the terminal has room for.
+
+    `called` has what people call the items, by their names."""
+    screen, without = console(), 0
+    shown = [row._replace(item=called[row.item]) if called else row for row in board.ranking[:top]]
+    spare = [name for name in SPARE if name != "score" or shown[0].utility is not None]
+    while without < len(spare) and _room(board, shown, spare[:without]) < LEAST:
+        without += 1
+    room = min(MOST, _room(board, shown, spare[:without]))
+    screen.print(_table(board, shown, spare[:without], title, room if room >= LEAST else 0))
+    if len(board.ranking) > top:
+        screen.print(f"... and {len(board.ranking) - top:,} more (--top, --json)\n")
+
+
+def _room(board: Board, shown: list[BoardRow], without: list[str]) -> int:
+    """Return how many columns of the terminal are left for bars next to a table without the columns `without`."""
+    return console().width - width(_table(board, shown, without)) - 3
+
+
+def _table(board: Board, shown: list[BoardRow], without: list[str], title: str = "", room: int = 0) -> Table:
+    """Return a table of the rows `shown`, with bars `room` characters wide, without the columns `without`."""
+    from rich.markup import escape
+
+    out = new_table(escape(title))
+    columns = [column for column in board.columns() if column.name not in without]
+    for column in columns:
+        if column.name == "item":
+            out.add_column(column.heading, overflow="fold", max_width=40)
+        else:
+            out.add_column(column.heading, justify="right", no_wrap=True)
+    if room:
+        out.add_column(f"{'score' if shown[0].utility is None else 'utility'}, 90 %", no_wrap=True)
+    low, high = min(row.bar[0] for row in shown), max(row.bar[2] for row in shown)
+    for row in shown:
+        cells = [escape(column.cell(row)) for column in columns]
+        cells = [f"[yellow]{cell}[/]" if cell.startswith("≈") else cell for cell in cells]
+        out.add_row(*cells, *([f"[cyan]{_bar(row, low, high, room)}[/]"] if room else []))
+    return out
+
+
+def _bar(row: BoardRow, low: float, high: float, room: int) -> str:
+    """Return the bar of a row in `room` characters, on an axis from `low` to `high`."""
+    step = max(high - low, 1e-12) / (room - 1)
+    left, middle, right = (min(max(round((value - low) / step), 0), room - 1) for value in row.bar)
+    return (" " * left + "─" * (middle - left) + "●" + "─" * (right - middle)).ljust(room)
+
+
+# ---------------------------------------------------------------------------- a leaderboard
+
+
+def show_leaderboard(found: Leaderboard, top: int) -> None:
+    """Print a leaderboard: its table, the matrix of wins if it is small, and sentences on what follows from it; then
+    the boards of categories."""
     screen = console()
-    order = found.order.tolist()[:top]
-    _print_table(found, order)
-    if len(found.models) > top:
-        screen.print(f"... and {len(found.models) - top:,} more (--top, --json)\n")
+    show_board(found.board, f"{found.file}: {found.title}", top)
     if len(found.models) <= MATRIX:
         matrix = _matrix(found)
         if width(matrix) <= screen.width:
             screen.print(matrix)
-    for line in [*apart(found), *influence(found), *effects(found), *how(found)]:
+    for line in [found.board.apart(), *influence(found), *effects(found), *how(found)]:
         screen.print(line, markup=False, soft_wrap=True)
     for each in found.remarks:
         screen.print(f"Note: {each.message}", markup=False, soft_wrap=True)
     for line in random_voters(found):
         screen.print(line, markup=False, soft_wrap=True)
-    for name, board in found.categories:
+    for name, part in found.categories:
         screen.print()
-        _print_table(board, board.order.tolist()[:top], f"{one_line(name)}: {count(board.total, 'vote')}")
-
-
-def _print_table(found: Leaderboard, shown: list[int], title: str = "") -> None:
-    """Print the table of a leaderboard, with as many columns as the terminal has room for."""
-    screen, without = console(), 0
-    while without < len(SPARE) and _room(found, shown, without) < 0:
-        without += 1
-    room = min(COLUMNS, _room(found, shown, without) - 3)
-    screen.print(_table(found, shown, room if room >= LEAST else 0, title, SPARE[:without]))
-
-
-def _room(found: Leaderboard, shown: list[int], without: int) -> int:
-    """Return how many columns of the terminal a table leaves free that lacks the first `without` columns of `SPARE`."""
-    table = _table(found, shown, 0, "", SPARE[:without])
-    table.min_width = None  # the title may be longer than the table
-    return console().width - width(table)
-
-
-def _table(found: Leaderboard, shown: list[int], room: int, title: str = "", without: tuple[str, ...] = ()) -> Table:
-    """Return a table of a leaderboard, with a row for each model number in `shown` and bars `room` characters wide.
-
-    `without` are names of columns that are left out.
-    """
-    from rich.markup import escape
-
-    n = len(found.models)
-    told = title or f"{found.file}: leaderboard of {count(n, 'model')} from {count(found.total, 'vote')}"
-    out = new_table(escape(told))
-    names = ("", "model", "score", "90 %", "place", "votes", "best", "over next")
-    for name in names:
-        if name in without:
-            continue
-        if name == "model":
-            out.add_column(name, overflow="fold", max_width=40)
-        else:
-            out.add_column(name, justify="right", no_wrap=True)
-    if room:
-        out.add_column("score, 90 %", no_wrap=True)
-    low, high = min(float(found.low[i]) for i in shown), max(float(found.high[i]) for i in shown)
-    better = found.over_next
-    for row, i in enumerate(shown):
-        a, b = int(found.place_low[i]), int(found.place_high[i])
-        sure = better[row]
-        cells = [str(int(found.place[i])), escape(one_line(found.models[i], 80)), f"{found.score[i]:,.0f}"]
-        cells += [f"{found.low[i]:,.0f} to {found.high[i]:,.0f}", str(a) if a == b else f"{a}-{b}"]
-        cells += [f"{found.votes[i]:,}", share(found.best[i])]
-        cells += ["" if sure is None else share(sure) if sure >= found.sure else f"[yellow]≈ {share(sure)}[/]"]
-        cells = [cell for name, cell in zip(names, cells) if name not in without]
-        cells += [f"[cyan]{_bar(found, i, low, high, room)}[/]"] if room else []
-        out.add_row(*cells)
-    return out
-
-
-def _bar(found: Leaderboard, i: int, low: float, high: float, room: int) -> str:
-    step = max(high - low, 1e-12) / (room - 1)
-    ends = [round((float(value) - low) / step) for value in (found.low[i], found.score[i], found.high[i])]
-    left, middle, right = (min(max(end, 0), room - 1) for end in ends)
-    return (" " * left + "─" * (middle - left) + "●" + "─" * (right - middle)).ljust(room)
+        show_board(part.board, f"{one_line(name)}: {count(part.board.answers, 'vote')}", top)
 
 
 def _matrix(found: Leaderboard) -> Table:
     from rich.markup import escape
 
     out = new_table("wins of the row against the column, as a share of all votes; a tie is half a win")
-    out.add_column("model", overflow="fold", max_width=24)
+    out.add_column("item", overflow="fold", max_width=24)
     order = found.order.tolist()
     for place in range(1, len(order) + 1):
         out.add_column(str(place), justify="right", no_wrap=True)
@@ -120,3 +117,21 @@ def _matrix(found: Leaderboard) -> Table:
             cells.append("" if i == j or met == 0 else percent((wins[i, j] + 0.5 * ties[i, j]) / met, 2))
         out.add_row(escape(f"{place} {one_line(found.models[i])}"), *cells)
     return out
+
+
+# ---------------------------------------------------------------------------- a ranking of choices
+
+
+def show_ranking(found: PreferenceRanking, top: int) -> None:
+    """Print the ranking of a table of choices, then sentences on what follows from it."""
+    screen, board = console(), found.board
+    show_board(board, f"{found.file}: {found.title}", top)
+    favourite = "" if board.verdict is None else one_line(board.verdict.favourite)
+    verdict = "" if board.verdict is None else board.verdict.sentence(board.sure, favourite)
+    for line in [board.apart(), f"{verdict} {found.ask}".rstrip(), "", *how_ranked(found)]:
+        screen.print(line, markup=False, soft_wrap=True)
+    for each in found.remarks:
+        screen.print(f"Note: {each.message}", markup=False, soft_wrap=True)
+    several = len(found.estimate.choices.people) > 1
+    if several and any(each.people and each.kind in ("side", "random") for each in found.remarks):
+        screen.print("To rank without somebody's answers: --without NAME.", soft_wrap=True)

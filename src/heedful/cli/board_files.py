@@ -1,4 +1,4 @@
-"""The files that `heedful rank` writes about an arena: the leaderboard and all pairs as CSV, and a plot."""
+"""The files that `heedful rank` writes: the ranking and all pairs as CSV, and a plot."""
 
 from __future__ import annotations
 
@@ -6,71 +6,92 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heedful.core.wording import count, one_line
+from heedful.core.wording import one_line
 from heedful.data.spreadsheet import write_table
-from heedful.studies.board_page import BOARD, board_rows
 
 if TYPE_CHECKING:
-    from heedful.inference.leaderboard import Leaderboard
+    from heedful.boards.leaderboard import Leaderboard
+    from heedful.boards.ranking import PreferenceRanking
+    from heedful.results.board import Board
 
-PAIRS = ("first", "second", "first_won", "second_won", "ties", "p_first_beats")
+PAIRS = ("first", "second", "first_won", "second_won", "ties", "p_first_beats", "p_first_better")
 
 
-def write_board(path: Path, found: Leaderboard) -> None:
-    """Write the leaderboard `found` to the CSV file `path`, a row for each model, the best first; then, if it has
-    categories, the board of each, with its name in the last column.
+def write_pairs(path: Path, found: Leaderboard | PreferenceRanking) -> None:
+    """Write the pairs of items to the CSV file `path`, the item that is ranked higher first: of a leaderboard those
+    that met, of a ranking of choices all.
+
+    The columns are `PAIRS`: wins of each, ties, the probability that the first wins the next comparison that is no tie,
+    and, but for leaderboards, the probability that its utility is greater.
     """
-    write_table(path, BOARD, board_rows(found))
+    from heedful.boards.ranking import PreferenceRanking
+
+    if isinstance(found, PreferenceRanking):
+        write_table(path, PAIRS, _pairs(found))
+    else:
+        write_table(path, PAIRS[:-1], _pairs_of_votes(found))
 
 
-def write_board_pairs(path: Path, found: Leaderboard) -> None:
-    """Write the pairs of models that met to the CSV file `path`, the higher one first.
-
-    The columns are `PAIRS`: wins of each, ties, and the probability that the first wins a vote that is no tie.
-    """
-    write_table(path, PAIRS, _pairs(found))
-
-
-def _pairs(found: Leaderboard) -> Iterator[list[object]]:
+def _pairs_of_votes(found: Leaderboard) -> Iterator[list[object]]:
+    place = found.by_number("place")
     a, b, won, lost, ties = (column.copy() for column in found.pairs)
-    turned = found.place[a] > found.place[b]
+    turned = place[a] > place[b]
     a[turned], b[turned] = b[turned], a[turned].copy()
     won[turned], lost[turned] = lost[turned], won[turned].copy()
-    at = (found.place[a] * (len(found.models) + 1) + found.place[b]).argsort(kind="stable")
+    at = (place[a] * (len(found.models) + 1) + place[b]).argsort(kind="stable")
     columns = [column[at].tolist() for column in (a, b, won, lost, ties, found.beats(a, b))]
     for first, second, *rest in zip(*columns):
         yield [found.models[first], found.models[second], *rest]
 
 
-def draw_board(path: Path, found: Leaderboard, top: int) -> None:
-    """Draw the first `top` models of a leaderboard into the file `path`: scores with 90 % intervals, best on top."""
+def _pairs(found: PreferenceRanking) -> Iterator[list[object]]:
+    order, names = found.order, found.items
+    for place, i in enumerate(order[:-1].tolist()):
+        others = order[place + 1 :]
+        columns = [found.wins[i, others], found.wins[others, i], found.ties[i, others]]
+        counts = [column.astype(int).tolist() for column in columns]
+        beats, better = found.chooser.beats(i, others).tolist(), found.posterior.better(i, others).tolist()
+        yield from ([names[place], *row] for row in zip(names[place + 1 :], *counts, beats, better))
+
+
+def draw(path: Path, board: Board, title: str, top: int) -> None:
+    """Draw the first `top` items of a ranking into the file `path`: utilities or scores with 90 % intervals, best on
+    top, and the places of each.
+
+    A grey line on the right joins items that cannot be told apart.
+    """
     from matplotlib.figure import Figure
 
-    shown = found.order.tolist()[:top]
-    n = len(shown)
+    rows = board.ranking[:top]
+    n = len(rows)
     figure = Figure(figsize=(7.2, min(1.3 + 0.27 * n, 60.0)), dpi=160, layout="constrained")
     axes = figure.subplots()
-    score = [float(found.score[i]) for i in shown]
-    error = [float(found.high[i] - found.score[i]) for i in shown]
-    axes.errorbar(score, range(n), xerr=error, fmt="o", color="C0", markersize=4.5, elinewidth=1.6, capsize=0)
-    axes.set_yticks(range(n), [one_line(found.models[i]).replace("$", r"\$") for i in shown], fontsize=8)
-    for i, y in zip(shown, range(n)):
-        low, high = int(found.place_low[i]), int(found.place_high[i])
-        axes.annotate(
-            str(low) if low == high else f"{low}-{high}",
-            (1.01, y),
-            xycoords=("axes fraction", "data"),
-            va="center",
-            fontsize=7,
-            color="0.3",
-        )
-    axes.annotate("place", (1.01, -0.9), xycoords=("axes fraction", "data"), va="center", fontsize=7, color="0.3")
+    low, mid, high = zip(*(row.bar for row in rows))
+    error = [[m - a for a, m in zip(low, mid)], [b - m for m, b in zip(mid, high)]]
+    axes.errorbar(mid, range(n), xerr=error, fmt="o", color="C0", markersize=4.5, elinewidth=1.6, capsize=0)
+    reach = max(max(high) - min(low), 1e-9)
+    place = {row.item: y for y, row in enumerate(rows)}
+    for k, group in enumerate(board.alike):
+        if group[0] in place:
+            at = max(high) + (0.04 + 0.02 * (k % 3)) * reach  # groups that overlap stand side by side
+            ends = [place[group[0]] - 0.25, place.get(group[-1], n - 1) + 0.25]
+            axes.plot([at, at], ends, color="0.45", linewidth=2.2, solid_capstyle="butt")
+    axes.set_yticks(range(n), [_math(one_line(row.item)) for row in rows], fontsize=8)
+    [places] = [column for column in board.columns() if column.name == "place_low"]
+    for text, y in [(places.heading, -0.9), *((places.cell(row), float(y)) for y, row in enumerate(rows))]:
+        axes.annotate(text, (1.01, y), xycoords=("axes fraction", "data"), va="center", fontsize=7, color="0.3")
     axes.set_ylim(n - 0.5, -0.7 - 0.4)
-    axes.set_xlabel("score on the Elo scale; bars hold 90 %", fontsize=8)
-    title = f"{Path(found.file).name}: {count(found.total, 'vote')}".replace("$", r"\$")
-    axes.set_title(title, fontsize=10, loc="left")
+    what = "score on the Elo scale" if rows[0].utility is None else "utility, in units of the noise of one choice"
+    alike = "\ngrey: no two of these can be told apart" if board.alike else ""
+    axes.set_xlabel(f"{what}; bars hold 90 %{alike}", fontsize=8)
+    axes.set_title(_math(title), fontsize=10, loc="left")
     axes.tick_params(axis="x", labelsize=8)
     axes.grid(axis="x", alpha=0.25)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     figure.savefig(path)
+
+
+def _math(text: str) -> str:
+    """Return a text for matplotlib with its dollar signs escaped, so that none of it is taken for a formula."""
+    return text.replace("$", r"\$")

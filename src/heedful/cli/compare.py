@@ -418,16 +418,18 @@ def closing_line(loop: Loop) -> str:
     from heedful.studies.study import study_of
     from heedful.studies.things import labels
 
-    standings = loop.standing()
-    if not standings.answers:
+    board = loop.standing()
+    verdict = board.verdict
+    if not board.answers or verdict is None:
         return "nobody could judge yet"
-    answers, sure = count(standings.answers, "answer"), "enough" if standings.stop else standings.left.told
-    board = None if outputs_of(loop.path) is None else leaderboard_of(loop)
-    if board is not None:
-        best = share(board.best[board.order[0]])
-        return f"{answers}: {board.items[0]} is first, and the best with probability {best} ({sure})"
-    favourite = labels(loop, study_of(loop.path), [standings.favourite])[standings.favourite]
-    if standings.goal == "best":
-        return f"{answers}: {favourite} is first, {share(standings.sure)} sure ({sure})"
-    right = f"{share(standings.sure)} of all pairs are expected to be in the right order"
+    answers = count(board.answers, "answer")
+    sure = "enough" if verdict.stop or verdict.left is None else verdict.left.told
+    leaderboard = None if outputs_of(loop.path) is None else leaderboard_of(loop)
+    if leaderboard is not None:
+        first = leaderboard.board.ranking[0]
+        return f"{answers}: {first.item} is first, and the best with probability {share(first.best)} ({sure})"
+    favourite = labels(loop, study_of(loop.path), [verdict.favourite])[verdict.favourite]
+    if verdict.goal == "best":
+        return f"{answers}: {favourite} is first, {share(verdict.probability)} sure ({sure})"
+    right = f"{share(verdict.probability)} of all pairs are expected to be in the right order"
     return f"{answers}: {favourite} is first; {right} ({sure})"

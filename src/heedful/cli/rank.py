@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.board import show_board
-from heedful.cli.board_files import draw_board, write_board, write_board_pairs
+from heedful.cli.board import show_leaderboard, show_ranking
+from heedful.cli.board_files import draw, write_pairs
 from heedful.cli.common import Json
 from heedful.cli.console import BadInput, Failure, check_extra, notes, print_json, reading_input
 from heedful.cli.output import check_path
-from heedful.cli.ranked import show
-from heedful.cli.ranked_files import draw, write_pairs, write_ranking
+from heedful.data.spreadsheet import rows_of, write_table
 
 if TYPE_CHECKING:
+    from heedful.boards.leaderboard import Leaderboard
+    from heedful.boards.ranking import PreferenceRanking
     from heedful.data.choices import LoadedChoices, LoadedPairs
     from heedful.data.comparisons import ComparisonTable
-    from heedful.inference.leaderboard import Leaderboard
 
 OPTIONS = ("goal", "sure", "person", "without", "identifier", "anchor", "adjust", "side", "by", "ties")
 """The arguments of `heedful.rank` and `heedful.leaderboard` that have an option of the same name."""
@@ -170,9 +170,9 @@ def rank(
         voted = _as_arena(loaded, arena, _given(of_people), _given(of_arena))
     if voted is not None:
         with reading_input(), _by_option(), notes().status(f"weighing {voted.pairs.columns.times.sum():,} votes"):
+            from heedful.boards.data_quality import left_out
+            from heedful.boards.leaderboard import board_of
             from heedful.data.votes import votes_of
-            from heedful.inference.data_quality import left_out
-            from heedful.inference.leaderboard import board_of
 
             read = votes_of(voted, adjust=adjust or (), by=by, without=without or ())
             how: dict[str, Any] = {
@@ -187,11 +187,11 @@ def rank(
                 before = board_of(votes_of(voted, adjust=adjust or (), by=by), **how)
                 said = left_out(without, before.items[0], board.items[0])
                 board = board._replace(remarks=(*board.remarks, said))
-        _give_board(board, csv, pairs, page, plot, top, json)
+        _give(board, csv, pairs, page, plot, top, json)
         return
     with reading_input(), _by_option():
-        from heedful.inference.data_quality import left_out
-        from heedful.inference.ranking import rank_request, ranking_of
+        from heedful.boards.data_quality import left_out
+        from heedful.boards.ranking import rank_request, ranking_of
 
         request = partial(
             rank_request,
@@ -214,16 +214,7 @@ def rank(
         if without:
             said = left_out(without, ranking_of(request(without=())).items[0], found.items[0])
             found = found._replace(remarks=[*found.remarks, said])
-    if csv is not None:
-        write_ranking(csv, found)
-    if pairs is not None:
-        write_pairs(pairs, found)
-    if json:
-        print_json(found.to_dict())
-    else:
-        show(found, top)
-    if plot is not None:
-        draw(plot, found, top)
+    _give(found, csv, pairs, None, plot, top, json)
 
 
 def _given(options: Mapping[str, object]) -> list[str]:
@@ -238,8 +229,8 @@ def _as_arena(
     `arena` is the option --arena; `of_people` and `of_arena` are the given options that only one of the two ways has.
     Raise ValueError if they contradict each other.
     """
+    from heedful.boards.leaderboard import why_arena
     from heedful.data.choices import LoadedPairs
-    from heedful.inference.leaderboard import why_arena
 
     if of_arena and (arena is False or of_people):
         other = "--no-arena" if arena is False else of_people[0]
@@ -255,8 +246,8 @@ def _as_arena(
     return loaded if arena or of_arena or why_arena(loaded) is not None else None
 
 
-def _give_board(
-    board: Leaderboard,
+def _give(
+    found: Leaderboard | PreferenceRanking,
     csv: Path | None,
     pairs: Path | None,
     page: Path | None,
@@ -264,20 +255,26 @@ def _give_board(
     top: int,
     json: bool,
 ) -> None:
+    """Write the files that were asked for, and print the result."""
+    from heedful.boards.ranking import PreferenceRanking
+
     if csv is not None:
-        write_board(csv, board)
+        fields = found.board.fields() if isinstance(found, PreferenceRanking) else found.fields()
+        write_table(csv, list(fields), rows_of(fields))
     if pairs is not None:
-        write_board_pairs(pairs, board)
-    if page is not None:
+        write_pairs(pairs, found)
+    if page is not None and not isinstance(found, PreferenceRanking):
         from heedful.studies.board_page import board_page
 
-        page.write_text(board_page(board), encoding="utf-8")
+        page.write_text(board_page(found), encoding="utf-8")
     if json:
-        print_json(board.to_dict())
+        print_json(found.to_dict())
+    elif isinstance(found, PreferenceRanking):
+        show_ranking(found, top)
     else:
-        show_board(board, top)
+        show_leaderboard(found, top)
     if plot is not None:
-        draw_board(plot, board, top)
+        draw(plot, found.board, f"{Path(found.file).name}: {found.title}", top)
 
 
 @contextmanager
@@ -308,8 +305,8 @@ def _words(given: Sequence[str]) -> dict[str, str]:
 def _anchor(given: str | None) -> tuple[str, float] | None:
     """Return the (item, score) in the option --anchor NAME=SCORE; None if it is not given. Raise BadInput if it is
     wrong."""
+    from heedful.boards.elo import MOST_SCORE
     from heedful.data.files import is_number
-    from heedful.inference.ranking import MOST_SCORE
 
     if given is None:
         return None

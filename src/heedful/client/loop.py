@@ -23,12 +23,12 @@ from heedful.core.ids import new_id
 from heedful.data.frames import Frame, rows_in
 from heedful.results.about import About
 from heedful.results.answers import Answer, Forgotten, PersonEvents, Put, RolledBack
+from heedful.results.board import Board
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotion
 from heedful.results.explanation import Explanation, Why
 from heedful.results.health import Health
 from heedful.results.report import Report
-from heedful.results.standing import Standings
 from heedful.results.style import Style
 
 
@@ -237,14 +237,14 @@ class LoopOperations(FeedbackOperations):
         return messages.read_as((yield from self._ask(call, long=True)), Why)
 
     @either
-    def standing(self, person: str | None = None) -> Steps[Standings]:
+    def standing(self, person: str | None = None) -> Steps[Board]:
         """Return the ranking of items in a loop that asks which of two is better, for `person` or, if None, for
         everybody.
 
         It has its uncertainty, whether to stop asking, and about how many questions are left. Raise ValueError for a
         loop of another kind."""
         call = Call("GET", self._path("standing", person=person))
-        return messages.read_as((yield from self._ask(call, long=True)), Standings)
+        return messages.read_as((yield from self._ask(call, long=True)), Board)
 
     @either
     def report(self, last: int = 10_000) -> Steps[Report]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -29,6 +29,11 @@ def plain_row(values: Iterable[object]) -> list[object]:
 def as_cells(values: Iterable[object]) -> list[object]:
     """Return `values` as they stand in a file: booleans as "yes" and "no", None as ""."""
     return ["" if value is None else ("no", "yes")[value] if isinstance(value, bool) else value for value in values]
+
+
+def rows_of(columns: Mapping[str, Sequence[object]]) -> Iterator[list[object]]:
+    """Yield the rows of a table of `columns`, as they stand in a file."""
+    yield from map(as_cells, zip(*columns.values()))
 
 
 def write_rows(file: TextIO, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:

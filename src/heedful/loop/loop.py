@@ -53,13 +53,13 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.protocol import ItemPrediction
     from heedful.loop.style import Describe
     from heedful.results.answers import Ranking
+    from heedful.results.board import Board
     from heedful.results.evaluation import Evaluation
     from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotion
     from heedful.results.explanation import Explanation, Why
     from heedful.results.health import Health
     from heedful.results.history import LessonTold
     from heedful.results.report import Apprentice, Report
-    from heedful.results.standing import Standings
     from heedful.results.style import Style
 
 Array = npt.NDArray[np.float64]
@@ -465,7 +465,7 @@ class Loop:
 
     def standing(
         self, person: str | None = None, *, people: Sequence[str] | None = None, without: Sequence[str] = ()
-    ) -> Standings:
+    ) -> Board:
         """Return the ranking of all items in a loop of comparisons, with its uncertainty, whether that is small enough
         to stop asking, and about how many questions are left.
 

@@ -20,12 +20,12 @@ from starlette.routing import Route as Routed
 from heedful import __version__
 from heedful.results.about import About
 from heedful.results.answers import Answer, Decision, Forgotten, PersonEvents, Put, Ranking, RolledBack
+from heedful.results.board import Board
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Experiment, PlannedExperiment, Promoted
 from heedful.results.explanation import Explanation, Why
 from heedful.results.health import Health
 from heedful.results.report import Report
-from heedful.results.standing import Standings
 from heedful.results.style import Style
 from heedful.server import api, codecs, schema
 from heedful.server.auth import Caller, source
@@ -161,7 +161,7 @@ ROUTES = (
     Route("GET", f"{_ONE}/weights", "read", "What each feature counts", api.weights,
           gives=schema.Weights, query=("person",)),
     Route("GET", f"{_ONE}/standing", "read", "The ranking by what people answered, and how sure it is", api.standing,
-          gives=Standings, query=("person",)),
+          gives=Board, query=("person",)),
     Route("GET", f"{_ONE}/style", "read", "What a person's edits tell about their style", api.style,
           gives=Style, query=("person", "alpha")),
     Route("POST", f"{_ONE}/style", "admin", "Correct by hand what is said of a person's style", api.correct_style,

@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from heedful.boards.data_quality import left_out, sides
 from heedful.data.comparisons import ComparisonTable, comparison_of, tabulate
-from heedful.inference.data_quality import left_out, sides
 from heedful.loop import Loop
 from heedful.loop.packing import LoggedDecision
 

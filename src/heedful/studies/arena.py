@@ -27,7 +27,7 @@ from heedful.studies.reading import Material
 from heedful.studies.study import Study, create_study, write_own
 
 if TYPE_CHECKING:
-    from heedful.inference.leaderboard import Leaderboard
+    from heedful.boards.leaderboard import Leaderboard
 
 FILE = "outputs.json"
 LARGEST = 2**30
@@ -199,6 +199,6 @@ def leaderboard_of(loop: Loop, people: Collection[str] | None = None) -> Leaderb
 @lru_cache(maxsize=8)
 def _leaderboard(votes: tuple[Battle, ...]) -> Leaderboard:
     """Return the leaderboard of votes. Pages of a study ask for it every few seconds, mostly of the same votes."""
-    from heedful.inference.leaderboard import leaderboard
+    from heedful.boards.leaderboard import leaderboard
 
     return leaderboard([battle._asdict() for battle in votes])

@@ -6,17 +6,17 @@ The file is long because the page's style, drawings and tables stand in it, so t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heedful.boards.sentences import how, influence, random_voters
 from heedful.core.wording import one_line, share, share_of
-from heedful.data.spreadsheet import as_cells
-from heedful.inference.board_words import apart, how, influence, random_voters
 
 if TYPE_CHECKING:
-    from heedful.inference.leaderboard import Effect, Leaderboard
+    from heedful.boards.leaderboard import Effect, Leaderboard
+    from heedful.results.board import Column
 
 MATRIX = 30
 """The most models of the matrix of wins on a page."""
@@ -75,11 +75,10 @@ HEAT
 @media print { body { background: #fff; } .card { break-inside: avoid; } nav { display: none; } }
 @media (forced-colors: active) { .spread { fill: GrayText; } .value { fill: Highlight; } }
 """
-BOARD = (
-    *("place", "item", "score", "score_low", "score_high", "score_sd", "votes", "best", "place_low", "place_high"),
-    *("better_than_next", "told_apart", "category"),
-)
-"""The columns of a leaderboard as a table: those of `Leaderboard.rows`, and the category."""
+SHOWN = ("place", "item", "score", "draw", "score_low", "place_low", "best", "better_than_next", "votes")
+"""The columns of the table in their order; in "draw" stands the drawing of the score with its interval."""
+SPARE = ("best", "better_than_next", "votes")
+"""Columns that a narrow window does without."""
 _STEPS = 10
 """The number of shades on each side of an even share in the matrix."""
 
@@ -122,10 +121,13 @@ def _name(found: Leaderboard, i: int, most: int = 60) -> str:
 
 
 def _head(found: Leaderboard, title: str) -> str:
-    facts = [(f"{found.total:,}", "vote" if found.total == 1 else "votes"), (f"{len(found.models):,}", "models")]
-    if found.people:
-        facts.append((f"{found.people:,}", "person" if found.people == 1 else "people"))
-    facts.append((share_of(found.tied, found.total), "ties"))
+    facts = [
+        (f"{found.board.answers:,}", "vote" if found.board.answers == 1 else "votes"),
+        (f"{len(found.models):,}", "models"),
+    ]
+    if found.board.people:
+        facts.append((f"{found.board.people:,}", "person" if found.board.people == 1 else "people"))
+    facts.append((share_of(found.tied, found.board.answers), "ties"))
     if found.bad:
         facts.append((share_of(found.bad, found.tied), "of the ties are both bad"))
     cells = "".join(f"<li><b>{value}</b> <span class='muted small'>{told}</span></li>" for value, told in facts)
@@ -144,20 +146,17 @@ def _head(found: Leaderboard, title: str) -> str:
 
 def _verdict(found: Leaderboard) -> str:
     """Return in a sentence which model is first, and how sure that is."""
-    i = int(found.order[0])
-    if len(found.models) < 2:
-        return f"{_name(found, i)} is alone."
-    second = _name(found, int(found.order[1]))
-    if found.best[i] >= found.sure:
-        return f"<b>{_name(found, i)}</b> is the best, with probability {escape(share(found.best[i]))}."
-    rest = int((found.place_low == 1).sum()) - int(found.place_low[i] == 1)
+    first, *others = found.board.ranking
+    name, best = escape(one_line(first.item, 60)), escape(share(first.best))
+    if not others:
+        return f"{name} is alone."
+    if first.best >= found.board.sure:
+        return f"<b>{name}</b> is the best, with probability {best}."
+    rest = sum(row.place_low == 1 for row in others)
     if rest > 1:
-        return (
-            f"<b>{_name(found, i)}</b> is ahead, and is the best with probability {escape(share(found.best[i]))}; "
-            f"{rest} others may be."
-        )
-    best = escape(share(found.best[i]))
-    return f"<b>{_name(found, i)}</b> is ahead of {second}, and is the best with probability {best}."
+        return f"<b>{name}</b> is ahead, and is the best with probability {best}; {rest} others may be."
+    second = escape(one_line(others[0].item, 60))
+    return f"<b>{name}</b> is ahead of {second}, and is the best with probability {best}."
 
 
 def board_section(
@@ -167,52 +166,40 @@ def board_section(
 
     `label` is its name for those who do not see it; `ends` are the ends of the axis of scores, by default those of the
     intervals."""
-    order = found.order.tolist()[:top]
     low, high = ends or _ends(found, top)
     ticks = _ticks(low, high)
-    rows, better = [], found.over_next
-    for row, i in enumerate(order):
-        a, b = int(found.place_low[i]), int(found.place_high[i])
-        sure = better[row]
-        unsure = " unsure" if sure is not None and sure < found.sure else ""
-        at = float(found.low[i]), float(found.score[i]), float(found.high[i])
-        told = f"{at[1]:,.0f}, 90 % interval {at[0]:,.0f} to {at[2]:,.0f}"
-        rows.append(
-            f'<tr><td class="number">{int(found.place[i])}</td><th scope="row">{_name(found, i)}</th>'
-            f'<td class="number"><b>{found.score[i]:,.0f}</b></td><td class="draw">'
-            f"{_interval(at[0], at[1], at[2], low, high, told, ticks)}</td>"
-            f'<td class="number">{found.low[i]:,.0f} – {found.high[i]:,.0f}</td>'
-            f'<td class="number">{a if a == b else f"{a} – {b}"}</td>'
-            f'<td class="number spare">{escape(share(found.best[i]))}</td>'
-            f'<td class="number spare{unsure}">{"" if sure is None else escape(share(sure))}</td>'
-            f'<td class="number spare">{found.votes[i]:,}</td></tr>'
-        )
-    head = "".join(
-        f'<th scope="col" class="{kind}">{_axis(ticks, low, high) if kind == "draw" else _told(name, what)}</th>'
-        for name, kind, what in _COLUMNS
-    )
-    more = len(found.models) - len(order)
+    columns: dict[str, Column] = {column.name: column for column in found.board.columns()}
+    rows = []
+    for row in found.board.ranking[:top]:
+        cells = []
+        for name in SHOWN:
+            if name == "item":
+                cells.append(f'<th scope="row">{escape(one_line(row.item, 60))}</th>')
+            elif name == "draw":
+                told = f"{columns['score'].cell(row)}, 90 % interval {columns['score_low'].cell(row)}"
+                cells.append(f'<td class="draw">{_interval(*row.bar, low, high, told, ticks)}</td>')
+            else:
+                text = escape(columns[name].cell(row))
+                kind = f"number{' spare' if name in SPARE else ''}{' unsure' if text.startswith('≈') else ''}"
+                cells.append(f'<td class="{kind}">{f"<b>{text}</b>" if name == "score" else text}</td>')
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    head = "".join(_heading(name, columns, _axis(ticks, low, high)) for name in SHOWN)
+    more = len(found.models) - len(rows)
     rest = f'<p class="muted small">And {more:,} more.</p>' if more else ""
     table = f'<table class="table ranking"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     return f'<section class="card" aria-label="{escape(label)}">{_scrolled(table, label)}{rest}</section>'
 
 
-_COLUMNS = (
-    ("Rank", "", ""),
-    ("Model", "name", ""),
-    ("Score", "", "On the Elo scale: 400 points more are odds of 10 to 1"),
-    ("", "draw", ""),
-    ("90 % interval", "", "The score is in it with 90 % probability"),
-    ("Ranks, 90 %", "", "The ranks where the model stands with 90 % probability"),
-    ("Best", "spare", "The probability that it is the best of all"),
-    ("Better than next", "spare", "The probability that it is better than the next model"),
-    ("Votes", "spare", ""),
-)
-"""Columns of the table: (heading, class, what it means)."""
-
-
-def _told(name: str, what: str) -> str:
-    return f'<abbr title="{escape(what)}">{name}</abbr>' if what else name
+def _heading(name: str, columns: Mapping[str, Column], axis: str) -> str:
+    """Return the heading of a column, with what it means in its title."""
+    kind = "name" if name == "item" else name if name == "draw" else "spare" if name in SPARE else ""
+    if name == "draw":
+        told = axis
+    else:
+        column = columns[name]
+        told = escape(column.heading)
+        told = f'<abbr title="{escape(column.help)}">{told}</abbr>' if column.help else told
+    return f'<th scope="col" class="{kind}">{told}</th>'
 
 
 def _scrolled(table: str, label: str) -> str:
@@ -226,8 +213,9 @@ def _card(id: str, title: str, *parts: str) -> str:
 
 def _ends(found: Leaderboard, top: int) -> tuple[float, float]:
     """Return the ends of the axis that holds the intervals of the first `top` models of a board and its categories."""
-    shown = [(board, i) for board in (found, *(board for _, board in found.categories)) for i in board.order[:top]]
-    return min(float(board.low[i]) for board, i in shown), max(float(board.high[i]) for board, i in shown)
+    boards = [found, *(board for _, board in found.categories)]
+    bars = [row.bar for each in boards for row in each.board.ranking[:top]]
+    return min(low for low, _, _ in bars), max(high for _, _, high in bars)
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -272,7 +260,7 @@ def insight(found: Leaderboard, named: bool = True) -> list[str]:
     """Return sentences on what follows from a leaderboard: what is alike, what few votes would turn, who votes at
     random, and what is strange. Unless `named`, what names people is left out."""
     remarks = [each.message for each in found.remarks if named or not each.people]
-    return [*influence(found), *apart(found), *(random_voters(found) if named else []), *remarks]
+    return [*influence(found), found.board.apart(), *(random_voters(found) if named else []), *remarks]
 
 
 def _insight(found: Leaderboard) -> str:
@@ -344,17 +332,14 @@ def _by_category(found: Leaderboard, top: int) -> str:
     """Return a table of the rank and score of each model in each category; "" without categories."""
     if not found.categories:
         return ""
-    places = [
-        {board.models[i]: (int(board.place[i]), float(board.score[i])) for i in board.order.tolist()}
-        for _, board in found.categories
-    ]
+    parts = [{row.item: row for row in board.board.ranking} for _, board in found.categories]
     rows = []
-    for i in found.order.tolist()[:top]:
-        cells = [f"<td>{int(found.place[i])} <span class='muted'>{found.score[i]:,.0f}</span></td>"]
-        for place in places:
-            at = place.get(found.models[i])
-            cells.append("<td>–</td>" if at is None else f"<td>{at[0]} <span class='muted'>{at[1]:,.0f}</span></td>")
-        rows.append(f'<tr><th scope="row">{_name(found, i)}</th>{"".join(cells)}</tr>')
+    for row in found.board.ranking[:top]:
+        cells = "".join(
+            "<td>–</td>" if at is None else f"<td>{at.place} <span class='muted'>{at.score:,.0f}</span></td>"
+            for at in (row, *(part.get(row.item) for part in parts))
+        )
+        rows.append(f'<tr><th scope="row">{escape(one_line(row.item, 60))}</th>{cells}</tr>')
     names = "".join(
         f'<th scope="col"><a href="#category-{k}">{escape(one_line(name))}</a></th>'
         for k, (name, _) in enumerate(found.categories)
@@ -366,7 +351,7 @@ def _by_category(found: Leaderboard, top: int) -> str:
 
 
 def _category(name: str, board: Leaderboard, k: int, top: int, ends: tuple[float, float]) -> str:
-    title = f"{one_line(name)}: {board.total:,} vote{'' if board.total == 1 else 's'}"
+    title = f"{one_line(name)}: {board.board.answers:,} vote{'' if board.board.answers == 1 else 's'}"
     head = f'<h2 id="category-{k}-title">{escape(title)}</h2><p>{_verdict(board)}</p>'
     return (
         f'<section class="category" id="category-{k}" aria-labelledby="category-{k}-title">{head}'
@@ -377,11 +362,3 @@ def _category(name: str, board: Leaderboard, k: int, top: int, ends: tuple[float
 def _small_print(found: Leaderboard) -> str:
     told = " ".join(escape(each) for each in how(found))
     return f'<footer class="muted small"><p>{told}</p><p>Made by heedful.</p></footer>'
-
-
-def board_rows(found: Leaderboard, category: str = "") -> Iterator[list[object]]:
-    """Yield the rows of a table of a leaderboard, with the columns BOARD, best first; then those of its categories."""
-    for row in found.rows():
-        yield as_cells([*row.values(), category])
-    for name, board in found.categories:
-        yield from board_rows(board, name)

@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from heedful.data.table import Table
     from heedful.loop.interactions.coactive.model import Model
     from heedful.loop.projection import Projection
+    from heedful.results.board import Board
     from heedful.results.explanation import Explanation, Moved
     from heedful.results.report import Arm, PredictionReport, Report
-    from heedful.results.standing import Standings
 
 
 class LoopModel(Protocol):
@@ -707,7 +707,7 @@ class Interaction(Protocol[M]):
         the person, None without it."""
         return None
 
-    def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
+    def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Board:
         """Return the ranking of all items on offer, its uncertainty, and whether it is certain enough to stop asking.
 
         It is the ranking of `person`, or of the mean utility of `people`, or of everybody if both are None.

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import msgspec
 from markupsafe import Markup
 
-from heedful.data.spreadsheet import write_rows
+from heedful.data.spreadsheet import rows_of, write_rows
 from heedful.loop import Loop
 from heedful.studies.arena import BATTLES, battles, leaderboard_of, outputs_of
-from heedful.studies.board_page import BOARD, board_page, board_rows, board_section, insight
+from heedful.studies.board_page import board_page, board_section, insight
 from heedful.studies.study import Study, study_of
 
 TYPES = {"csv": "text/csv; charset=utf-8", "html": "text/html; charset=utf-8", "json": "application/json"}
@@ -42,7 +42,7 @@ def board_file(loop: Loop, study: Study, people: Sequence[str] | None, form: str
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(found.to_dict()), indent=1)
     out = io.StringIO()
-    write_rows(out, BOARD, board_rows(found))
+    write_rows(out, list(found.fields()), rows_of(found.fields()))
     return out.getvalue().encode()
 
 

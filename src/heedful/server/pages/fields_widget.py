@@ -52,7 +52,7 @@ class Field(NamedTuple):
         return f"{self.input_name}:{item}"
 
 
-class Board(NamedTuple):
+class FieldsWidget(NamedTuple):
     """The controls with which a page takes feedback: one for each field of a form, and a button for each form that has
     only one possible value."""
 
@@ -68,7 +68,7 @@ class Board(NamedTuple):
     """what a person is asked"""
 
 
-def board(loop: Loop) -> Board:
+def board(loop: Loop) -> FieldsWidget:
     """Return the controls with which the page of a loop takes feedback.
 
     The fields are those of the loop's first form of feedback with more than one possible value. Each form with only one
@@ -77,7 +77,7 @@ def board(loop: Loop) -> Board:
     buttons = [form for form in card.forms if _constant(form) is not None]
     form = next(form for form in card.forms if form not in buttons)
     labels = tuple([(each.name, f"{each.hint[:1].upper()}{each.hint[1:]}") for each in buttons])
-    return Board(form.name, fields_of(form), labels, card.answer, card.question)
+    return FieldsWidget(form.name, fields_of(form), labels, card.answer, card.question)
 
 
 def fields_of(form: Form) -> tuple[Field, ...]:

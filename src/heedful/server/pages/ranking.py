@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import NamedTuple
 
 from heedful.core.wording import count
-from heedful.data.spreadsheet import as_cells, write_rows
-from heedful.results.standing import Standing
+from heedful.data.spreadsheet import rows_of, write_rows
+from heedful.results.board import BoardRow
 from heedful.server.pages.page import fill_template
 from heedful.server.pages.standing import Summary
 
 TYPES = {"csv": "text/csv; charset=utf-8", "svg": "image/svg+xml"}
 """ending of the file -> its media type"""
-COLUMNS = ("place", "item", "utility", "sd", "best", "place_low", "place_high", "asked", "told_apart", "id")
 DRAWN = 200
 """The most items of the ranking that the picture shows."""
 QUESTION = 62
@@ -44,34 +42,28 @@ class Mark(NamedTuple):
 
 
 def table(summary: Summary) -> bytes:
-    """Return the ranking in `summary` as CSV, one row for each item.
-
-    `utility` and `sd` (standard deviation) are in units of the noise of one choice; `best` is the probability that the
-    item is the best; with 90 % probability its position is `place_low` to `place_high`; `asked` is the number of pairs
-    it was in; `told_apart` says whether it is better than the next item with 90 % probability or more. `item` is what
-    people saw of it, `id` is its name."""
-    rows = []
-    for place, each in enumerate(summary.ranking, 1):
-        numbers = [Decimal(f"{value:.4f}") for value in (each.utility, each.sd, each.best)]  # with all four decimals
-        rest = (each.place_low, each.place_high, each.asked, each.told_apart, each.item)
-        rows.append(as_cells([place, summary.called[each.item], *numbers, *rest]))
+    """Return the ranking in `summary` as CSV, one row for each item, with the fields of `BoardRow`; `item` is what
+    people saw of it, and the last column, `id`, is its name."""
+    names = summary.board.items
+    columns = summary.board.fields() | {"item": [summary.called[name] for name in names], "id": list(names)}
     out = io.StringIO()
-    write_rows(out, COLUMNS, rows)
+    write_rows(out, list(columns), rows_of(columns))
     return out.getvalue().encode()
 
 
 def picture(summary: Summary, ask: str) -> bytes:
     """Return the ranking in `summary` as an SVG picture on white, under `ask`, the study's question."""
-    shown = summary.ranking[:DRAWN]
+    board = summary.board
+    shown = board.ranking[:DRAWN]
     question = wrap(_printable(ask), QUESTION) or [""]
     top = 40.0 + 28.0 * len(question)
     sentences = [
-        _printable(f"{summary.verdict} {summary.left.capitalize() + '.' if summary.left else ''}").strip(),
-        f"From {count(summary.answers, 'answer')} by {count(summary.people, 'person', 'people')}. "
+        _printable(summary.verdict),
+        f"From {count(board.answers, 'answer')} by {count(board.people, 'person', 'people')}. "
         "A bar is a 90 % interval.",
     ]
-    if len(summary.ranking) > len(shown):
-        sentences.append(f"And {len(summary.ranking) - len(shown):,} more.")
+    if len(board.ranking) > len(shown):
+        sentences.append(f"And {len(board.ranking) - len(shown):,} more.")
     notes = [line for each in sentences for line in wrap(each, 100)]
     foot = top + ROW * len(shown) + 26.0
     return fill_template(
@@ -80,22 +72,17 @@ def picture(summary: Summary, ask: str) -> bytes:
     ).encode()  # fmt: skip
 
 
-def _marks(shown: tuple[Standing, ...], called: Mapping[str, str], top: float) -> list[Mark]:
+def _marks(shown: Sequence[BoardRow], called: Mapping[str, str], top: float) -> list[Mark]:
     """Return the marks of the items `shown`, best first, one to a row; the first row is `top` units below the upper
     edge of the picture. `called` has what people saw of each, by name."""
-    low = min(each.interval[0] for each in shown)
-    scale = (RIGHT - LEFT) / max(max(each.interval[1] for each in shown) - low, 1e-9)
-
-    def at(utility: float) -> float:
-        return round(LEFT + scale * (utility - low), 2)
-
-    return [
-        Mark(
-            top + ROW * (place - 1), place, _printable(called[each.item]), at(each.interval[0]),
-            round((each.interval[1] - each.interval[0]) * scale, 2), at(each.utility),
-        )
-        for place, each in enumerate(shown, 1)
-    ]  # fmt: skip
+    least = min(row.bar[0] for row in shown)
+    scale = (RIGHT - LEFT) / max(max(row.bar[2] for row in shown) - least, 1e-9)
+    marks = []
+    for row in shown:
+        low, at, high = (LEFT + scale * (value - least) for value in row.bar)
+        y, name = top + ROW * (row.place - 1), _printable(called[row.item])
+        marks.append(Mark(y, row.place, name, round(low, 2), round(high - low, 2), round(at, 2)))
+    return marks
 
 
 def _printable(text: str) -> str:

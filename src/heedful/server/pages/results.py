@@ -39,8 +39,8 @@ TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "toi": "t
 """ending of a file of answers -> its media type"""
 
 
-class Row(NamedTuple):
-    """A row of the list of links by which people answer a study, or see its ranking."""
+class LinkRow(NamedTuple):
+    """A link by which people answer a study, or see its ranking, in the list of them."""
 
     handle: str
     """the name by which the page refers to the link"""
@@ -205,15 +205,15 @@ async def _changed(
         first = [board.items[0] for board in boards if board is not None]
     else:
         before, _ = await summary(visit.worker, everybody, segment)
-        first = [each.called[each.ranking[0].item] for each in (before, standing) if each is not None]
+        first = [each.called[each.board.items[0]] for each in (before, standing) if each is not None]
     return what_changes(without, *first) if len(first) == 2 else ""
 
 
-def _row(link: Link) -> Row:
+def _row(link: Link) -> LinkRow:
     good, full = link.good(int(time.time() * 1e6)), link.begun >= link.most
     state = "revoked" if link.revoked is not None else "ended" if not good else "full" if full else "good"
     begun = "–" if link.shows else f"{link.begun:,} of {link.most:,}"
-    return Row(link.handle, link.shows, link.segment, moment(link.ends), begun, state)
+    return LinkRow(link.handle, link.shows, link.segment, moment(link.ends), begun, state)
 
 
 # ---------------------------------------------------------------------------- files

@@ -36,7 +36,7 @@ class Mark(NamedTuple):
     """action on the item -> id of the feedback that reports it; "" if that feedback says something else as well"""
 
 
-class Board(NamedTuple):
+class ScaleWidget(NamedTuple):
     """The numbers on all cards (items) of a page: predicted and given; and the controls for giving them."""
 
     scale: Scale
@@ -90,7 +90,7 @@ class Board(NamedTuple):
         return 100 * (value - self.scale.low) / (self.scale.high - self.scale.low)
 
 
-def board(loop: Loop, scale: Scale, hand: Hand, person: str | None, acting: bool) -> Board:
+def board(loop: Loop, scale: Scale, hand: Hand, person: str | None, acting: bool) -> ScaleWidget:
     """Return the numbers and controls on the cards of `hand`, the items of a page: predictions for `person`, and what
     they answered.
 
@@ -112,7 +112,7 @@ def board(loop: Loop, scale: Scale, hand: Hand, person: str | None, acting: bool
         marks[name] = Mark(value, spread, given.get(name), done[name])
     low, high = scale.low, scale.high
     whole = low == int(low) and high == int(high) and high - low < BUTTONS
-    return Board(
+    return ScaleWidget(
         scale,
         marks,
         tuple(range(int(low), int(high) + 1)) if whole else (),

@@ -12,12 +12,10 @@ from functools import partial
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from heedful.core.wording import count, share
 from heedful.loop import Loop
-from heedful.results.standing import Standing, Standings
+from heedful.results.board import Board, BoardRow, Column
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.card_selection import compares_pairs
-from heedful.server.pages.formatting import join_names
 from heedful.server.pages.page import Visit
 from heedful.server.problems import Problem
 from heedful.studies.answers import OWN, habits, segment_of
@@ -26,6 +24,8 @@ from heedful.studies.things import Thing, labels, things
 
 MOST = 200
 """The most places of the ranking that a page shows."""
+SHOWN = ("place", "item", "utility", "best", "place_low", "comparisons")
+"""The columns of the table on a page; the utility is drawn."""
 MANY = 100
 """With more items than this the page says that computing the ranking takes a while."""
 REST = 4.0
@@ -41,52 +41,40 @@ NOT_OWN = "-you"
 name."""
 
 
-class Row(NamedTuple):
-    """One item of the ranking, with its texts and its bar in the drawing."""
+class DrawnRow(NamedTuple):
+    """One item of the ranking, with what people see of it and its bar in the drawing."""
 
-    place: int
-    """its position, 1 for the best"""
+    row: BoardRow
+    """its numbers"""
     thing: Thing
     """the item as people see it, with what they saw of it in a line as its title"""
-    best: str
-    """the probability that it is the best, as text"""
-    places: str
-    """the positions that it has with 90 % probability, as text"""
     low: float
     """the left end of its bar, that of a 90 % interval of the utility, in percent of the drawing's width"""
     mid: float
     """its utility, in percent of the drawing's width"""
     high: float
-    """the right end of its bar, that of a 90 % interval of the utility, in percent of the drawing's width"""
-    asked: int
-    """in how many of the pairs asked it was"""
+    """the right end of its bar, in percent of the drawing's width"""
 
 
 class Summary(NamedTuple):
     """The ranking of the items of a study as a page shows it, with sentences on what is known."""
 
-    answers: int
-    """how many answers the ranking is made of"""
-    people: int
-    """how many people gave them"""
-    goal: str
-    """what the answers are for: "best" or "ranking\""""
+    board: Board
+    """the whole ranking, as numbers"""
+    columns: tuple[Column, ...]
+    """the columns of the table"""
     stop: bool
     """whether enough is known to stop asking"""
     verdict: str
     """the result, in a sentence"""
     left: str
     """about how many questions are left, in words; "" if it may stop"""
-    level: tuple[str, ...]
-    """sentences on items that cannot be told apart"""
-    rows: tuple[Row, ...]
+    apart: str
+    """a sentence on which items cannot be told apart"""
+    rows: tuple[DrawnRow, ...]
     """the first items of the ranking, best first, at most `MOST`"""
-    ranking: tuple[Standing, ...]
-    """the whole ranking, as numbers"""
     called: Mapping[str, str]
     """what people saw of each item, in a line, by its name"""
-    more: int
-    """how many items of the ranking the page leaves out"""
     minds: tuple[tuple[str, tuple[str, ...]], ...]
     """(a sentence on people whose answers look odd, their names)"""
 
@@ -177,54 +165,30 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
     thousand items."""
     found = loop.standing(people=people)
     ranking = found.ranking[:MOST]
-    ends = [end for each in ranking for end in each.interval]
-    low, span = min(ends), max(max(ends) - min(ends), 1e-9)
+    low = min(row.bar[0] for row in ranking)
+    span = max(max(row.bar[2] for row in ranking) - low, 1e-9)
     study = study_of(loop.path)
-    called = labels(loop, study, [each.item for each in found.ranking])
-    seen = things(loop, study, [each.item for each in ranking])
+    called = labels(loop, study, found.items)
+    seen = things(loop, study, [row.item for row in ranking])
     shown = {each.name: each._replace(title=called[each.name]) for each in seen}
 
-    def at(utility: float) -> float:
-        return float(round(PERCENT * (utility - low) / span, 2))
+    def drawn(row: BoardRow) -> DrawnRow:
+        at = [float(round(PERCENT * (value - low) / span, 2)) for value in row.bar]
+        return DrawnRow(row, shown[row.item], *at)
 
-    rows = tuple([
-        Row(
-            place,
-            shown[each.item],
-            share(each.best),
-            "–".join(map(str, dict.fromkeys((each.place_low, each.place_high)))),
-            at(each.interval[0]),
-            at(each.utility),
-            at(each.interval[1]),
-            each.asked,
-        )
-        for place, each in enumerate(ranking, 1)
-        if each.item in shown
-    ])  # fmt: skip
+    verdict = found.verdict
+    stop, left = (
+        verdict is not None and verdict.stop,
+        "" if verdict is None or verdict.left is None else verdict.left.told,
+    )
     return Summary(
-        found.answers, found.people, found.goal, found.stop, _verdict(found, called[found.favourite]),
-        "" if found.stop else found.left.told,
-        tuple(_level([[called[name] for name in group] for group in found.alike])), rows, found.ranking, called,
-        len(found.ranking) - len(ranking), tuple(habits(loop, None if people is None else set(people))),
-    )  # fmt: skip
-
-
-def _verdict(found: Standings, favourite: str) -> str:
-    """Return the result `found` of a study in a sentence: the best item, called `favourite`, or, if the study is for a
-    ranking, how certain the order is."""
-    sure = share(found.sure)
-    if found.goal == "best" and found.stop:
-        return f"Enough: {favourite} is the best with {sure} probability."
-    if found.goal == "best":
-        return f"{favourite} is the likeliest best so far, with {sure} probability."
-    what = f"{sure} of all pairs are expected to be in the right order"
-    return f"Enough: {what}." if found.stop else f"{what[0].upper()}{what[1:]} so far."
-
-
-def _level(groups: Sequence[Sequence[str]], most: int = 3) -> list[str]:
-    """Return sentences on groups of neighbours in the ranking that cannot be told apart.
-
-    Each of `groups` has the names of its items. The first `most` groups are named; a last sentence counts the
-    others."""
-    told = [f"{join_names(group)} cannot be told apart." for group in groups[:most]]
-    return [*told, f"So it is in {count(len(groups) - most, 'more place')}."] if len(groups) > most else told
+        board=found,
+        columns=tuple([column for column in found.columns() if column.name in SHOWN]),
+        stop=stop,
+        verdict="" if verdict is None else verdict.sentence(found.sure, called[verdict.favourite]),
+        left="" if stop else left,
+        apart=found.apart(called),
+        rows=tuple([drawn(row) for row in ranking if row.item in shown]),
+        called=called,
+        minds=tuple(habits(loop, None if people is None else set(people))),
+    )

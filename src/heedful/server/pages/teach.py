@@ -134,7 +134,9 @@ def _context(visit: Visit, hand: Hand, person: str | None, said: Reply) -> dict[
     }
 
 
-def _board(visit: Visit, kind: Card, hand: Hand, person: str | None) -> scale_widget.Board | fields_widget.Board | None:
+def _board(
+    visit: Visit, kind: Card, hand: Hand, person: str | None
+) -> scale_widget.ScaleWidget | fields_widget.FieldsWidget | None:
     """Return the controls on the cards of `hand`, with answers of `person`; None if people answer by ordering the
     cards.
 
@@ -148,7 +150,7 @@ def _unordered(kind: Card, hand: Hand, board: object) -> str:
     """Return a sentence on why the predictions on the cards of `hand` do not fall from top to bottom; "" if they do.
 
     `kind` describes the loop's kind of feedback, and `board` is what is on the cards."""
-    if not isinstance(board, scale_widget.Board):
+    if not isinstance(board, scale_widget.ScaleWidget):
         return ""
     marks = [board.marks[name] for name in hand.names if name in board.marks]
     told = unordered(kind, hand.arm, [board.shown(each) for each in marks])

@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from heedful.inference.gp.posterior import Posterior
     from heedful.loop.interactions.findings import Findings
     from heedful.loop.projection import Projection
+    from heedful.results.board import Board
     from heedful.results.explanation import Explanation
     from heedful.results.report import Arm, Report
-    from heedful.results.standing import Standings
 
 
 SCORE = "utility"
@@ -194,10 +194,10 @@ class Comparison(Interaction[ChoiceModel]):
         found = model.chances(shared, own, x)
         return None if found is None else [ItemPrediction(chance) for chance in found.tolist()]
 
-    def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
-        from heedful.loop.interactions.comparison.standing import standings
+    def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Board:
+        from heedful.loop.interactions.comparison.standing import board
 
-        return standings(projection, person, people)
+        return board(projection, person, people)
 
     # ------------------------------------------------------------------------ deciding
 

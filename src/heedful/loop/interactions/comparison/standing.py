@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from heedful.boards.standing import board_groups, standing, verdict
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.remaining_questions import estimate_remaining
-from heedful.inference.standing import Standing as Found
-from heedful.inference.standing import standing, stop_at
 from heedful.jit.kernel import Ints
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.loop.model import Person
 from heedful.loop.projection import Projection, PublishedState
-from heedful.results.standing import QuestionsLeft, Standing, Standings
+from heedful.results.board import Board
 
 Array = npt.NDArray[np.float64]
 
@@ -28,7 +26,7 @@ SURE = 0.9
 """The probability that is required to stop, and to call two neighbours in the ranking ordered."""
 
 
-def standings(projection: Projection, person: str | None, people: Sequence[str] | None = None) -> Standings:
+def board(projection: Projection, person: str | None, people: Sequence[str] | None = None) -> Board:
     """Return the ranking of the items on offer for `person`, for `people` together, or, if both are None, for
     everybody.
 
@@ -46,15 +44,17 @@ def standings(projection: Projection, person: str | None, people: Sequence[str] 
     whose = _people(state, person, own) if people is None else [state.people[n] for n in people if n in state.people]
     posterior = _mean_utilities(model, state, whose, numbers)
     found = standing(posterior, at=SURE)
-    verdict = stop_at(posterior, goal, found, at=SURE)
-    left = estimate_remaining(posterior, goal, at=SURE, stop=verdict)
-    users, first = [one.state.user for one in whose], found.order.tolist()
-    return Standings(
-        state.version, goal, person, len(whose), sum(one.lessons for one in whose), verdict.stop, verdict.sure,
-        names[verdict.item], QuestionsLeft(left.low, left.high, left.most, str(left)),
-        _standings(found, names, _count_pairs(model, state, users, numbers)),
-        tuple([tuple([names[i] for i in first[a : b + 1]]) for a, b in found.alike]),
-    )  # fmt: skip
+    rows = found.rows(names, SURE, comparisons=_count_pairs(model, state, [one.state.user for one in whose], numbers))
+    return Board(
+        person=person,
+        people=len(whose),
+        answers=sum(one.lessons for one in whose),
+        sure=SURE,
+        ranking=rows,
+        alike=board_groups(rows, found.alike),
+        verdict=verdict(posterior, names, goal, found, at=SURE),
+        version=state.version,
+    )
 
 
 def _people(state: PublishedState, person: str | None, own: Person | None) -> list[Person]:
@@ -88,15 +88,3 @@ def _count_pairs(model: ChoiceModel, state: PublishedState, users: list[int], nu
     asked = state.shared.asked[: state.shared.rows]
     items = asked[np.isin(asked[:, 0], users), 1:]
     return np.bincount(items.ravel(), minlength=int(numbers.max()) + 1)[numbers]
-
-
-def _standings(found: Found, names: list[str], asked: Ints) -> tuple[Standing, ...]:
-    """Return the items of the ranking `found`, best first, as `Standing`s."""
-    apart = [*(found.better >= SURE).tolist(), None]
-    return tuple([
-        Standing(
-            names[i], float(found.mean[i]), float(found.sd[i]), float(found.best[i]),
-            int(found.places[i, 0]), int(found.places[i, 1]), int(asked[i]), sure,
-        )
-        for i, sure in zip(found.order.tolist(), apart)
-    ])  # fmt: skip

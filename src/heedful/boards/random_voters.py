@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.bradley_terry import Cells, Fit
-from heedful.inference.tie_models import TieModel, probabilities
+from heedful.boards.bradley_terry import Cells, Fit
+from heedful.boards.tie_models import TieModel, probabilities
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]

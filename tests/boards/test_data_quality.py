@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from heedful.boards.data_quality import Remark, remarks
 from heedful.data.comparisons import Comparison, tabulate
-from heedful.inference.data_quality import Remark, remarks
 from heedful.inference.estimation import estimate
 
 

@@ -11,13 +11,13 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-import heedful.inference.fewest_votes as fewest_votes
+import heedful.boards.fewest_votes as fewest_votes
 from budget import FACTOR
 from drawn_votes import draw_votes
-from heedful.inference.bradley_terry import Cells, Fit, count_cells, fit
-from heedful.inference.fewest_votes import Moves, Node, Race, fill, find_fewest
-from heedful.inference.influence import find_influence
-from heedful.inference.tie_models import (
+from heedful.boards.bradley_terry import Cells, Fit, count_cells, fit
+from heedful.boards.fewest_votes import Moves, Node, Race, fill, find_fewest
+from heedful.boards.influence import find_influence
+from heedful.boards.tie_models import (
     MOST_FOURTH,
     MOST_THIRD,
     TieModel,

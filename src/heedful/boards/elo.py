@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.validation import describe, is_number
 from heedful.core.wording import BAR
+from heedful.data.comparisons import join_names
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
 
@@ -23,6 +26,26 @@ probability Phi(d), whose slope at d = 0 is that of the logistic function of sqr
 which scores depend most, have the same odds on both scales; elsewhere Elo's formula gives the favourite up to .018
 less.
 """
+
+
+MOST_SCORE = 1e6
+"""The greatest absolute value of the score that an anchor may be given."""
+
+
+def anchor_of(anchor: object, names: Sequence[str]) -> tuple[int, float] | None:
+    """Return the number of the anchor, a pair of one of these `names` and its score, and this score; None if it is
+    None. Raise ValueError if it is none."""
+    if anchor is None:
+        return None
+    if not isinstance(anchor, tuple | list) or len(anchor) != 2:
+        raise ValueError(f"anchor: expected an item and its score, such as ('name', 1000), got {describe(anchor)}")
+    item, score = anchor
+    if not isinstance(item, str) or item not in names:
+        raise ValueError(f"anchor: expected one of {join_names(names)}, got {describe(item)}")
+    if not is_number(score, int, float) or not abs(score) <= MOST_SCORE:
+        most = f"{MOST_SCORE:,.0f}"
+        raise ValueError(f"anchor: expected a score from -{most} to {most}, got {describe(score)}")
+    return names.index(item), float(score)
 
 
 class Scores(NamedTuple):

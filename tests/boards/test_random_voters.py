@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.inference.leaderboard import Leaderboard, leaderboard
+from heedful.boards.leaderboard import Leaderboard, leaderboard
 
 
 def votes(people: int, each: int, seed: int, *, own: float = 0.0, random: int = 0, against: int = 0) -> Any:

@@ -8,13 +8,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from heedful.boards.standing import alike, standing, verdict
 from heedful.data.comparisons import Comparison, tabulate
 from heedful.inference.estimation import estimate
-from heedful.inference.gp.acquisition import next_question
 from heedful.inference.gp.mixture import mixture
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.stopping import stopping
-from heedful.inference.standing import alike, standing, verdict
+from heedful.results.board import Goal
 
 
 def phi(z: float) -> float:
@@ -116,18 +116,20 @@ def test_runs_are_all_pairs_that_cannot_be_told_apart_and_none_is_within_another
 
 
 @pytest.mark.parametrize("goal", ["best", "ranking"])
-def test_a_verdict_is_that_of_stopping_and_the_goals_question(goal: str) -> None:
+def test_a_verdict_is_that_of_stopping(goal: Goal) -> None:
     told = [Comparison("", ((a,), (b,)), 2) for a, b in ("ab", "ac", "bc", "cd", "bd")]
-    posterior = estimate(tabulate(told)).posterior
+    table = tabulate(told)
+    posterior = estimate(table).posterior
     places = standing(posterior, at=0.8)
-    got = verdict(posterior, goal, places, at=0.8)
+    got = verdict(posterior, table.items, goal, places, at=0.8)
     plain = stopping(posterior, goal, at=0.8)
     if goal == "best":  # what is told is what stands in the row of the favourite
-        assert (got.stop.item, got.stop.sure) == (int(places.best.argmax()), pytest.approx(places.best.max()))
-        assert got.stop.stop == (plain.stop and got.stop.sure >= 0.8)
+        assert got.favourite == table.items[int(places.best.argmax())]
+        assert got.probability == pytest.approx(places.best.max())
+        assert got.stop == (plain.stop and got.probability >= 0.8)
     else:
-        assert got.stop == plain
-    assert got.next == next_question(posterior.whole(), {"best": "eubo", "ranking": "bald"}[goal])
+        assert (got.favourite, got.probability, got.stop) == (table.items[plain.item], plain.sure, plain.stop)
+    assert got.goal == goal
     assert got.left is not None
-    assert (got.left.high == 0) == got.stop.stop
-    assert verdict(posterior, goal, places, ask=False).left is None
+    assert (got.left.high == 0) == got.stop
+    assert verdict(posterior, table.items, goal, places, ask=False).left is None

@@ -12,10 +12,10 @@ import pytest
 from scipy.special import expit, log_expit
 from scipy.stats import norm
 
-from heedful.inference.board_words import influence as influence_told
-from heedful.inference.leaderboard import POINTS, Leaderboard, leaderboard
-from heedful.inference.ranking import rank
-from heedful.inference.tie_models import probabilities
+from heedful.boards.leaderboard import POINTS, Leaderboard, leaderboard
+from heedful.boards.ranking import rank
+from heedful.boards.sentences import influence as influence_told
+from heedful.boards.tie_models import probabilities
 
 LOGIT = math.sqrt(8.0 / math.pi)
 """A unit of utility in logits, where matches are nearly equal."""
@@ -45,18 +45,18 @@ def both(rows: list[dict[str, Any]]) -> tuple[Any, Leaderboard]:
 def test_both_ways_to_write_the_same_answers_say_the_same(rows: list[dict[str, Any]]) -> None:
     plain, board = both(rows)
     assert board.items == plain.items
-    assert board.better == pytest.approx(plain.standing.better, abs=0.03)
-    assert board.alike == plain.standing.alike
-    assert board.best == pytest.approx(
-        [plain.standing.best[plain.names.index(name)] for name in board.models], abs=0.03
+    assert board.board.fields()["better_than_next"][:-1] == pytest.approx(
+        plain.board.fields()["better_than_next"][:-1], abs=0.03
     )
+    assert board.board.alike == plain.board.alike
+    assert board.board.fields()["best"] == pytest.approx(plain.board.fields()["best"], abs=0.03)
 
 
 def test_three_votes_do_not_tell_three_models_apart() -> None:
     board = leaderboard(wins("ab", "ac", "bc"))
     assert board.items == ("a", "b", "c")
-    assert board.alike_names() == [["a", "b"], ["b", "c"]] or board.alike_names() == [["a", "b", "c"]]
-    assert (board.better < 0.85).all()
+    assert board.board.alike in ((("a", "b"), ("b", "c")), (("a", "b", "c"),))
+    assert max(board.board.fields()["better_than_next"][:-1]) < 0.85
 
 
 def gap_posterior(won: int, lost: int) -> tuple[Any, Any]:
@@ -77,9 +77,13 @@ def test_intervals_of_two_models_are_those_of_the_exact_posterior(won: int, lost
     low, high = np.interp([0.05, 0.95], np.cumsum(share), gap)
     a = board.models.index("a")
     # a score less the average is half a gap
-    assert board.low[a] == pytest.approx(1000.0 + 0.5 * POINTS * low, abs=0.05 * POINTS * (high - low))
-    assert board.high[a] == pytest.approx(1000.0 + 0.5 * POINTS * high, abs=0.05 * POINTS * (high - low))
-    assert board.better[0] == pytest.approx(share[gap > 0.0].sum(), abs=0.02)
+    assert board.by_number("score_low")[a] == pytest.approx(
+        1000.0 + 0.5 * POINTS * low, abs=0.05 * POINTS * (high - low)
+    )
+    assert board.by_number("score_high")[a] == pytest.approx(
+        1000.0 + 0.5 * POINTS * high, abs=0.05 * POINTS * (high - low)
+    )
+    assert board.board.ranking[0].better_than_next == pytest.approx(share[gap > 0.0].sum(), abs=0.02)
     mean = float(share @ gap)
     assert board.score[a] == pytest.approx(1000.0 + 0.5 * POINTS * mean, abs=0.05 * POINTS * (high - low))
     assert float(board.beats(a, 1 - a)) == pytest.approx(float(share @ expit(gap)), abs=0.04)
@@ -101,8 +105,8 @@ def test_intervals_of_three_models_are_those_of_the_exact_posterior(won: str, ti
         at = points[:, "abc".index(name)]
         order = at.argsort()
         low, high = np.interp([0.05, 0.95], np.cumsum(share[order]), at[order])
-        assert board.low[i] == pytest.approx(low, abs=0.1 * (high - low))
-        assert board.high[i] == pytest.approx(high, abs=0.1 * (high - low))
+        assert board.by_number("score_low")[i] == pytest.approx(low, abs=0.1 * (high - low))
+        assert board.by_number("score_high")[i] == pytest.approx(high, abs=0.1 * (high - low))
         assert board.score[i] == pytest.approx(share @ at, abs=0.06 * (high - low))
 
 
@@ -134,7 +138,7 @@ def test_intervals_of_few_people_allow_for_tastes(activity: str) -> None:
         board = leaderboard(rows, influence=False)
         at = [int(name[1:]) for name in board.models]
         want = 1000.0 + POINTS * truth[at] * 0.9  # people who differ look as if scores were nearer
-        inside.append(((board.low <= want) & (want <= board.high)).mean())
+        inside.append(((board.by_number("score_low") <= want) & (want <= board.by_number("score_high"))).mean())
         assert board.clusters == 8
         assert ["intervals are wider" in each.message for each in board.remarks] == [True]
     assert np.mean(inside) > 0.75
@@ -147,7 +151,7 @@ def test_one_person_is_said_to_speak_for_themselves() -> None:
     [remark] = board.remarks
     assert remark.message.startswith("Only 1 person voted: intervals are about this person alone")
     nobody = leaderboard(wins("ab", "bc", "ac", times=3))
-    assert board.sd == pytest.approx(nobody.sd)
+    assert board.score_sd == pytest.approx(nobody.score_sd)
 
 
 def test_agreement_of_people_leaves_intervals_as_they_are() -> None:
@@ -160,8 +164,8 @@ def test_agreement_of_people_leaves_intervals_as_they_are() -> None:
             rows.append({"model_a": a, "model_b": b, "winner": won, "judge": f"p{k % 10}"})
     named = leaderboard(rows, influence=False)
     nameless = leaderboard([{k: v for k, v in row.items() if k != "judge"} for row in rows], influence=False)
-    assert (named.sd >= nameless.sd * (1.0 - 1e-9)).all()
-    assert (named.sd < 1.5 * nameless.sd).all()
+    assert (named.score_sd >= nameless.score_sd * (1.0 - 1e-9)).all()
+    assert (named.score_sd < 1.5 * nameless.score_sd).all()
 
 
 def test_the_sentence_on_the_votes_that_decide_is_true_of_the_board_without_them() -> None:
@@ -172,7 +176,7 @@ def test_the_sentence_on_the_votes_that_decide_is_true_of_the_board_without_them
         "level with a: 1 win of a over b."
     ]
     without = leaderboard(rows[1:])
-    assert without.better[0] == pytest.approx(0.5)
+    assert without.board.ranking[0].better_than_next == pytest.approx(0.5)
     clear = [*wins("ab", "ac", times=30), *wins("ba", "ca", "bc", "cb", times=10)]
     [told] = influence_told(leaderboard(clear))
     assert told.startswith("Without ")
@@ -189,5 +193,5 @@ def test_few_votes_with_ties_leave_much_open(ties: str) -> None:
     share = win * equal**3 * (norm.pdf(np.linspace(-4.0, 4.0, 161)) @ (norm.pdf(gap / sd) / sd))
     share /= share.sum()
     assert board.items == ("a", "b")
-    assert board.better[0] == pytest.approx(share[gap > 0.0].sum(), abs=0.05)
+    assert board.board.ranking[0].better_than_next == pytest.approx(share[gap > 0.0].sum(), abs=0.05)
     assert board.score[0] - board.score[1] == pytest.approx(POINTS * (share @ gap), abs=0.4 * POINTS * (share @ gap))

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from heedful import leaderboard
+from heedful.boards.ranking import rank
 from heedful.data.choices import pairs_in
 from heedful.data.comparisons import Comparison, tabulate
 from heedful.data.votes import votes_of
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.remaining_questions import estimate_remaining
-from heedful.inference.ranking import rank
 
 Rows = list[dict[str, Any]]
 TREES = ("oak", "ash", "elm", "yew", "fir")

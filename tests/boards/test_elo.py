@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from heedful.boards.elo import scores
 from heedful.data.comparisons import Comparison, tabulate
 from heedful.inference.comparison_table import answer_counts
-from heedful.inference.elo import scores
 from heedful.inference.gp.mixture import mixture
 from heedful.inference.gp.posterior import Posterior
 

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.boards.tie_models import LEAST_WIDTH, Terms, TieModel, initial_tie, terms
 from heedful.inference.gp.hyperparameters import LOG_SD, MEDIAN
-from heedful.inference.tie_models import LEAST_WIDTH, Terms, TieModel, initial_tie, terms
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]

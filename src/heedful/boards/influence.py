@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.bradley_terry import Cells, Fit, fit_again, gradient, solve
-from heedful.inference.fewest_votes import Fewest, find_fewest
-from heedful.inference.tie_models import terms
+from heedful.boards.bradley_terry import Cells, Fit, fit_again, gradient, solve
+from heedful.boards.fewest_votes import Fewest, find_fewest
+from heedful.boards.tie_models import terms
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]

@@ -1,33 +1,18 @@
-"""What a leaderboard says, in sentences: for the terminal and for pages."""
+"""What leaderboards and rankings say, in sentences: for the terminal and for pages."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from heedful.core.wording import count, one_line, percent
+from heedful.core.wording import count, one_line, percent, share
 
 if TYPE_CHECKING:
-    from heedful.inference.leaderboard import Effect, Leaderboard
+    from heedful.boards.leaderboard import Effect, Leaderboard
+    from heedful.boards.ranking import PreferenceRanking
 
 FEW = 6
-"""The greatest number of groups, people or kinds of votes that a line names."""
-
-
-def apart(found: Leaderboard) -> list[str]:
-    """Return a line on which neighbours cannot be told apart."""
-    runs = found.alike_names()
-    if not runs:
-        every = f"Every model is better than the next with {percent(found.sure)} or more"
-        if (found.place_low < found.place_high).any():
-            every += "; its places leave out 5 % on each side, so those of neighbours may overlap"
-        return [f"{every}."]
-    told = []
-    for run in runs[:FEW]:
-        names = [one_line(name) for name in run]
-        few = names if len(names) <= 5 else [*names[:3], f"{len(names) - 4} more", names[-1]]
-        told.append(", ".join(few[:-1]) + f" and {few[-1]}")
-    more = f"; and {len(runs) - FEW} more such groups" if len(runs) > FEW else ""
-    return [f"Neighbours that cannot be told apart (less than {percent(found.sure)}): {'; '.join(told)}{more}."]
+"""The greatest number of people or kinds of votes that a line names."""
 
 
 def influence(found: Leaderboard) -> list[str]:
@@ -46,7 +31,7 @@ def influence(found: Leaderboard) -> list[str]:
         kinds.append(f"{count(number, what)} of {one_line(found.models[a])} {over} {one_line(found.models[b])}")
     rest = sum(number for *_, number in got.left_out[FEW:])
     more = f" and {rest:,} other{'' if rest == 1 else 's'}" if rest else ""
-    votes = f"{count(got.votes, 'vote')} of {found.total:,}"
+    votes = f"{count(got.votes, 'vote')} of {found.board.answers:,}"
     if not got.exact:
         votes = f"at most {votes} (at least {got.at_least:,})" if got.at_least > 1 else f"at most {votes}"
     which = ", ".join(kinds) + more
@@ -88,10 +73,7 @@ def random_voters(found: Leaderboard) -> list[str]:
 
 def how(found: Leaderboard) -> list[str]:
     """Return lines on what the numbers are, and with which model they were computed."""
-    anchor = "the average is 1,000" if found.anchor is None else ""
-    if found.anchor is not None:
-        name = one_line(found.models[found.anchor[0]])
-        anchor = f"{name!r} has {found.anchor[1]:,.6g}, and what differs from it is unsure"
+    anchor = _anchor(found.anchor, found.models)
     wins = "points, a tie being half a point" if found.tie_model == "half" and found.tied else "votes that are no ties"
     if found.tie_model == "threshold":
         wins = "votes if a choice has to be made"
@@ -105,6 +87,46 @@ def how(found: Leaderboard) -> list[str]:
     model = f"An arena: Bradley-Terry, every vote counts the same{f'; {ties}' if found.tied else ''}"
     if found.clusters:
         model += f"; intervals allow for {found.clusters:,} people who differ"
-    people = f" by {count(found.people, 'person', 'people')}" if found.people else ""
-    read = f"{count(found.total, 'vote')} about {count(len(found.models), 'model')}{people} ({found.read})."
+    people = f" by {count(found.board.people, 'person', 'people')}" if found.board.people else ""
+    read = f"{count(found.board.answers, 'vote')} about {count(len(found.models), 'model')}{people} ({found.read})."
     return [told, f"{model}.", read]
+
+
+def _anchor(anchor: tuple[int, float] | None, names: Sequence[str]) -> str:
+    """Return what the scores are relative to."""
+    if anchor is None:
+        return "the average is 1,000"
+    return f"{one_line(names[anchor[0]])!r} has {anchor[1]:,.6g}, and what differs from it is unsure"
+
+
+def how_ranked(found: PreferenceRanking) -> list[str]:
+    """Return lines on what the numbers of the ranking `found` are, and with which model and settings they were
+    computed."""
+    estimate, belief = found.estimate, found.estimate.belief
+    noise = belief.noise
+    many = len(estimate.choices.people) > 1
+    told = "Utilities are less their average, in units of the noise of one choice; intervals hold 90 %. "
+    told += "Scores are as in chess: "
+    told += f"{_anchor(found.anchor, found.names)}; 100 more win 64 times in 100."
+    settings = [f"utilities are spread by {belief.spread:.2g}"]
+    if many:
+        settings.append(f"{share(belief.share)} of that squared is each person's own")
+    if belief.kernel.explained:
+        settings.append(
+            f"features explain {share(belief.kernel.explained)} of what differs before anything is answered"
+        )
+    if noise.width.max() > 0.0:
+        settings.append(f'"equally good" within {_median(noise.width):.2g}')
+    if (belief.rows.group < 0).any():
+        settings.append(f"answers at random {percent(round(_median(noise.lapse), 3))}{' (median)' if many else ''}")
+    model = "Many people, each with utilities around their mean" if many else "A Gaussian process over the items"
+    choices = estimate.choices
+    people = f" by {len(choices.people):,} people" if len(choices.people) > 1 else ""
+    read = f"{count(choices.answers, 'answer')} about {count(len(choices.items), 'item')}{people} ({found.read})."
+    return [told, f"{model}: {', '.join(settings)}.", read]
+
+
+def _median(values: Any) -> float:
+    import numpy as np
+
+    return float(np.median(values))

@@ -1,23 +1,26 @@
-"""Summary of a posterior over utilities: the order of items, its uncertainty, whether to stop asking, and the next
-question.
-"""
+"""Summary of a posterior over utilities: the order of items, its uncertainty, and whether to stop asking."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.gp.acquisition import Question, next_question
+from heedful.core.wording import BAR
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import SAME, Posterior
-from heedful.inference.gp.remaining_questions import RemainingQuestions, estimate_remaining
-from heedful.inference.gp.stopping import GOALS, Stop, stopping
+from heedful.inference.gp.remaining_questions import estimate_remaining
+from heedful.inference.gp.stopping import Stop, stopping
 from heedful.jit.kernel import Ints
+from heedful.results.board import BoardRow, Goal, QuestionsLeft, Verdict
 
 Array = npt.NDArray[np.float64]
+
+
+MATRIX = 200
+"""The greatest number of items whose matrix of wins is in JSON."""
 
 
 class Standing(NamedTuple):
@@ -48,16 +51,47 @@ class Standing(NamedTuple):
     another
     """
 
+    def rows(self, names: Sequence[str], at: float, **more: Array | Ints) -> tuple[BoardRow, ...]:
+        """Return the items, which have these `names` (n,), as rows of a board, best first.
 
-class Verdict(NamedTuple):
-    """Whether enough has been asked: the `goal` ("best" or "ranking"), the decision to stop (`stop`), a forecast of
-    how many questions are `left` (None if it was not made), and the `next` question.
-    """
+        Two items are told apart with probability `at`; `more` are other fields of the rows, (n,) by item number."""
+        place = np.empty(self.order.size, np.int64)
+        place[self.order] = np.arange(1, self.order.size + 1)
+        low, high = self.mean - BAR * self.sd, self.mean + BAR * self.sd
+        more |= {"utility": self.mean, "utility_low": low, "utility_high": high, "best": np.minimum(self.best, 1.0)}
+        more |= {"place": place, "place_low": self.places[:, 0], "place_high": self.places[:, 1]}
+        return board_rows(names, self.order, self.better.tolist(), at, **more)
 
-    goal: str
-    stop: Stop
-    left: RemainingQuestions | None
-    next: Question
+
+def board_rows(
+    names: Sequence[str], order: Ints, better: Sequence[float | None], at: float, **fields: Array | Ints
+) -> tuple[BoardRow, ...]:
+    """Return n items as rows of a board in this `order` (n,); `names` and `fields` of the rows are by item number (n,).
+
+    `better` (n - 1,): P(the item at a place is better than the next), None where that is not known."""
+    table: dict[str, list[Any]] = {name: values[order].tolist() for name, values in fields.items()}
+    table["item"] = [names[i] for i in order.tolist()]
+    table["better_than_next"] = [*better, None]
+    table["told_apart"] = [None if sure is None else sure >= at for sure in table["better_than_next"]]
+    return tuple([BoardRow(**dict(zip(table, row))) for row in zip(*table.values())])
+
+
+def board_groups(rows: Sequence[BoardRow], alike: Sequence[tuple[int, int]]) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the items in each run of places (first, last), from 0."""
+    return tuple([tuple([row.item for row in rows[first : last + 1]]) for first, last in alike])
+
+
+def board_matrix(
+    items: Sequence[str], order: Ints, wins: Ints, ties: Ints, beats: Callable[[], Array]
+) -> dict[str, Any] | None:
+    """Return how often the item of each row won against that of the column, how often they tied, and P(row beats
+    column), best first as `items`; None with more than MATRIX items.
+
+    `order` (n,) has the numbers of the items, by which `wins` and `ties` (n, n) are ordered; `beats` returns (n, n)."""
+    if len(items) > MATRIX:
+        return None
+    at = np.ix_(order, order)
+    return {"items": list(items), "wins": wins[at].tolist(), "ties": ties[at].tolist(), "beats": beats().tolist()}
 
 
 def standing(posterior: Posterior | Mixture, seed: int = 0, *, at: float = 0.9) -> Standing:
@@ -95,17 +129,23 @@ def _descending(f: Array) -> Ints:
 
 
 def verdict(
-    posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9, ask: bool = True
+    posterior: Posterior | Mixture,
+    names: Sequence[str],
+    goal: Goal,
+    found: Standing,
+    *,
+    at: float = 0.9,
+    ask: bool = True,
 ) -> Verdict:
-    """Return whether `goal` ("best" or "ranking") is reached with probability `at`, and the next question to ask.
+    """Return whether `goal` ("best" or "ranking") is reached with probability `at`, for items of these `names` (n,).
 
-    `found`: the `Standing` under the same `posterior`. The question has the highest acquisition score for the goal. If
-    `ask`, also forecast how many questions are left, assuming that one person answers them. Raise ValueError, naming
-    the argument, if one is invalid.
+    `found`: the `Standing` under the same `posterior`. If `ask`, also forecast how many questions are left, assuming
+    that one person answers them. Raise ValueError, naming the argument, if one is invalid.
     """
     stop = stop_at(posterior, goal, found, at=at)
     left = estimate_remaining(posterior, goal, at=at, stop=stop) if ask else None
-    return Verdict(goal, stop, left, next_question(posterior.whole(), GOALS[goal]))
+    forecast = None if left is None else QuestionsLeft(left.low, left.high, left.most, str(left))
+    return Verdict(goal, stop.stop, stop.sure, names[stop.item], forecast)
 
 
 def stop_at(posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9) -> Stop:

@@ -14,13 +14,13 @@ from scipy.optimize import minimize
 from scipy.special import log_expit
 from scipy.stats import norm
 
-from heedful.inference import bradley_terry, tastes
-from heedful.inference import leaderboard as board_module
-from heedful.inference.board_words import influence as influence_told
-from heedful.inference.bradley_terry import Cells, count_cells, fit
-from heedful.inference.leaderboard import POINTS, Leaderboard, leaderboard
-from heedful.inference.score_posterior import infer_scores
-from heedful.inference.tie_models import TIE_MODELS, TieModel, initial_tie, probabilities, terms
+from heedful.boards import bradley_terry, tastes
+from heedful.boards import leaderboard as board_module
+from heedful.boards.bradley_terry import Cells, count_cells, fit
+from heedful.boards.leaderboard import POINTS, Leaderboard, leaderboard
+from heedful.boards.score_posterior import infer_scores
+from heedful.boards.sentences import influence as influence_told
+from heedful.boards.tie_models import TIE_MODELS, TieModel, initial_tie, probabilities, terms
 
 SAID = {2: "model_a", 1: "tie", 0: "model_b"}
 
@@ -114,8 +114,8 @@ def test_intervals_are_those_of_the_curvature_or_of_the_sandwich_of_many_people(
     cov = bread @ (s.T @ s + np.eye(n) / sd**2) @ bread if people else bread
     centre = np.eye(n) - 1.0 / n
     half = 1.6448536 * POINTS * np.sqrt((centre @ cov @ centre).diagonal())
-    assert board.high - board.score == pytest.approx(half, rel=1e-3)
-    assert board.score - board.low == pytest.approx(half, rel=1e-3)
+    assert board.by_number("score_high") - board.score == pytest.approx(half, rel=1e-3)
+    assert board.score - board.by_number("score_low") == pytest.approx(half, rel=1e-3)
 
 
 @pytest.mark.parametrize("model", TIE_MODELS)
@@ -193,13 +193,13 @@ def test_many_models_are_fitted_sparsely_with_draws(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(board_module, "MOST_DENSE", 5)
     got = leaderboard(rows, side=True)
     assert got.score == pytest.approx(want.score, abs=2.0)  # their spread is estimated another way
-    assert got.sd == pytest.approx(want.sd, rel=0.2)
+    assert got.score_sd == pytest.approx(want.score_sd, rel=0.2)
     assert got.side is not None
     assert want.side is not None
     assert got.side.points == pytest.approx(want.side.points, abs=0.5)
     assert got.posterior is None
     assert {each.kind for each in got.remarks} >= {"draws"}
-    assert abs(got.place_low - want.place_low).max() <= 1
+    assert abs(got.by_number("place_low") - want.by_number("place_low")).max() <= 1
 
 
 # ---------------------------------------------------------------------------- covariates, sides, categories
@@ -250,12 +250,16 @@ def test_a_board_for_each_category() -> None:
     for i, row in enumerate(rows):
         row["tag"] = ("code", "maths", "code", "")[i % 4]
     board = leaderboard(rows, by="tag")
-    assert [(name, part.total) for name, part in board.categories] == [("code", 200), ("(none)", 100), ("maths", 100)]
+    assert [(name, part.board.answers) for name, part in board.categories] == [
+        ("code", 200),
+        ("(none)", 100),
+        ("maths", 100),
+    ]
     alone = leaderboard([row for row in rows if row["tag"] == "code"])
     code = board.categories[0][1]
     at = [alone.models.index(name) for name in code.models]
     assert code.score == pytest.approx(alone.score[at], abs=1e-6)
-    assert board.total == 400
+    assert board.board.answers == 400
 
 
 def test_votes_that_say_nothing_are_counted_with_the_reason() -> None:
@@ -265,7 +269,7 @@ def test_votes_that_say_nothing_are_counted_with_the_reason() -> None:
     board = leaderboard(rows, adjust=["length"], without=["p2"])
     assert board.left_out["could not be judged"] == 1
     assert set(board.left_out) == {"could not be judged", "of people left out", "without length"}
-    assert board.total == 60 - sum(board.left_out.values())
+    assert board.board.answers == 60 - sum(board.left_out.values())
     assert "1 vote left out: could not be judged." in {each.message for each in board.remarks}
 
 
@@ -273,12 +277,16 @@ def test_an_anchor_has_its_score_and_the_others_their_distance_to_it() -> None:
     rows, _ = votes(4, 400, 9)
     free, fixed = leaderboard(rows), leaderboard(rows, anchor=("m2", 1500.0))
     i = fixed.models.index("m2")
-    assert (fixed.score[i], fixed.low[i], fixed.high[i]) == (1500.0, 1500.0, 1500.0)
+    assert (fixed.score[i], fixed.by_number("score_low")[i], fixed.by_number("score_high")[i]) == (
+        1500.0,
+        1500.0,
+        1500.0,
+    )
     assert fixed.score - free.score == pytest.approx(1500.0 - free.score[i])
     assert free.posterior is not None
     cov = free.posterior.cov
     want = np.sqrt(np.maximum(cov.diagonal() + cov[i, i] - 2 * cov[i], 0.0))
-    assert fixed.sd == pytest.approx(want, abs=1e-6)
+    assert fixed.score_sd == pytest.approx(want, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -294,9 +302,9 @@ def test_an_anchor_has_its_score_and_the_others_their_distance_to_it() -> None:
         ({"without": "p22"}, "without: expected a list of names, got 'p22'"),
         ({"without": [22]}, "without: expected a list of names, got "),
         ({"side": "yes"}, "side: expected True or False, got 'yes'"),
-        ({"anchor": {"m1": 1000}}, r"anchor: expected a model and its score, such as \('name', 1000\), got "),
-        ({"anchor": 5}, r"anchor: expected a model and its score, such as \('name', 1000\), got 5"),
-        ({"anchor": "m1=1000"}, r"anchor: expected a model and its score, such as \('name', 1000\), got 'm1=1000'"),
+        ({"anchor": {"m1": 1000}}, r"anchor: expected an item and its score, such as \('name', 1000\), got "),
+        ({"anchor": 5}, r"anchor: expected an item and its score, such as \('name', 1000\), got 5"),
+        ({"anchor": "m1=1000"}, r"anchor: expected an item and its score, such as \('name', 1000\), got 'm1=1000'"),
     ],
 )
 def test_arguments_that_are_wrong_are_named(given: dict[str, Any], message: str) -> None:
@@ -309,17 +317,17 @@ def test_places_come_from_the_joint_distribution() -> None:
     """Two models that met only each other and a common third are told apart by their difference."""
     rows, truth = votes(8, 4_000, 11)
     board = leaderboard(rows)
-    assert (board.place_low <= board.place).all()
-    assert (board.place <= board.place_high).all()
-    assert board.best.sum() == pytest.approx(1.0)
-    assert sorted(board.place.tolist()) == list(range(1, 9))
+    assert (board.by_number("place_low") <= board.by_number("place")).all()
+    assert (board.by_number("place") <= board.by_number("place_high")).all()
+    assert board.by_number("best").sum() == pytest.approx(1.0)
+    assert sorted(board.by_number("place").tolist()) == list(range(1, 9))
     assert board.posterior is not None
     draws = np.random.default_rng(0).multivariate_normal(board.score, board.posterior.cov, 20_000)
     place = (-draws).argsort(axis=1).argsort(axis=1) + 1
     for i in range(8):
         low, high = np.quantile(place[:, i], [0.05, 0.95], method="inverted_cdf")
-        assert abs(board.place_low[i] - low) <= 1
-        assert abs(board.place_high[i] - high) <= 1
+        assert abs(board.by_number("place_low")[i] - low) <= 1
+        assert abs(board.by_number("place_high")[i] - high) <= 1
     assert truth.size == 8
 
 
@@ -410,7 +418,7 @@ def test_scores_with_ties_are_those_of_the_likelihood_and_so_are_their_errors(
     bread = np.linalg.inv(H + prior)
     cov = (bread @ (s.T @ s + prior) @ bread if people else bread)[:5, :5]
     centre = np.eye(5) - 0.2
-    assert board.sd == pytest.approx(POINTS * np.sqrt((centre @ cov @ centre).diagonal()), rel=2e-3)
+    assert board.score_sd == pytest.approx(POINTS * np.sqrt((centre @ cov @ centre).diagonal()), rel=2e-3)
 
 
 @pytest.mark.slow
@@ -423,11 +431,11 @@ def test_the_likeliest_model_of_ties_is_taken() -> None:
 def test_ties_alone_say_that_all_are_alike() -> None:
     board = leaderboard([{"model_a": "x", "model_b": "y", "winner": "tie"}] * 5)
     assert board.score.tolist() == [1000.0, 1000.0]
-    assert board.tied == board.total == 5
-    assert board.alike_names() == [["x", "y"]]
-    assert np.isfinite(board.sd).all()
+    assert board.tied == board.board.answers == 5
+    assert board.board.alike == (("x", "y"),)
+    assert np.isfinite(board.score_sd).all()
     one = leaderboard([{"model_a": "x", "model_b": "y", "winner": "both_bad"}])
-    assert (one.total, one.bad, one.tied) == (1, 1, 1)
+    assert (one.board.answers, one.bad, one.tied) == (1, 1, 1)
 
 
 @pytest.mark.slow
@@ -468,8 +476,8 @@ def all_tied(count: int, people: int = 0) -> list[dict[str, Any]]:
 def half_width(rows: list[dict[str, Any]], **more: Any) -> float:
     board = leaderboard(rows, **more)
     assert board.score == pytest.approx(1000.0)
-    assert board.high - board.score == pytest.approx(board.score - board.low)
-    return float(board.high[0] - board.score[0])
+    assert board.by_number("score_high") - board.score == pytest.approx(board.score - board.by_number("score_low"))
+    return float(board.by_number("score_high")[0] - board.score[0])
 
 
 def test_intervals_of_ties_alone_do_not_narrow_as_ties_become_many() -> None:
@@ -514,19 +522,19 @@ def test_ties_alone_by_many_people_and_about_many_models_are_said_to_tell_little
     rows = [{"model_a": a, "model_b": b, "winner": "tie", "judge": f"p{a}{b}"} for a, b in pairs]
     board = leaderboard(rows)
     assert [each.kind for each in board.remarks] == ["all_ties"]
-    assert board.alike == ((0, 9),)
-    assert (board.place_low == 1).all()
-    assert (board.place_high == 10).all()
+    assert board.board.alike == (board.items,)
+    assert (board.by_number("place_low") == 1).all()
+    assert (board.by_number("place_high") == 10).all()
     monkeypatch.setattr(bradley_terry, "MOST_DENSE", 5)
     monkeypatch.setattr(board_module, "MOST_DENSE", 5)
     drawn = leaderboard(rows)
-    assert drawn.sd == pytest.approx(board.sd, rel=0.3)  # of 400 draws, for one spread of scores
+    assert drawn.score_sd == pytest.approx(board.score_sd, rel=0.3)  # of 400 draws, for one spread of scores
 
 
 def test_the_first_win_among_ties_leaves_a_board_that_is_as_unsure() -> None:
     board = leaderboard([*all_tied(50), {"model_a": "x", "model_b": "y", "winner": "model_a", "times": 1}])
     assert board.items == ("x", "y")
-    assert board.high[0] - board.low[0] > 2.0 * half_width(all_tied(50))
+    assert board.by_number("score_high")[0] - board.by_number("score_low")[0] > 2.0 * half_width(all_tied(50))
 
 
 def test_between_two_models_that_are_level_no_vote_decides() -> None:

@@ -15,28 +15,29 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.notebooks import table
+from heedful.boards.bradley_terry import MOST_DENSE, Cells, Fit, count_cells, fit
+from heedful.boards.data_quality import Remark, side_remarks
+from heedful.boards.elo import MIDDLE, anchor_of
+from heedful.boards.influence import Influence, find_influence
+from heedful.boards.random_voters import RandomVoters, find_random_voters
+from heedful.boards.score_posterior import DRAWS, ParameterPosterior, infer_scores
+from heedful.boards.standing import alike, board_groups, board_matrix, board_rows, runs
+from heedful.boards.tastes import effective_people
+from heedful.boards.tie_models import TIE_MODELS, TieModel, probabilities
 from heedful.core.validation import describe, is_number
 from heedful.core.wording import count, percent
 from heedful.data.choices import LoadedPairs, open_pairs, pairs_in
 from heedful.data.comparisons import join_names
 from heedful.data.files import cut_list
-from heedful.data.frames import Frame, frame_of, rows_in
+from heedful.data.frames import Frame, rows_in
 from heedful.data.votes import Votes, is_arena, votes_of
-from heedful.inference.bradley_terry import MOST_DENSE, Cells, Fit, count_cells, fit
 from heedful.inference.comparison_table import connected_labels
-from heedful.inference.data_quality import Remark, side_remarks
-from heedful.inference.elo import MIDDLE
 from heedful.inference.estimation import MOST_ITEMS, MOST_ITEMS_OF_MANY
 from heedful.inference.gp.mixture import Mixture, interval, mixture
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.influence import Influence, find_influence
-from heedful.inference.random_voters import RandomVoters, find_random_voters
-from heedful.inference.score_posterior import DRAWS, ParameterPosterior, infer_scores
-from heedful.inference.standing import alike, runs
-from heedful.inference.tastes import effective_people
-from heedful.inference.tie_models import TIE_MODELS, TieModel, probabilities
 from heedful.jit.kernel import Ints
+from heedful.results.answers import plain
+from heedful.results.board import Board
 
 Array = npt.NDArray[np.float64]
 
@@ -46,10 +47,6 @@ LEVEL = 0.9
 """The probability with which intervals hold."""
 FEW_PEOPLE = 50.0
 """With fewer people, in effect, a note says that intervals are wider for it."""
-MATRIX = 200
-"""The greatest number of models for which `Leaderboard.to_dict` includes the matrix of wins."""
-MOST_SCORE = 1e6
-"""The greatest absolute value of the score that an anchor may be given."""
 TIES = ("auto", *TIE_MODELS, "half")
 """Values of the argument `ties`."""
 
@@ -84,41 +81,23 @@ class PairCounts(NamedTuple):
 class Leaderboard(NamedTuple):
     """Scores of n models with 90 % intervals and places, from votes about pairs of their answers.
 
-    Arrays are by number of the model, `models` has their names, and `order` lists the numbers, best first. `rows` has a
-    dictionary for each model, `to_frame` a data frame, `to_dict` everything as JSON, `wins` and `ties` the matrices.
+    `board` is the table, best first. Arrays are by number of the model, `models` has their names, and `order` lists the
+    numbers, best first. `to_dict` has everything as JSON, `wins` and `ties` the matrices.
     """
 
     file: str
     """path of the votes, or "votes" if they were not read from a file"""
     read: str
     """in words, which columns were read"""
+    board: Board
+    """the models with their scores and places, best first; places and P(best) are those within a part"""
     models: tuple[str, ...]
     score: Array
     """(n,) points on the Elo scale; a difference of 400 points is odds of 10 to 1 where a choice has to be made"""
-    low: Array
-    high: Array
-    """`low`, `high` (n,): 90 % interval of the score"""
-    sd: Array
+    score_sd: Array
     """(n,) standard deviation of the score"""
     order: Ints
     """(n,) numbers of the models, best first"""
-    place: Ints
-    """(n,) place of each model, 1 the best"""
-    place_low: Ints
-    place_high: Ints
-    """`place_low`, `place_high` (n,): first and last place of the central 90 % interval"""
-    best: Array
-    """(n,) P(the model is the best)"""
-    better: Array
-    """(n - 1,) P(the model at a place of `order` is better than the one after it), NaN where these never met"""
-    alike: tuple[tuple[int, int], ...]
-    """runs of places (first, last), from 0, in which no two models can be told apart"""
-    votes: Ints
-    """(n,) number of votes about each model"""
-    total: int
-    """number of votes"""
-    people: int
-    """number of people who voted; 0 if the file names nobody"""
     clusters: int
     """number of people whose votes were taken together for the intervals; 0 if each vote counts as independent"""
     pairs: PairCounts
@@ -130,7 +109,6 @@ class Leaderboard(NamedTuple):
     """number of ties"""
     bad: int
     """how many of the ties are because both answers were called bad"""
-    sure: float
     anchor: tuple[int, float] | None
     """number of the model with a fixed score, and this score; None if the average has 1,000"""
     side: Effect | None
@@ -152,7 +130,17 @@ class Leaderboard(NamedTuple):
     @property
     def items(self) -> tuple[str, ...]:
         """Names of the models, best first."""
-        return tuple(self.models[i] for i in self.order.tolist())
+        return self.board.items
+
+    @property
+    def title(self) -> str:
+        """In words, what it is a leaderboard of."""
+        return f"leaderboard of {count(len(self.models), 'model')} from {count(self.board.answers, 'vote')}"
+
+    def by_number(self, field: str) -> npt.NDArray[Any]:
+        """Return a field of the rows of `board`, such as "score_low", (n,) by number of the model."""
+        values = np.array(self.board.fields()[field])
+        return values[self.order.argsort()]
 
     @property
     def wins(self) -> Ints:
@@ -190,54 +178,22 @@ class Leaderboard(NamedTuple):
     def told_apart(self, a: int, b: int) -> bool:
         """Return whether the model with the number `a` is better than that with `b` with probability `sure`."""
         if self.posterior is not None:
-            return bool(self.posterior.better(a, b) >= self.sure)
-        low, high = sorted((int(self.place[a]) - 1, int(self.place[b]) - 1))
-        return not any(start <= low and high <= end for start, end in self.alike)
+            return bool(self.posterior.better(a, b) >= self.board.sure)
+        return not any(self.models[a] in group and self.models[b] in group for group in self.board.alike)
 
-    @property
-    def over_next(self) -> list[float | None]:
-        """P(the model at a place is better than the next), n of them; None for the last one, also of a part."""
-        return [*(None if math.isnan(sure) else sure for sure in self.better.tolist()), None]
-
-    def alike_names(self) -> list[list[str]]:
-        """Return groups of neighbours, best first, in which no model is better than another with probability
-        `sure`."""
-        return [list(self.items[a : b + 1]) for a, b in self.alike]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one dictionary for each model, best first.
-
-        Keys: place; item (its name); score on the Elo scale with its 90 % interval score_low, score_high and standard
-        deviation score_sd; votes; best (P(it is the best)); place_low, place_high (first and last place of its 90 %
-        interval); better_than_next (P(it is better than the next one), None for the last, also of a part); told_apart
-        (whether that is at least `sure`).
-        """
-        return [
-            {
-                "place": int(self.place[i]),
-                "item": self.models[i],
-                "score": float(self.score[i]),
-                "score_low": float(self.low[i]),
-                "score_high": float(self.high[i]),
-                "score_sd": float(self.sd[i]),
-                "votes": int(self.votes[i]),
-                "best": float(self.best[i]),
-                "place_low": int(self.place_low[i]),
-                "place_high": int(self.place_high[i]),
-                "better_than_next": sure,
-                "told_apart": None if sure is None else sure >= self.sure,
-            }
-            for i, sure in zip(self.order.tolist(), self.over_next)
-        ]
+    def fields(self) -> dict[str, list[Any]]:
+        """Return `Board.fields` with the field `category`, which is "" on the board of all votes: the rows of this
+        board, then those of each category."""
+        parts = [("", self), *self.categories]
+        table = {name: [*values] for name, values in self.board.fields().items()}
+        for _, part in self.categories:
+            for name, values in part.board.fields().items():
+                table[name] += values
+        return table | {"category": [name for name, part in parts for _ in part.models]}
 
     def to_frame(self, package: str = "pandas") -> Frame:
-        """Return the board as a data frame of `package` ("pandas", "polars" or "pyarrow"), a row for each model, best
-        first.
-
-        Columns are the keys of `rows`. Raise ModuleNotFoundError if the package is not installed.
-        """
-        rows = self.rows()
-        return frame_of({name: [row[name] for row in rows] for name in rows[0]}, package)
+        """Return the board as `Board.to_frame` does."""
+        return self.board.to_frame(package)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole board as a dictionary that JSON can hold, the one that `heedful rank --json` prints."""
@@ -246,12 +202,8 @@ class Leaderboard(NamedTuple):
             "read": self.read,
             "model": "arena",
             "items": len(self.models),
-            "people": self.people,
-            "answers": self.total,
+            **plain(self.board),
             "clusters": self.clusters,
-            "ranking": self.rows(),
-            "not_told_apart": self.alike_names(),
-            "sure": self.sure,
             "ties": {"model": self.tie_model, "parameter": self.tie, "votes": self.tied, "both_bad": self.bad},
             "anchor": None if self.anchor is None else {"item": self.models[self.anchor[0]], "score": self.anchor[1]},
             "side": None if self.side is None else self.side._asdict(),
@@ -262,11 +214,8 @@ class Leaderboard(NamedTuple):
             else {**self.random._asdict(), "found": [each._asdict() for each in self.random.found]},
             "influence": self._influence(),
             "left_out": self.left_out,
-            "remarks": [
-                {"kind": each.kind, "told": each.message, "people": list(each.people), "items": list(each.items)}
-                for each in self.remarks
-            ],
-            "matrix": self._matrix(),
+            "remarks": plain(self.remarks),
+            "matrix": board_matrix(self.items, self.order, self.wins, self.ties, self._beats),
         }
 
     def _influence(self) -> dict[str, Any] | None:
@@ -281,40 +230,18 @@ class Leaderboard(NamedTuple):
         named = {"first": first, "second": second, "left_out": told, "exact": self.influence.exact}
         return {**self.influence._asdict(), **named}
 
-    def _matrix(self) -> dict[str, Any] | None:
-        """Return the matrices of wins, ties and P(row beats column), best first; None with more than MATRIX models."""
-        n, order = len(self.models), self.order
-        if n > MATRIX:
-            return None
-        return {
-            "items": list(self.items),
-            "wins": self.wins[order][:, order].tolist(),
-            "ties": self.ties[order][:, order].tolist(),
-            "beats": self.beats(*np.broadcast_arrays(order[:, None], order[None, :])).tolist(),
-        }
+    def _beats(self) -> Array:
+        return self.beats(*np.broadcast_arrays(self.order[:, None], self.order[None, :]))
 
     def __repr__(self) -> str:
         """One line: how many models and votes, from where, and the best three."""
         first = ", ".join(f"{place} {name!r:.60}" for place, name in enumerate(self.items[:3], 1))
         more = ", ..." if len(self.models) > 3 else ""
-        return (
-            f"<Leaderboard of {len(self.models)} models, {count(self.total, 'vote')} from {self.file}: {first}{more}>"
-        )
+        votes = count(self.board.answers, "vote")
+        return f"<Leaderboard of {len(self.models)} models, {votes} from {self.file}: {first}{more}>"
 
     def _repr_html_(self) -> str:
-        columns = ["", "model", "score", "90 %", "place", "votes"]
-        rows = [
-            [
-                row["place"],
-                row["item"],
-                round(row["score"]),
-                f"{row['score_low']:.0f} to {row['score_high']:.0f}",
-                "-".join(map(str, dict.fromkeys((row["place_low"], row["place_high"])))),
-                row["votes"],
-            ]
-            for row in self.rows()
-        ]
-        return table(f"{self.file}: leaderboard", columns, rows, [each.message for each in self.remarks])
+        return self.board.as_html(f"{self.file}: {self.title}", [each.message for each in self.remarks])
 
 
 MANY_VOTES = 50_000
@@ -366,7 +293,7 @@ def leaderboard(
     Every vote counts the same, however many a person gave. Raise ValueError, naming the argument or the place in the
     file, for input that cannot be used; FileNotFoundError if the file is missing.
     """
-    _check_options(ties, sure, side, anchor)
+    _check_options(ties, sure, side)
     for option, given in (("adjust", adjust), ("without", without)):
         if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(x, str) for x in given):
             raise ValueError(f"{option}: expected a list of names, got {describe(given)}")
@@ -391,16 +318,13 @@ def leaderboard(
     return board_of(read, name=name, side=side, ties=ties, sure=float(sure), anchor=anchor, influence=influence)
 
 
-def _check_options(ties: str, sure: float, side: object, anchor: object) -> None:
+def _check_options(ties: str, sure: float, side: object) -> None:
     if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
         raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
     if ties not in TIES:
         raise ValueError(f"ties: expected one of {', '.join(TIES)}, got {describe(ties)}")
     if not isinstance(side, bool):
         raise ValueError(f"side: expected True or False, got {describe(side)}")
-    pair = isinstance(anchor, Sequence) and not isinstance(anchor, str) and len(anchor) == 2
-    if anchor is not None and not (pair and isinstance(anchor[0], str)):  # type: ignore[index]
-        raise ValueError(f"anchor: expected a model and its score, such as ('name', 1000), got {describe(anchor)}")
 
 
 def board_of(
@@ -418,14 +342,10 @@ def board_of(
     Raise ValueError for `ties` or `sure` that make no sense, an anchor that is not there, `side` where nobody knows
     which answer was shown first, and with fewer than two models.
     """
-    _check_options(ties, sure, side, anchor)
+    _check_options(ties, sure, side)
     if side and not votes.sided:
         raise ValueError(f"side: expected votes that say which answer was shown first, got {votes.summary}")
-    if anchor is not None and anchor[0] not in votes.models:
-        raise ValueError(f"anchor: expected one of {join_names(votes.models)}, got {describe(anchor[0])}")
-    if anchor is not None and (not is_number(anchor[1], int, float) or not abs(anchor[1]) <= MOST_SCORE):
-        expected = f"a score from {-MOST_SCORE:,.0f} to {MOST_SCORE:,.0f}"
-        raise ValueError(f"anchor: expected {expected}, got {describe(anchor[1])}")
+    anchor_of(anchor, votes.models)
     whole = _board(votes, name, side, ties, sure, anchor, influence)
     if not votes.categories:
         return whole
@@ -457,54 +377,69 @@ def _board(
     first, second = at[: votes.first.size], at[votes.first.size :]
     models = tuple(votes.models[i] for i in met.tolist())
     n = len(models)
-    plain, cell = count_cells(n, first, second, votes.outcome, votes.times)
-    found, cells, cell, units = _fitted(votes, n, plain, cell, side, ties)
+    counted, cell = count_cells(n, first, second, votes.outcome, votes.times)
+    found, cells, cell, units = _fitted(votes, n, counted, cell, side, ties)
     people = _people(votes, cell)
     off = infer_scores(n, cells, found, people)
-    fixed = None if anchor is None else (models.index(anchor[0]), float(anchor[1]))
+    fixed = anchor_of(anchor, models)
     scores = _points(n, off, fixed)
-    part = _parts(n, plain) if scores.posterior is not None else np.zeros(n, np.int64)
+    part = _parts(n, counted) if scores.posterior is not None else np.zeros(n, np.int64)
     order = np.lexsort((-scores.mean.round(6), part))  # what differs by rounding is equal
     place, low, high = (np.empty(n, np.int64) for _ in range(3))
     best = np.empty(n)
-    better, level = np.full(n - 1, math.nan), list[tuple[int, int]]()
+    better: list[float | None] = [None] * (n - 1)
+    level = list[tuple[int, int]]()
     for p in range(int(part.max(initial=0)) + 1):
         there = np.flatnonzero(part[order] == p)
         each, before = order[there], int(there[0])
         place[each] = np.arange(1, each.size + 1)
         low[each], high[each], best[each] = _places(scores.draws[:, each])
-        better[there[:-1]], runs_of_it = _apart(scores.mean, scores.draws, scores.posterior, each, sure)
+        better[before : before + each.size - 1], runs_of_it = _apart(
+            scores.mean, scores.draws, scores.posterior, each, sure
+        )
         level += [(start + before, end + before) for start, end in runs_of_it]
     effects = _effects(n, votes, found.tied, off, units, side)
-    tied = plain.outcome == 1
+    tied = counted.outcome == 1
     unfit = np.flatnonzero(np.bincount(votes.person, minlength=1) > 0).size
     suspects = find_random_voters(cells, found, people, votes.people) if people is not None else None
     turned = find_influence(cells, found, int(order[0])) if influence else None
+    rows = board_rows(
+        models,
+        order,
+        better,
+        sure,
+        place=place,
+        best=best,
+        place_low=low,
+        place_high=high,
+        score=scores.score,
+        score_low=scores.low,
+        score_high=scores.high,
+        votes=np.bincount(np.concatenate([counted.first, counted.second]), np.tile(counted.weight, 2), n).astype(
+            np.int64
+        ),
+    )
     return Leaderboard(
         file=name,
         read=votes.summary,
+        board=Board(
+            person=None,
+            people=0 if people is None else unfit,
+            answers=votes.total,
+            sure=sure,
+            ranking=rows,
+            alike=board_groups(rows, level),
+        ),
         models=models,
         score=scores.score,
-        low=scores.low,
-        high=scores.high,
-        sd=scores.sd,
+        score_sd=scores.sd,
         order=order,
-        place=place,
-        place_low=low,
-        place_high=high,
-        best=best,
-        better=better,
-        alike=tuple(level),
-        votes=np.bincount(np.concatenate([plain.first, plain.second]), np.tile(plain.weight, 2), n).astype(np.int64),
-        total=votes.total,
-        people=0 if people is None else unfit,
         clusters=off.clusters,
-        pairs=_pair_counts(n, plain),
+        pairs=_pair_counts(n, counted),
         tie_model=found.model,
         tie=found.tie,
-        tied=int(plain.weight[tied].sum()),
+        tied=int(counted.weight[tied].sum()),
         bad=int(votes.times[votes.bad].sum()),
-        sure=sure,
         anchor=fixed,
         side=effects[-1] if side else None,
         effects=tuple(effects[: len(effects) - side]),
@@ -512,7 +447,7 @@ def _board(
         random=suspects,
         influence=turned,
         left_out=votes.left_out,
-        remarks=tuple(_remarks(models, plain, votes, off, people, suspects, [models[i] for i in order], part[order])),
+        remarks=tuple(_remarks(models, counted, votes, off, people, suspects, [models[i] for i in order], part[order])),
         posterior=scores.posterior,
     )
 
@@ -521,25 +456,25 @@ def _board(
 
 
 def _fitted(
-    votes: Votes, n: int, plain: Cells, cell: Ints, side: bool, ties: str
+    votes: Votes, n: int, counted: Cells, cell: Ints, side: bool, ties: str
 ) -> tuple[Fit, Cells, Ints, list[float]]:
     """Return (fit, the cells that it is of, the cell of each row of votes (p,), units of the covariates)."""
     fits: list[Fit] = []
     for model in TIE_MODELS if ties == "auto" else (ties,):
-        fits.append(fit(n, plain, model))  # type: ignore[arg-type]
+        fits.append(fit(n, counted, model))  # type: ignore[arg-type]
         if not fits[-1].tied:  # ties alone are as likely under each
             break
     found = max(fits, key=lambda each: each.log)
     k = len(votes.covariates)
     if not side and not k:
-        return found, plain, cell, []
+        return found, counted, cell, []
     if k:  # every row is a cell of its own
         units = [float(u) or 1.0 for u in _spread(votes.differences, votes.times)]
         z = votes.differences / units
-        pair = (plain.first[cell], plain.second[cell], plain.outcome[cell], votes.times.astype(np.float64))
+        pair = (counted.first[cell], counted.second[cell], counted.outcome[cell], votes.times.astype(np.float64))
         cells, cell = Cells(*pair, z), np.arange(cell.size)
     else:
-        units, cells = [], plain
+        units, cells = [], counted
     if side:
         cells = cells._replace(z=np.column_stack([cells.z, np.ones(cells.first.size)]))
         units = [*units, 1.0]
@@ -615,14 +550,14 @@ def _shown(part: Posterior, fixed: tuple[int, float] | None) -> tuple[Array, Arr
 
 def _apart(
     mean: Array, draws: Array, posterior: Posterior | Mixture | None, order: Ints, sure: float
-) -> tuple[Array, tuple[tuple[int, int], ...]]:
-    """Return (P(the model at a place is better than the next) (n - 1,), runs of places that cannot be told apart).
+) -> tuple[list[float], tuple[tuple[int, int], ...]]:
+    """Return (P(the model at a place is better than the next), n - 1 of them; runs that cannot be told apart).
 
     `mean` (n,) are the scores and `posterior` their distribution; if that is None, `draws` of scores (d, n) take its
     place.
     """
     if posterior is not None:
-        return np.asarray(posterior.better(order[:-1], order[1:]), np.float64), alike(posterior, order, sure)
+        return posterior.better(order[:-1], order[1:]).tolist(), alike(posterior, order, sure)
     from scipy.special import ndtr, ndtri
 
     means, error = mean[order], np.ascontiguousarray((draws - mean)[:, order].T)
@@ -649,7 +584,7 @@ def _apart(
 
     both = np.einsum("ij,ij->i", error[:-1], error[1:]) / d
     sd = np.sqrt(np.maximum(square[:-1] + square[1:] - 2.0 * both, 1e-24))
-    return np.asarray(ndtr((means[:-1] - means[1:]) / sd), np.float64), runs(order.size, last_better)
+    return ndtr((means[:-1] - means[1:]) / sd).tolist(), runs(order.size, last_better)
 
 
 def _parts(n: int, cells: Cells) -> Ints:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.bradley_terry import Cells, Fit
-from heedful.inference.tie_models import terms
+from heedful.boards.bradley_terry import Cells, Fit
+from heedful.boards.tie_models import terms
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]

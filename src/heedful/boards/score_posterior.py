@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.bradley_terry import (
+from heedful.boards.bradley_terry import (
     LEAST_SD,
     MOST_SD,
     Cells,
@@ -32,11 +32,11 @@ from heedful.inference.bradley_terry import (
     log_prior,
     solve,
 )
+from heedful.boards.tastes import Excess, People, find_excess
+from heedful.boards.tie_models import TieModel, terms
 from heedful.inference.gp.hyperparameters import LOG_SD, MATTERS
 from heedful.inference.gp.mixture import Mixture, mixture
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.tastes import Excess, People, find_excess
-from heedful.inference.tie_models import TieModel, terms
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]

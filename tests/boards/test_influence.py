@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from drawn_votes import draw_votes
-from heedful.inference.bradley_terry import Cells, Fit, count_cells, fit
-from heedful.inference.influence import find_influence
-from heedful.inference.tie_models import TieModel
+from heedful.boards.bradley_terry import Cells, Fit, count_cells, fit
+from heedful.boards.influence import find_influence
+from heedful.boards.tie_models import TieModel
 
 
 def scores_of(n: int, first: Any, second: Any, outcome: Any, weight: Any, sd: float) -> Any:

@@ -14,33 +14,30 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.notebooks import table
+from heedful.boards.data_quality import Remark, remarks
+from heedful.boards.elo import anchor_of, scores
+from heedful.boards.standing import board_groups, board_matrix, standing, verdict
 from heedful.core.validation import describe, is_number
-from heedful.core.wording import share
+from heedful.core.wording import one_line
 from heedful.data import comparisons
 from heedful.data.choices import LoadedChoices, open_choices, pairs_in
 from heedful.data.comparisons import ComparisonTable
-from heedful.data.frames import Frame, frame_of, rows_in
+from heedful.data.frames import Frame, rows_in
 from heedful.data.repeats import Repeats
 from heedful.data.table import read_table
 from heedful.features import infer
 from heedful.inference.comparison_table import answer_counts, win_counts
-from heedful.inference.data_quality import Remark, remarks
-from heedful.inference.elo import Scores, scores
 from heedful.inference.estimation import Estimate, estimate
 from heedful.inference.gp.acquisition import next_question
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.stopping import GOALS
-from heedful.inference.standing import Standing, Verdict, standing, verdict
+from heedful.jit.kernel import Ints
+from heedful.results.answers import plain
+from heedful.results.board import Board, Goal
 
 Array = npt.NDArray[np.float64]
 Rows = Sequence[Mapping[str, Any]]
-
-MATRIX = 200
-"""The greatest number of items for which `PreferenceRanking.to_dict` includes the matrix of wins."""
-MOST_SCORE = 1e6
-"""The greatest absolute value of the score that an anchor item may be given."""
 
 
 class RankRequest(NamedTuple):
@@ -59,7 +56,7 @@ class RankRequest(NamedTuple):
     X: Array | None
     """(n, d) d features of each of the n items; None without features"""
     person: str | None
-    goal: str
+    goal: Goal
     sure: float
     anchor: tuple[int, float] | None
     """number of the item with a fixed score, and this score; None if there is none"""
@@ -72,11 +69,10 @@ class PreferenceRanking(NamedTuple):
     """The result of `rank`: a ranking of n items with its uncertainty, of one `person` or, with None, of the mean
     utilities of all people. `to_frame` returns it as a data frame, `to_dict` as JSON.
 
-    `standing` has the order and the uncertainty of places, `verdict` whether enough was asked and the next question,
-    `scores` Elo scores, `remarks` warnings about answers, `estimate` the inference, and `posterior` the distribution of
-    the utilities that are ranked (`chooser`: of the person who answers next). `new` (n,) is P(best for a new person),
-    None if one person is ranked; `votes` (n,) counts answers about each item, `wins` and `ties` (n, n) how often the
-    row's item was placed above, or level with, the column's.
+    `board` has the order, the uncertainty of places and whether enough was asked, `next` the question to ask next,
+    `remarks` warnings about answers, `estimate` the inference, and `posterior` the distribution of the utilities that
+    are ranked (`chooser`: of the person who answers next). `wins` and `ties` (n, n) count how often the row's item was
+    placed above, or level with, the column's.
     """
 
     file: str
@@ -84,28 +80,24 @@ class PreferenceRanking(NamedTuple):
     read: str
     """in words, which columns of the table were read"""
     estimate: Estimate
-    person: str | None
-    """the person whose ranking it is; None for the ranking of all people together"""
-    standing: Standing
-    verdict: Verdict
-    new: Array | None
-    """(n,) if the ranking is that of several people: P(item i is the best one for a new person); else None"""
+    board: Board
+    """the ranking of `person`, or of all people together"""
+    order: Ints
+    """(n,) numbers of the items, best first"""
+    next: tuple[str, str]
+    """the two items to ask about next; of several people, somebody new"""
     remarks: list[Remark]
     """warnings about the answers, such as contradictions"""
-    sure: float
     posterior: Posterior | Mixture
     """over the utilities that are ranked: of `person`, or the mean of all people"""
     chooser: Posterior | Mixture
     """over the utilities of the person who makes the next choice: a new person, if the ranking is that of several
     people, else the same as `posterior`
     """
-    scores: Scores
     anchor: tuple[int, float] | None
     """number of the item with a fixed score, and this score; None if instead the average item has 1,000"""
-    votes: Array
-    """(n,) number of answers about each item; given by `person` alone if there is one, as in `wins` and `ties`"""
     wins: Array
-    """(n, n) how often the item of the row was placed above that of the column"""
+    """(n, n) how often the item of the row was placed above that of the column; by `person` alone if there is one"""
     ties: Array
     """(n, n) how often the items of row and column were called equally good"""
 
@@ -117,80 +109,35 @@ class PreferenceRanking(NamedTuple):
     @property
     def items(self) -> tuple[str, ...]:
         """Names of the n items, best first."""
-        return tuple(self.names[i] for i in self.standing.order.tolist())
+        return self.board.items
 
-    def alike(self) -> list[list[str]]:
-        """Return groups of neighbours in the ranking, best first, in which no item is better than another with
-        probability `sure`.
-
-        Groups may overlap; items that are told apart from all others are in no group.
-        """
-        return [list(self.items[a : b + 1]) for a, b in self.standing.alike]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one dictionary for each item, best first.
-
-        Keys: place, from 1; item; utility (less the average utility) and its standard deviation sd; score on the Elo
-        scale with its 90 % interval score_low, score_high; votes (answers about the item); best (the probability that
-        it is the best); place_low, place_high (the first and last place of its central 90 % interval); better_than_next
-        (the probability that it is better than the next item, None for the last one); told_apart (whether that is at
-        least `sure`); for several people best_for_somebody_new (the probability that it is the best for a new
-        person).
-        """
-        now, better = self.standing, [*self.standing.better.tolist(), None]
-        return [
-            {
-                "place": place,
-                "item": self.names[i],
-                "utility": float(now.mean[i]),
-                "sd": float(now.sd[i]),
-                "score": float(self.scores.score[i]),
-                "score_low": float(self.scores.low[i]),
-                "score_high": float(self.scores.high[i]),
-                "votes": int(self.votes[i]),
-                "best": min(float(now.best[i]), 1.0),
-                "place_low": int(now.places[i, 0]),
-                "place_high": int(now.places[i, 1]),
-                "better_than_next": sure,
-                "told_apart": None if sure is None else sure >= self.sure,
-                **({} if self.new is None else {"best_for_somebody_new": min(float(self.new[i]), 1.0)}),
-            }
-            for place, (i, sure) in enumerate(zip(now.order.tolist(), better), 1)
-        ]
+    @property
+    def title(self) -> str:
+        """In words whose ranking it is: one person's, that of people on average, or that of all answers together."""
+        people, person = self.estimate.choices.people, self.board.person
+        if person is not None:
+            return f"what {one_line(person)} prefers" if person else "what people without a name prefer"
+        if len(people) > 1:
+            return f"what {len(people):,} people prefer on average"
+        return f"what {one_line(people[0])} prefers" if people[0] else "what is preferred, all answers taken together"
 
     def to_frame(self, package: str = "pandas") -> Frame:
-        """Return the ranking as a data frame with one row for each item, best first.
-
-        `package`: "pandas", "polars" or "pyarrow". Columns are the keys of `rows`. Raise ModuleNotFoundError if the
-        package is not installed.
-        """
-        rows = self.rows()
-        return frame_of({name: [row[name] for row in rows] for name in rows[0]}, package)
+        """Return the ranking as `Board.to_frame` does."""
+        return self.board.to_frame(package)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole result as a dictionary that JSON can hold, the one that `heedful rank --json` prints."""
-        choices, belief, verdict = self.estimate.choices, self.estimate.belief, self.verdict
+        choices, belief, person = self.estimate.choices, self.estimate.belief, self.board.person
         noise, many = belief.noise, len(choices.people) > 1
-        one = choices.people.index(self.person) if self.person is not None else 0
-        of_all = many and self.person is None
-        left = verdict.left
+        one = choices.people.index(person) if person is not None else 0
+        of_all = many and person is None
         return {
             "file": self.file,
             "read": self.read,
             "model": "people" if many else "one",
-            "person": self.person,
             "items": len(choices.items),
-            "people": len(choices.people),
-            "answers": choices.answers,
-            "ranking": self.rows(),
-            "not_told_apart": self.alike(),
-            "sure": self.sure,
-            "goal": verdict.goal,
-            "stop": verdict.stop.stop,
-            "probability": verdict.stop.sure,
-            "first": self.names[verdict.stop.item],
-            "questions_left": None if left is None else {"from": left.low, "to": left.high, "most": left.most},
-            "next": [self.names[verdict.next.first], self.names[verdict.next.second]],
+            **plain(self.board),
+            "next": list(self.next),
             "next_for": None if of_all else choices.people[one],
             "settings": {
                 "spread": belief.spread,
@@ -199,54 +146,33 @@ class PreferenceRanking(NamedTuple):
                 "width": float(np.median(noise.width)) if of_all else float(noise.width[one]),
                 "lapse": float(np.median(noise.lapse)) if of_all else float(noise.lapse[one]),
             },
-            "remarks": [
-                {"kind": each.kind, "told": each.message, "people": list(each.people), "items": list(each.items)}
-                for each in self.remarks
-            ],
+            "remarks": plain(self.remarks),
             "anchor": None if self.anchor is None else {"item": self.names[self.anchor[0]], "score": self.anchor[1]},
-            "matrix": self._matrix(),
+            "matrix": board_matrix(self.items, self.order, self.wins.astype(int), self.ties.astype(int), self._beats),
         }
 
-    def _matrix(self) -> dict[str, Any] | None:
-        """Return the matrices of wins, of ties, and of the probability that row beats column in the next choice, as
-        lists.
-
-        Rows and columns are items, best first. Return None with more than MATRIX (200) items.
-        """
-        order, n = self.standing.order, len(self.names)
-        if n > MATRIX:
-            return None
-        return {
-            "items": list(self.items),
-            "wins": self.wins[order][:, order].astype(int).tolist(),
-            "ties": self.ties[order][:, order].astype(int).tolist(),
-            "beats": [self.chooser.beats(i.repeat(n), order).tolist() for i in order],
-        }
+    def _beats(self) -> Array:
+        """Return the probability that the row beats the column in the next choice (n, n), best first."""
+        return np.array([self.chooser.beats(i.repeat(len(self.names)), self.order) for i in self.order])
 
     def __repr__(self) -> str:
         """One line: how many items, from where, the best three, and whether that is sure enough."""
         first = ", ".join(f"{place} {name!r:.60}" for place, name in enumerate(self.items[:3], 1))
         more = ", ..." if len(self.items) > 3 else ""
-        sure = "sure enough" if self.verdict.stop.stop else "not sure enough yet"
-        return f"<PreferenceRanking of {len(self.items)} items from {self.file}: {first}{more}; {sure} ({self.sure:g})>"
+        enough = "sure enough" if self.board.verdict and self.board.verdict.stop else "not sure enough yet"
+        of = f"{len(self.items)} items from {self.file}"
+        return f"<PreferenceRanking of {of}: {first}{more}; {enough} ({self.board.sure:g})>"
 
     def _repr_html_(self) -> str:
-        columns = ["", "item", "P(best)", "place", "over next", "utility", "sd"]
-        rows = []
-        for row in self.rows():
-            low, high = row["place_low"], row["place_high"]
-            over = row["better_than_next"]
-            level = "≈ " if row["told_apart"] is False else ""
-            cells = [f"{share(row['best'])}", f"{low}-{high}" if low != high else str(low)]
-            rows.append([row["place"], row["item"], *cells, "" if over is None else f"{level}{share(over)}"])
-            rows[-1] += [row["utility"], row["sd"]]
-        stop = self.verdict.stop
-        enough = "sure enough" if stop.stop else "not sure enough yet"
-        first, second = (self.names[i] for i in (self.verdict.next.first, self.verdict.next.second))
-        ask = "" if stop.stop else f"; the next question: {first} or {second}?"
-        notes = [f"{enough} ({self.sure:g}){ask}", *(each.message for each in self.remarks)]
-        whose = "" if self.person is None else f", of {self.person}"
-        return table(f"{self.file}: what is preferred{whose}", columns, rows, notes)
+        return self.board.as_html(f"{self.file}: {self.title}", [self.ask, *(each.message for each in self.remarks)])
+
+    @property
+    def ask(self) -> str:
+        """A sentence on what to ask next; "" if nothing more needs to be asked."""
+        if self.board.verdict is None or self.board.verdict.stop:
+            return ""
+        first, second = map(one_line, self.next)
+        return f"The next question{'' if self.board.verdict.left else ', of somebody new'}: {first!r} or {second!r}?"
 
 
 def rank(
@@ -339,8 +265,9 @@ def rank_request(
         opened = pairs_in(name, rows, named, words).to_choices()
     read = _whose(opened.choices, pool, without, person)
     read, X = _with_features(read, items, identifier)
-    fixed = _anchor_item(read, anchor)
-    return RankRequest(name, opened.summary, read, X, person, goal, float(sure), fixed, opened.bad, opened.repeats)
+    fixed = anchor_of(anchor, read.items)
+    purpose: Goal = "best" if goal == "best" else "ranking"
+    return RankRequest(name, opened.summary, read, X, person, purpose, float(sure), fixed, opened.bad, opened.repeats)
 
 
 def ranking_of(asked: RankRequest) -> PreferenceRanking:
@@ -357,35 +284,43 @@ def ranking_of(asked: RankRequest) -> PreferenceRanking:
         whose = choices._replace(comparisons=tuple(each for each in choices.comparisons if each.person == one))
     elif len(choices.people) > 1:
         new = whole.belief.new()
-    places = standing(posterior, at=sure)
-    told = verdict(posterior, goal, places, at=sure, ask=new is None)
-    for_new = None if new is None else standing(new).best
+    found, points, names = standing(posterior, at=sure), scores(posterior, asked.anchor), choices.items
+    fields = {"score": points.score, "score_low": points.low, "score_high": points.high}
+    fields["votes"] = answer_counts(whose).astype(np.int64)
     if new is not None:
-        told = told._replace(next=next_question(new.whole(), GOALS[goal]))
+        fields["best_if_new"] = np.minimum(standing(new).best, 1.0)
+    rows = found.rows(names, sure, **fields)
+    board = Board(
+        person=person,
+        people=len(choices.people),
+        answers=choices.answers,
+        sure=sure,
+        ranking=rows,
+        alike=board_groups(rows, found.alike),
+        verdict=verdict(posterior, names, goal, found, at=sure, ask=new is None),
+    )
+    chooser = posterior if new is None else new
+    ask = next_question(chooser.whole(), GOALS[goal])
     said = remarks(whole, X, None if person is None else choices.people.index(person))
     if asked.bad:
         ties = "1 tie is" if asked.bad == 1 else f"{asked.bad:,} ties are"
         said.append(Remark("both_bad", f"{ties} 'both bad': counted as equally good."))
     if asked.repeats.rows:
-        rows = "1 row repeats" if asked.repeats.rows == 1 else f"{asked.repeats.rows:,} rows repeat"
+        repeated = "1 row repeats" if asked.repeats.rows == 1 else f"{asked.repeats.rows:,} rows repeat"
         each = f"an answer, by its {asked.repeats.by}: each counts once, as it was last"
-        said.append(Remark("repeated", f"{rows} {each}."))
+        said.append(Remark("repeated", f"{repeated} {each}."))
     won = win_counts(whose, tie=0.0)
     return PreferenceRanking(
         file=asked.name,
         read=asked.read,
         estimate=whole,
-        person=person,
-        standing=places,
-        verdict=told,
-        new=for_new,
+        board=board,
+        order=found.order,
+        next=(names[ask.first], names[ask.second]),
         remarks=said,
-        sure=sure,
         posterior=posterior,
-        chooser=posterior if new is None else new,
-        scores=scores(posterior, asked.anchor),
+        chooser=chooser,
         anchor=asked.anchor,
-        votes=answer_counts(whose),
         wins=won,
         ties=win_counts(whose, tie=1.0) - won,
     )
@@ -435,19 +370,3 @@ def _with_features(choices: ComparisonTable, items: Any, identifier: str | None)
         return comparisons.with_items(choices, names), X
     except ValueError as error:
         raise ValueError(f"{name}: {encoding.identifier}: {error}") from None
-
-
-def _anchor_item(choices: ComparisonTable, anchor: object) -> tuple[int, float] | None:
-    """Return the number of the anchor item and its score; None without an anchor."""
-    if anchor is None:
-        return None
-    if not isinstance(anchor, tuple | list) or len(anchor) != 2:
-        raise ValueError(f"anchor: expected an item and its score, got {describe(anchor)}")
-    item, score = anchor
-    if not isinstance(item, str) or item not in choices.items:
-        raise ValueError(f"anchor: expected one of {comparisons.join_names(choices.items)}, got {describe(item)}")
-    if not is_number(score, int, float) or not abs(score) <= MOST_SCORE:
-        raise ValueError(
-            f"anchor: expected a score from {-MOST_SCORE:,.0f} to {MOST_SCORE:,.0f}, got {describe(score)}"
-        )
-    return choices.items.index(item), float(score)

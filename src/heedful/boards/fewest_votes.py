@@ -38,8 +38,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.bradley_terry import Cells, Fit
-from heedful.inference.tie_models import MOST_FOURTH, MOST_THIRD, Terms, terms, third_derivatives
+from heedful.boards.bradley_terry import Cells, Fit
+from heedful.boards.tie_models import MOST_FOURTH, MOST_THIRD, Terms, terms, third_derivatives
 
 Array = npt.NDArray[np.float64]
 
