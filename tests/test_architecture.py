@@ -37,6 +37,7 @@ MAY = {
     "loop": "results evaluation core jit storage data features spaces worlds inference learners",
     "studies": "core storage data features inference results loop",
     "io": "core storage data evaluation features spaces results loop",
+    "testing": "core data results loop io",
     "client": "core data results",
     "server": "core storage data features learners results loop studies io",
     "cli": "core jit storage data features spaces worlds inference learners experiments papers results loop studies io "
@@ -69,6 +70,7 @@ HEAVY |= {
     "segno": set(),
     "mcp": set(),
     "pydantic": set(),
+    "pytest": set(),
 }
 
 

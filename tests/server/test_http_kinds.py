@@ -61,7 +61,7 @@ def test_a_loop_over_http_is_the_loop(ask: Caller, kind: Kind, folder: Path, tmp
     path = f"/v1/loops/{name}"
     with kind.make(tmp_path / "here", *learner) as loop:
         for i in range(24):
-            asked = fields_of(kind, i, gone="i7" if i > 15 else "")
+            asked = fields_of(kind, i, withdrawn="i7" if i > 15 else "")
             here = loop.decide(**asked)
             there = ok(ask.post(f"{path}/decisions", asked))
             assert there == as_json(here.plain())
