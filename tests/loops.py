@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,15 @@ def sides(loop: Loop, from_scratch: bool = False) -> list[dict[str, bytes]]:
         learners = [projection.candidate(side.interaction.manifest.learner) for side in found]
         head, frozen = projection.log.last()[0], running.record.frozen
         return [bits_of(Follower(projection, learner, frozen).follow(head)) for learner in learners]
+
+
+def whole_log(folder: Path) -> bytes:
+    """The bytes of a log that is all in one file, no snapshot beside it."""
+    with closing(sqlite3.connect(folder / "log.db")) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for snapshot in folder.glob("snapshot-*"):
+        snapshot.unlink()
+    return (folder / "log.db").read_bytes()
 
 
 def set_clock(monkeypatch: Any, clock: Callable[[], int]) -> None:
