@@ -48,11 +48,11 @@ def everything(kind: Kind, path: Path, **settings: Any) -> Loop:
     loop.withdraw("i11")
     loop.undo("e3")
     before = loop.version
-    teach(kind, loop, range(20, 23), gone="i11")
+    teach(kind, loop, range(20, 23), withdrawn="i11")
     loop.rollback(before)
     if kind.name not in ("comparison", "routing", "best-worst"):
         loop.start_experiment(kind.other, share=1.0)
-    teach(kind, loop, range(30, 34), gone="i11")
+    teach(kind, loop, range(30, 34), withdrawn="i11")
     loop.forget("p2")
     return loop
 

@@ -1,11 +1,12 @@
 """One loop of each kind of feedback, that of `fifth.py` too, for what holds of all of them.
 
-`each_kind` runs a test once for each kind, `each_learner` once for each learner that a loop of some kind takes.
+`each_kind` runs a test once for each kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,9 @@ import pytest
 from heedful import Loop, Settings, infer
 from heedful.loop.interactions.routing import Routing
 from heedful.loop.interactions.routing.table import embeddings
+from heedful.testing import KindCase
+from heedful.testing.kind_checks import ask as ask
+from heedful.testing.kind_checks import teach as teach
 from loops import choice_loop, rating_loop, rows, small_loop, specs
 from references import Reference
 from references.best_worst import FIFTH, BestWorstReference
@@ -44,6 +48,11 @@ class Kind(NamedTuple):
     """what answers over HTTP say of its loops and not of every loop: "Struct.field" """
     own: str | None = None
     """the learner to name when its loop is opened, where that is not heedful's"""
+
+    def case(self, learner: str | None = None) -> KindCase:
+        """What `heedful.testing` checks, with this learner or the first."""
+        named = {} if learner is None else {"learner": learner}
+        return KindCase(partial(self.make, **named), self.ask, self.answer, self.own)
 
 
 def _number(name: str) -> int:
@@ -195,34 +204,3 @@ KINDS = (
     ),
 )
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-each_learner = pytest.mark.parametrize(
-    ("kind", "learner"),
-    [
-        pytest.param(
-            kind,
-            learner,
-            id=f"{kind.name}-{learner.rpartition('/')[2]}",
-            marks=[] if learner.startswith(kind.other) else [pytest.mark.slow],
-        )
-        for kind in KINDS
-        for learner in kind.learners
-    ],
-)
-"""Quick are those that learn with `other`."""
-
-
-def ask(kind: Kind, i: int, gone: str = "") -> dict[str, Any]:
-    """The fields of decision d{i}, of one of three people; an item that is `gone` is no candidate."""
-    fields = {"person": f"p{i % 3}", "id": f"d{i}", **kind.ask(i)}
-    if gone and "candidates" in fields:
-        fields["candidates"] = [name for name in fields["candidates"] if name != gone]
-        if "prior" in fields:
-            fields["prior"] = {name: fields["prior"][name] for name in fields["candidates"]}
-    return fields
-
-
-def teach(kind: Kind, loop: Loop, rounds: range, gone: str = "") -> None:
-    """Let three people answer a decision in each of these rounds."""
-    for i in rounds:
-        shown = loop.decide(**ask(kind, i, gone)).shown
-        assert loop.feedback({**kind.answer(i, shown), "decision": f"d{i}", "id": f"e{i}"}).status == "applied"

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from heedful import Loop, Settings
-from heedful.core.serialization import arrays_of
 from heedful.features import infer
 from heedful.learners.registry import find_learners, summarise
 from heedful.loop.serving import Follower
 from heedful.loop.settings import Manifest
 from heedful.results.answers import plain
+from heedful.testing.loop_state import bits as bits
+from heedful.testing.loop_state import bits_from_scratch as bits_from_scratch
+from heedful.testing.loop_state import bits_of as bits_of
 
 REQUIRED = {"exponentiated": "bound=6", "convex": "radius=0.7"}
 """What a learner of the package needs beyond what a loop gives it."""
@@ -84,31 +88,6 @@ def diverged(path: str | Path, **settings: Any) -> Loop:
     return loop
 
 
-def bits_of(model: Any) -> dict[str, bytes]:
-    """A model's state as bytes, every array and scalar by name, of all and of each person."""
-    found = {name: _bytes(value) for name, value in arrays_of(model.shared, "shared").items()}
-    for name, person in model.people.items():
-        found |= {f"{name}.{leaf}": _bytes(value) for leaf, value in arrays_of(person.state, "state").items()}
-        found[f"{name}.lessons"] = str(person.lessons).encode()
-    return found
-
-
-def bits(loop: Loop) -> dict[str, bytes]:
-    """The state of the loop's model as bytes, people included."""
-    with loop.projection.turn:
-        return bits_of(loop.projection.model)
-
-
-def bits_from_scratch(loop: Loop) -> dict[str, bytes]:
-    """The same of the log folded from its first event, no snapshot used."""
-    projection = loop.projection
-    with projection.turn:
-        since = projection._since_snapshot, projection._since_mark
-        found = bits_of(projection.fold(projection._head, from_scratch=True))
-        projection._since_snapshot, projection._since_mark = since
-        return found
-
-
 def sides(loop: Loop, from_scratch: bool = False) -> list[dict[str, bytes]]:
     """The states of the learners of the experiment that runs as bytes: of the candidate and, where both are frozen, of
     the loop's own; [] where none runs. From scratch each learns from the first event on."""
@@ -123,8 +102,13 @@ def sides(loop: Loop, from_scratch: bool = False) -> list[dict[str, bytes]]:
         return [bits_of(Follower(projection, learner, frozen).follow(head)) for learner in learners]
 
 
-def _bytes(value: Any) -> bytes:
-    return f"{value.dtype} {value.shape} ".encode() + value.tobytes()
+def whole_log(folder: Path) -> bytes:
+    """The bytes of a log that is all in one file, no snapshot beside it."""
+    with closing(sqlite3.connect(folder / "log.db")) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for snapshot in folder.glob("snapshot-*"):
+        snapshot.unlink()
+    return (folder / "log.db").read_bytes()
 
 
 def set_clock(monkeypatch: Any, clock: Callable[[], int]) -> None:

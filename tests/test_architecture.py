@@ -38,6 +38,7 @@ MAY = {
     "loop": "results boards evaluation core jit storage data features spaces worlds inference learners",
     "studies": "core storage data features results boards loop",
     "io": "core storage data evaluation features spaces results loop",
+    "testing": "core data results loop io",
     "client": "core data results",
     "server": "core storage data features learners results loop studies io",
     "cli": "core jit storage data features spaces worlds inference learners experiments papers results boards "
@@ -70,6 +71,7 @@ HEAVY |= {
     "segno": set(),
     "mcp": set(),
     "pydantic": set(),
+    "pytest": set(),
 }
 
 

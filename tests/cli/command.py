@@ -33,6 +33,11 @@ def heedful(line: str, *paths: object, width: int = 160, charset: str = "utf-8")
     return Ended(result.exit_code, result.stdout, result.stderr)
 
 
+def bad(got: Ended, told: str, code: int = 2) -> None:
+    """It ended with that sentence, and nothing else anywhere."""
+    assert (got.code, got.out, got.err) == (code, "", f"heedful: {told}\n")
+
+
 def done(line: str, *paths: object) -> Ended:
     """Run a command line that must go well and has nothing to say besides."""
     got = heedful(line, *paths)

@@ -10,6 +10,13 @@ import pytest
 
 
 @pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, empty."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def letor_file(tmp_path: Path) -> Path:
     """Fifteen queries of 3 to 8 documents with 4 features, small integers; the first has no relevant document."""
     rng = np.random.default_rng(3)

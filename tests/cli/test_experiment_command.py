@@ -19,10 +19,7 @@ UP, DOWN = f"{FIXED}:tilt=1", f"{FIXED}:tilt=-1"
 SECOND = "second-order:epsilon=0.1"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def bad(got: Ended, told: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Ended, done, heedful
+from command import bad, done, heedful
 
 from heedful import TEXTS, Loop, Settings
 from heedful.cli import exchange
@@ -45,11 +45,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def write(name: str, records: list[Any]) -> None:
     lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
     Path(name).write_text("".join(f"{line}\n" for line in lines))
-
-
-def bad(got: Ended, told: str, code: int = 2) -> None:
-    assert (got.code, got.out) == (code, "")
-    assert got.err == f"heedful: {told}\n"
 
 
 def counts(**kinds: tuple[int, int, int]) -> dict[str, dict[str, int]]:

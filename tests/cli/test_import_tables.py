@@ -12,10 +12,7 @@ from heedful import Loop
 RATINGS = "userId,movieId,rating\nann,tea,4\nann,milk,2.5\nbob,tea,5\nbob,soup,9\n"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_a_table_of_ratings_is_learned(folder: Path) -> None:

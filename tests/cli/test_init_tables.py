@@ -18,10 +18,7 @@ FLATS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_each_word_of_a_column_of_lists_is_a_feature(folder: Path) -> None:

@@ -9,20 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import Ended, heedful
+from command import bad, heedful
 
 from heedful.server.keys import SCOPES, SHAPE, Keys
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def bad(got: Ended, told: str, code: int = 2) -> None:
-    """It ended with that sentence, and nothing else anywhere."""
-    assert (got.code, got.out, got.err) == (code, "", f"heedful: {told}\n")
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def created(line: str = "keys create ci") -> str:

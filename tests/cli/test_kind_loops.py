@@ -11,7 +11,7 @@ from command import done, heedful
 
 from heedful import Loop
 from kinds import Kind, ask, each_kind, teach
-from loops import as_json, bits
+from loops import as_json, bits, diverged
 
 FILMS = "title,minutes,year\n" + "".join(f"film {j},{80 + 7 * j},{1950 + 11 * (j % 5)}\n" for j in range(8))
 GRADES = "init films films.csv --kind year=number --kind minutes=number --control 0"
@@ -110,6 +110,61 @@ def test_a_loop_is_made_and_says_so(line: str, told: list[str], facts: dict[str,
 
 
 RATED, CHOSEN = "init films films.csv", "init films films.csv --choices"
+NAMED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    (f"{GRADES} --learner prank:n_ranks=3", {"grades": 3, "learner": "prank:n_ranks=3"}, {}),
+    (f"{GRADES} --learner prank --grades 3", {"grades": 3, "learner": "prank:n_ranks=3"}, {}),
+    (
+        f"{GRADES} --learner widrow-hoff:eta=0.1 --grades 3",
+        {"grades": 3, "learner": "widrow-hoff:eta=0.1,n_ranks=3"},
+        {},
+    ),
+    (
+        "init films --ratings=-10..10 --learner item-mean --repeats --action skip=-10:0.5",
+        {"ratings": [-10.0, 10.0], "learner": "item-mean", "items": 0},
+        {"repeats": True, "actions": {"skip": (-10.0, 0.5)}},
+    ),
+    (
+        f"{CHOSEN} --goal ranking --learner preference-gp:rule=mes --repeats",
+        {"choices": "ranking", "learner": "preference-gp:rule=mes", "features": 0},
+        {"repeats": True},
+    ),
+    (
+        f"{CHOSEN} --features --kind title=ignored --kind year=ignored --kind minutes=number",
+        {"choices": "best", "features": 1},
+        {},
+    ),
+]
+"""Options that make a loop, what `init` says of it as JSON, and settings."""
+
+
+@pytest.mark.parametrize(("line", "facts", "settings"), NAMED)
+def test_options_and_learners_are_those_of_the_loop(line: str, facts: dict[str, Any], settings: dict[str, Any]) -> None:
+    assert done(f"{line} --json").json.items() >= facts.items()
+    with Loop.open("films.heedful") as loop:
+        assert {name: getattr(loop.settings, name) for name in settings} == settings
+
+
+@pytest.mark.parametrize(("options", "items"), [("--ratings 1..5", ["a"]), ("--choices", ["a", "b"])])
+def test_without_a_file_items_come_later(options: str, items: list[str]) -> None:
+    assert "no items yet" in done(f"init bare {options}").out
+    Path("more.jsonl").write_text("".join(json.dumps({"kind": "item", "id": name}) + "\n" for name in items))
+    done("import bare more.jsonl")
+    assert sorted(done("decide bare --person ann --json").json["shown"]) == items
+
+
+def test_of_what_was_consumed_and_done_with_each_item() -> None:
+    done("init films films.csv --ratings 1..5 --k 2 --control 0")
+    first, second = done("decide films --person ann --id d1 --json").json["shown"]
+    done("feedback films d1 --did {} --did {} --did {}", f"{first}=view", f"{first}=buy", f"{second}=hide")
+    with Loop.open("films.heedful") as loop:
+        [lesson] = loop.lessons(1)
+        assert (lesson.chosen, lesson.text) == ((first, second), "view, buy; hide")
+    assert len(done("decide films --person ann --show 8 --json").json["shown"]) == 6
+    assert len(done("decide films --person ann --show 8 --repeats --json").json["shown"]) == 8
+    got = heedful("feedback films d1 --did film")
+    assert (got.code, got.err) == (2, "heedful: --did: expected ITEM=ACTION, such as a=buy, got 'film'\n")
+
+
 WRONG = [
     (
         f"{GRADES} --learner prank",
@@ -207,3 +262,25 @@ def test_what_makes_no_sense_is_bad_input_and_nothing_is_made(line: str, told: s
     assert (got.code, got.out) == (2, "")
     assert told in got.err
     assert not (folder / "films.heedful").exists()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_weights_that_overflow_are_a_problem_and_said(folder: Path) -> None:
+    diverged(folder / "films.heedful").close()
+    got = heedful("doctor films --json")
+    assert got.code == 1
+    [found] = [each for each in got.json if each["status"] == "problem"]
+    assert found["check"] == "weights"
+    assert "because eta=1e+20 is too large for these features" in found["told"]
+    assert "heedful export" in found["next"]
+    told: Any = done("explain films d29 --json").json
+    assert (told["margin"], told["because"]) == (None, found["told"])
+    said = done("explain films d29").out
+    assert found["told"] in said
+    assert "no number" in said
+    assert "nan" not in said
+    assert "as its score is" not in said
+    rows = [line for line in done("evaluate films").out.splitlines() if not line.rstrip().endswith((".", "%"))]
+    assert max(map(len, rows)) <= 160
+    assert None in done("evaluate films --json").json["learners"][0]["weights"].values()
+    assert "settings" not in [each["check"] for each in got.json]  # what is frozen is another matter

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import typer
-from command import Ended, heedful
+from command import bad, heedful
 
 from heedful import Loop
 from heedful.cli.common import place
@@ -43,12 +43,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def cars() -> str:
     assert heedful(f"{INIT} --control 0").code == 0
     return "cars"
-
-
-def bad(got: Ended, told: str, code: int = 2) -> None:
-    """It ended with that sentence, and nothing else anywhere."""
-    assert (got.code, got.out) == (code, "")
-    assert got.err == f"heedful: {told}\n"
 
 
 def decided(line: str = "decide cars --id d1", *filled: object) -> Any:
@@ -232,11 +226,6 @@ def test_init_settings_and_all_crosses() -> None:
         assert loop.manifest.learner == "fair-pairs:rate=0.2"
 
 
-def test_init_with_a_durability_that_there_is_not() -> None:
-    bad(heedful(f"{INIT} --durable never"), 'durable: expected "decision" or "feedback", got \'never\'')
-    assert not Path("cars.heedful").exists()
-
-
 def test_a_column_may_have_a_colon_in_its_name() -> None:
     Path("requests.csv").write_text("a:b,a\n1,2\n2,1\n")
     got = heedful(f"{INIT} --context requests.csv --cross a:b:hp --json")
@@ -263,12 +252,9 @@ CROSS = "--context requests.csv --cross"
         ("init cars --texts --identifier a", "--identifier: expected a FILE that it is about, got --texts"),
         ("init cars none.csv", "none.csv: no such file"),
         ("init cars cars.csv --identifier hp2", "identifier: expected a column"),
-        ("init cars cars.csv --identifier make", "identifier: make: expected another name in every row"),
         ("init cars cars.csv --kind make", "--kind: expected COLUMN=KIND, got 'make'"),
         ("init cars cars.csv --kind make=", "--kind: expected COLUMN=KIND, got 'make='"),
         ("init cars cars.csv --kind make=text --kind make=text", "--kind: expected each once, got 'make' twice"),
-        ("init cars cars.csv --kind make=colour", "kinds: make: expected number, category"),
-        ("init cars cars.csv --kind made=number", "kinds: expected names of columns"),
         ("init cars cars.csv --cross day:make", "--cross: expected --context too, whose columns are crossed, got none"),
         (
             f"init cars cars.csv {CROSS} day",
@@ -286,12 +272,8 @@ CROSS = "--context requests.csv --cross"
         ("experiment cars --share 7", "--share: expected a number from 0 to 1, got '7'"),
         ("rollback cars soon", "VERSION: expected a whole number, got 'soon'"),
         ("serve --port 99999", "--port: expected a whole number from 1 to 65535, got '99999'"),
-        ("init cars cars.csv --k 2000", "k: expected a whole number, 1 to 1024, got 2000"),
         ("init cars cars.csv --control 2", "control: expected a number from 0 to 1, got 2"),
-        ("init cars cars.csv --exploration .6", "exploration: expected a number from 0 to 0.5, got 0.6"),
-        ("init cars cars.csv --exploration .2 --learner perceptron", "exploration: expected none or 0 for perceptron"),
         ("init cars cars.csv --action buy=much", "--action: expected NAME=WEIGHT, got 'buy=much'"),
-        ("init cars cars.csv --action buy=0", "actions["),
         ("init cars cars.csv --learner nobody", "learner: expected "),
         ("init nowhere/cars cars.csv", "nowhere: expected a folder that is there to put the loop in"),
     ],
@@ -411,14 +393,10 @@ def test_a_long_list_is_cut_in_the_table_and_whole_in_json() -> None:
             "candidates: expected items on offer, such as 'beetle', 'mini', 'golf', got 'bugatti'; put it on offer "
             "first: heedful import cars --features FILE",
         ),
-        ("decide cars mini mini", "candidates: expected each once, got 'mini' 2 times"),
-        ("decide cars --context [1]", "context: expected an object, got [1]"),
         ("decide cars --context {{", "--context: expected JSON, got {{: expected property name"),
-        ("decide cars --prior [1]", "prior: expected 6 scores, one for each candidate, got [1]"),
         ("decide cars --prior nan", "--prior: expected JSON, got nan: expected value at character 1"),
         ("decide cars --prior [NaN]", "--prior: expected JSON, got [NaN]: NaN is not JSON"),
         ("decide cars --person {}", "person: expected a text of 1 to 200 printable characters, got ''"),
-        ("decide cars --id {}", "id: expected a text of 1 to 200 printable characters, got ''"),
         ("decide cars --show 0", "--show: expected a whole number, 1 or more, got '0'"),
         ("decide cars --candidates none.json", "--candidates: none.json: no such file"),
         ("decide cars --candidates cars.csv", "--candidates: expected JSON, got name,make"),
@@ -438,11 +416,6 @@ def test_decide_refuses(cars: str, line: str, told: str) -> None:
     assert (got.code, got.out) == (2, "")
     assert got.err.startswith(f"heedful: {told}")
     assert got.err.count("\n") == 1
-
-
-def test_an_id_of_another_decision_is_refused(cars: str) -> None:
-    decided()
-    bad(heedful("decide cars mini --id d1"), "id: expected a new one, got 'd1', which has other candidates")
 
 
 # ---------------------------------------------------------------------------- feedback
@@ -505,12 +478,6 @@ def test_feedback_that_fits_no_longer_is_rejected_with_3(cars: str) -> None:
     decided("decide cars mini golf --id d1")
     for line, reason in (
         ("d2 --none", "decision d2 is not in the log"),
-        (
-            "d1 --clicks mustang",
-            "clicks: expected items that were shown ('golf', 'mini'), got 'mustang'; answer the decision that showed "
-            "it",
-        ),
-        ("d1 --thumb up --item mustang", "item: expected candidates of the decision ('mini', 'golf'), got 'mustang'"),
         ("d1 --clicks mini --chain d9", "chain: decision d9 is not in the log"),
     ):
         got = heedful(f"feedback cars {line} --id e --json")
@@ -552,27 +519,18 @@ def test_a_deferred_decision_is_activated_with_its_first_feedback(cars: str) -> 
             "feedback: expected --clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice, "
             "--none or --form, got none of them",
         ),
-        ("--clicks mini --none", "feedback: expected one of clicks"),
         ("--thumb sideways", "--thumb: expected up or down, got 'sideways'"),
         ("--choice third", "--choice: expected first, second, equal, both_bad or cannot_judge, got 'third'"),
-        ("--action buy", "item: expected a text of 1 to 200 printable characters, got none"),
         ("--action sing --item mini", "action: expected view, cart, buy, hide, got 'sing'"),
         ("--rating mini", "--rating: expected ITEM=NUMBER, got 'mini'"),
         ("--rating mini=good", "--rating: expected ITEM=NUMBER, got 'mini=good'"),
-        ("--rating mini=nan", "rating['mini']: expected a finite number, got nan"),
         ("--rating mini=1 --rating mini=2", "--rating: expected each once, got 'mini' twice"),
         ("--grade =1", "--grade: expected ITEM=NUMBER, got '=1'"),
-        ("--better mini --better mini", "better: expected each once, got 'mini' 2 times"),
-        ("--better mini --chain d2", "feedback: expected better, got another field"),
-        ("--none --item mini", "feedback: expected none, got another field"),
-        ("--none --nearest", "feedback: expected none, got another field"),
-        ("--edit text", "edit: expected the attributes that were changed"),
-        ("--clicks mini --id {}", "id: expected a text of 1 to 200 printable characters, got ''"),
     ],
 )
 def test_feedback_refuses(cars: str, options: str, told: str) -> None:
     decided()
-    got = heedful(f"feedback cars d1 {options}", "") if "{}" in options else heedful(f"feedback cars d1 {options}")
+    got = heedful(f"feedback cars d1 {options}")
     assert (got.code, got.out) == (2, "")
     assert got.err.startswith(f"heedful: {told}")
     assert got.err.count("\n") == 1
@@ -596,7 +554,6 @@ def test_undo(cars: str) -> None:
     assert (again.code, again.out) == (0, "duplicate undo-e1: it came before, as event 10; nothing was changed\n")
     got = heedful("undo cars e2 --json")
     assert (got.code, got.json["status"], got.json["reason"]) == (3, "rejected", "feedback e2 is not in the log")
-    bad(heedful("undo cars {}", ""), "event: expected a text of 1 to 200 printable characters, got ''")
 
 
 def test_back_to_an_earlier_version_and_forth_again(cars: str) -> None:
@@ -667,7 +624,6 @@ def test_forget_as_json(cars: str, folder: Path) -> None:
         "person": "ann", "events": 1, "exports": [str(folder / "out.jsonl")], "version": 0, "erased": True,
         "unreached": [], "alike": [],
     }  # fmt: skip
-    bad(heedful("forget cars {} --yes", ""), "person: expected a text of 1 to 200 printable characters, got ''")
 
 
 def test_export_of_a_person(cars: str, folder: Path) -> None:
@@ -723,13 +679,6 @@ def test_explain_before_anything_was_learned(cars: str) -> None:
     assert (got.code, got.err) == (0, "")
     assert "Nothing was learned before it that tells the two apart." in got.out
     bad(heedful("explain cars d9"), "decision d9 is not in the log")
-    bad(heedful("explain cars {}", ""), "decision: expected a text of 1 to 200 printable characters, got ''")
-
-
-def test_explain_of_the_control() -> None:
-    heedful(f"{INIT} --control 1")
-    decided()
-    assert "This decision showed your order, for comparison" in heedful("explain cars d1").out
 
 
 def test_evaluate(taught: Any) -> None:
@@ -855,13 +804,6 @@ def test_that_the_disk_is_full_is_no_fault_of_the_input(cars: str, monkeypatch: 
     bad(heedful("decide cars"), told, 1)
     monkeypatch.setattr("heedful.loop.projection.Projection.submit", busy)
     bad(heedful("decide cars"), "cars.heedful/log.db: another process is writing", 1)
-
-
-@pytest.mark.slow
-def test_json_of_an_answer_is_one_document(cars: str) -> None:
-    decided()
-    got = heedful("feedback cars d1 --clicks mini --json")
-    assert json.loads(got.out)["status"] == "applied"
 
 
 # ---------------------------------------------------------------------------- help, and the page about all this

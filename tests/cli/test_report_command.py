@@ -20,10 +20,7 @@ from loops import small_loop
 FIVE = ["i0", "i1", "i2", "i3", "i4"]
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def made(n: int, learned: int = 0, alone: int = 2, **settings: float) -> Report:
@@ -146,16 +143,6 @@ def test_one_decision_is_said_in_the_singular() -> None:
     with small_loop("cars.heedful", "perceptron") as loop:
         loop.decide(id="d")
     assert "The only decision, since" in told(heedful("report cars"))
-
-
-def test_where_it_does_harm_or_may_be_chance() -> None:
-    made(120, learned=2, alone=0)
-    assert "No: what was learned does worse than the control." in told(heedful("report cars"))
-
-
-def test_what_may_be_chance_is_called_so() -> None:
-    made(40, learned=1, alone=1)
-    assert "No difference can be shown yet." in told(heedful("report cars"))
 
 
 def test_nothing_there_yet_and_nothing_to_compare() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from heedful import Loop
-from kinds import FIFTH, KINDS, NAMES, Kind, ask, each_kind, teach
+from kinds import FIFTH, NAMES, Kind, ask, each_kind, teach
 from loops import choice_loop, rating_loop, small_loop
 
 pytest.importorskip("httpx")
@@ -100,27 +100,6 @@ def test_a_fallback_shows_the_callers_order_and_may_be_answered(
 
 
 # ---------------------------------------------------------------------------- what is of one kind
-
-
-def test_what_a_loop_does_not_take_is_refused_by_the_server(client: Client, folder: Path) -> None:
-    cars = client.loop("cars")
-    made = cars.decide(NAMES)
-    assert made.predicted is cars.explain(made.id).prediction is cars.report().prediction is None
-    with pytest.raises(ValueError, match="repeats: expected none in a loop of rankings, got True"):
-        cars.decide(NAMES, repeats=True)
-    with pytest.raises(ValueError, match="standing: expected a loop of choices"):
-        cars.standing()
-    for kind, wrong, told, other, reason in (
-        (KINDS[1], {"grade": {"i0": 9}}, "a whole number from 1 to 5, got 9", {"rating": {"i0": 4}}, "them as grade"),
-        (KINDS[2], {"rating": {"i0": 9}}, "a number from 1 to 5, got 9", {"grade": {"i0": 4}}, "grades as rating"),
-        (KINDS[3], {"choice": "left"}, "choice: expected", {"thumb": "up"}, "send choice"),
-    ):
-        kind.make(folder / f"refusing-{kind.name}.heedful").close()
-        there = client.loop(f"refusing-{kind.name}")
-        made = there.decide(["i0", "i1"], person="p")
-        with pytest.raises(ValueError, match=told):
-            there.feedback(made, **wrong)
-        assert reason in str(there.feedback(made, **other).reason)
 
 
 def test_a_loop_is_made_with_features_or_none(client: Client) -> None:

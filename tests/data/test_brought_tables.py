@@ -11,6 +11,7 @@ import pytest
 
 from heedful.data.table import open_table, read_table
 from heedful.features import infer
+from written import write
 
 
 def told_of(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
@@ -19,11 +20,6 @@ def told_of(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
         warnings.simplefilter("always")
         rows = read_table(path)
     return rows, [str(each.message).removeprefix(f"{path.name}: ") for each in said]
-
-
-def write(path: Path, text: str | bytes) -> Path:
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
 
 
 def columns_of(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -13,17 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.data.catalogue import Catalogue, load_catalogue
+from written import write
 
 CARS = """name,origin,weight,doors,power
 Ada,USA,1000,4,50
 Bug,Europe,1500,4,NA
 Cub,Japan,2000,4,150
 """
-
-
-def write(path: Path, text: str | bytes) -> Path:
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
 
 
 def of_columns(columns: Mapping[str, Sequence[float | None]]) -> Catalogue:

@@ -9,12 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.data.letor import Queries, least_squares, load_letor
-
-
-def write(path: Path, text: str | bytes) -> Path:
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
-
+from written import write
 
 # --- MQ2008 -------------------------------------------------------------------------------------------------
 

@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 
 from heedful.data.letor import load_letor
 from heedful.data.svmlight import MAX_FEATURES
-
-
-def write(path: Path, text: str | bytes) -> Path:
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
-
+from written import write
 
 GOOD = "2 qid:1 1:0.5 3:1e-3 # good\n"
 ABOUT_VALUE = "feature value: expected a finite number"

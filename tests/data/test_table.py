@@ -13,6 +13,7 @@ import pytest
 
 from heedful.data.table import open_table, read_table
 from heedful.features import infer
+from written import write
 
 CARS = 'name,horsepower,"full, name"\nAda,50,NA\n Bug , 1.5,"x ""y""\nz"\n\nCub,nan,null\n'
 ROWS = [
@@ -22,11 +23,6 @@ ROWS = [
 ]
 LINES = '{"id": "a", "n": 1.5, "v": [1, 2], "none": null}\n\n  \t\n{"id": "ü", "b": true}\r\n'
 RECORDS: list[dict[str, Any]] = [{"id": "a", "n": 1.5, "v": [1, 2], "none": None}, {"id": "ü", "b": True}]
-
-
-def write(path: Path, text: str | bytes) -> Path:
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "a"])

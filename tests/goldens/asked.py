@@ -42,6 +42,14 @@ OTHERS = {
     "routes": "cheapest",
 }
 """What a loop is evaluated with."""
+OPTIONS = {
+    "ranking": ("--clicks FIRST", "--clicks nobody", "--thumb sideways", "--none"),
+    "grades": ("--grade FIRST=5 --grade LAST=1", "--grade FIRST=6", "--clicks FIRST", "--none"),
+    "ratings": ("--rating FIRST=4.5 --rating LAST=2", "--rating FIRST=6", "--clicks FIRST", "--did LAST=buy", "--none"),
+    "choices": ("--choice first", "--better LAST", "--rating FIRST=4", "--choice cannot_judge", "--none"),
+    "routes": ("--thumb up", "--thumb sideways", "--clicks FIRST", "--none"),
+}
+"""What is answered on the command line: right, wrong, what such a loop does not take, and that nothing was wanted."""
 PEOPLE = (None, "p0", "p1", "p3", "p9")
 
 
@@ -102,14 +110,29 @@ def commands(kind: str, folder: Path) -> str:
     lines = ["report", f"explain {{}} {LAST[kind]}", "explain {} d0", f"evaluate {{}} --learner {spec}", "doctor"]
     about = ' --context {"embedding":[0,1,0]}' if kind == "routes" else ""
     lines += [f"decide {{}} --person p0 --id cli{about}", *(["standing"] if kind == "choices" else []), "undo {} e3"]
-    lines += ["forget {} p0 --yes"]
+    lines += ["forget {} p0 --yes", f"decide {{}} --person p1 --id again{about}"]
+    told = _outputs(kind, lines)
+    with Loop.open(folder / f"{kind}.heedful") as loop:
+        known = loop.projection.find_decision("again")
+        assert known is not None
+        shown = [known.names[j] for j in known.record.shown]
+    answers = [f"feedback {{}} again --id answer{i} {each}" for i, each in enumerate(OPTIONS[kind])]
+    lines = [each.replace("FIRST", shown[0]).replace("LAST", shown[-1]) for each in answers]
+    if kind == "choices":
+        lines += ["decide {} --person p1 --id three --show 3", "standing {} --person p1", "standing {} --person [anm]"]
+    lines += ["health {}", f"why {{}} d13 {shown[0]}"]
+    return _steady("\n".join(told + _outputs(kind, lines)), folder)
+
+
+def _outputs(kind: str, lines: list[str]) -> list[str]:
+    """What each command prints, in words and as JSON."""
     told = []
     for line in lines:
         words = line if "{}" in line else f"{line} {{}}"
         for form in ("", " --json"):
             ended = heedful(f"{words}{form}", kind, width=100)
             told.append(f"$ heedful {words.replace('{}', kind)}{form}\n{ended.out}{ended.err}[{ended.code}]\n")
-    return _steady("\n".join(told), folder)
+    return told
 
 
 ROUTES = ("", "/items?limit=3", "/weights", "/weights?person=p0", "/report", "/standing", "/decisions/d0/explanation")

@@ -26,7 +26,7 @@ from heedful import Loop
 from heedful.core.serialization import read_arrays, write_arrays
 from heedful.loop.log.event import Event
 from heedful.storage import Damaged, Moved
-from loops import bits, bits_from_scratch, set_clock, small_loop
+from loops import bits, bits_from_scratch, set_clock, small_loop, whole_log
 
 
 def taught(path: Path, n: int = 4, **settings: Any) -> Loop:
@@ -507,15 +507,6 @@ def test_a_note_is_told_once(kept: tuple[Path, dict[str, bytes]], tmp_path: Path
 # ---------------------------------------------------------------------------- a log that is damaged
 
 
-def _ended(folder: Path) -> bytes:
-    """The bytes of the log when everything is in one file, no snapshot beside it."""
-    with closing(sqlite3.connect(folder / "log.db")) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    for snapshot in folder.glob("snapshot-*"):
-        snapshot.unlink()
-    return (folder / "log.db").read_bytes()
-
-
 def _found(folder: Path) -> bool:
     """Whether damage is refused on opening, by name, or found by looking."""
     told, loop = "", None
@@ -533,7 +524,7 @@ def _found(folder: Path) -> bool:
 @pytest.mark.parametrize("length", [0, 1, 50, 100, 4096, -4096, -3 * 4096])
 def test_a_truncated_log(tmp_path: Path, length: int) -> None:
     taught(tmp_path / "loop", 30).close()
-    whole = _ended(tmp_path / "loop")
+    whole = whole_log(tmp_path / "loop")
     (tmp_path / "loop" / "log.db").write_bytes(whole[:length])
     assert _found(tmp_path / "loop")
 
@@ -542,7 +533,7 @@ def test_a_truncated_log(tmp_path: Path, length: int) -> None:
 def test_a_damaged_header(tmp_path: Path) -> None:
     with taught(tmp_path / "loop", 3) as loop:
         right = bits(loop)
-    whole = _ended(tmp_path / "loop")
+    whole = whole_log(tmp_path / "loop")
     for place in range(100):
         (tmp_path / "loop" / "log.db").write_bytes(flipped(whole, place))
         if place < 18:
@@ -561,7 +552,7 @@ def test_a_damaged_header(tmp_path: Path) -> None:
 def test_damaged_pages(tmp_path: Path) -> None:
     """The first bytes of every page, and a page of noise: each is found."""
     taught(tmp_path / "loop", 40).close()
-    whole = _ended(tmp_path / "loop")
+    whole = whole_log(tmp_path / "loop")
     pages = len(whole) // 4096
     assert pages > 8
     noise = np.random.default_rng(0).bytes(4096)
@@ -583,7 +574,7 @@ def _rows(folder: Path) -> list[Any]:
 def test_every_bit_of_the_log_counts(tmp_path: Path) -> None:
     """Wherever a bit flips: it is refused, or found, or it says nothing."""
     taught(tmp_path / "loop", 8, shrink=2.0).close()
-    whole = _ended(tmp_path / "loop")
+    whole = whole_log(tmp_path / "loop")
     right = _rows(tmp_path / "loop")
     found, places = 0, range(100, len(whole), 499 // (2 if FACTOR > 1 else 1))
     for place in places:
@@ -600,7 +591,7 @@ def test_every_bit_of_the_log_counts(tmp_path: Path) -> None:
 
 def test_damage_is_named(tmp_path: Path) -> None:
     taught(tmp_path / "loop", 3).close()
-    whole = _ended(tmp_path / "loop")
+    whole = whole_log(tmp_path / "loop")
     assert whole.count(b'"shown":[') == 3
     (tmp_path / "loop" / "log.db").write_bytes(whole.replace(b'"shown":[', b'"shown":}'))
     with pytest.raises(ValueError, match=r"log\.db: event 14: .*damaged"):
@@ -931,21 +922,6 @@ def test_a_folder_that_is_read_only(nobody: Path) -> None:
     with Loop.open(nobody / "loop") as loop:
         assert loop.decide(id="new").seq > 0
         assert loop.verify() == []
-
-
-def test_open_in_two_places(tmp_path: Path) -> None:
-    with taught(tmp_path / "loop", 2, shrink=2.0) as one, Loop.open(tmp_path / "loop") as two:
-        more(one, 2, 4)
-        more(two, 4, 6)
-        assert one.feedback("d5", id="e5", clicks=["i3"]).status in ("duplicate", "rejected")
-        two.undo("e0")
-        two.put_items([{"id": "new", "f0": 1.0}])
-        more(one, 6, 7)
-        assert "new" in one.items
-        two.projection.catch_up()
-        assert bits(one) == bits(two) == bits_from_scratch(one)
-        assert one.projection.model.shared.t == 6
-        assert one.verify() == two.verify() == []
 
 
 # ---------------------------------------------------------------------------- a part of the log is removed

@@ -1,5 +1,6 @@
 """A loop of ratings from outside: what is shown and expected, what ratings teach, what is refused, what is measured."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines
 from heedful.loop.interactions.rating.explanation import RatingPrediction
 from heedful.loop.interactions.rating.prediction_report import Picked
+from heedful.loop.interactions.telling import unordered
 from heedful.loop.log import Event, now
 from heedful.loop.projection import PendingEvent
 from heedful.results.answers import plain
@@ -631,3 +633,13 @@ def test_nothing_is_learned_of_what_is_withdrawn_beside_an_undo(tmp_path: Path) 
         ]
         answers = loop.projection.submit([undo, *[draft for draft in given if isinstance(draft, PendingEvent)]])
         assert [answer.learned for answer in answers] == [True, False, True]
+
+
+def test_predictions_that_fall_need_no_reason(folder: Path) -> None:
+    with rating_loop(folder / "films") as loop:
+        card = loop.projection.interaction.describe()
+    for arm, falls in itertools.product(("learned", "control"), ([4.0, 3.0], [3.0, 3.0], [3.0], [], [None, 3.0])):
+        assert unordered(card, arm, falls) == ""
+    told = "Predictions do not fall from top to bottom: "
+    assert unordered(card, "learned", [3.0, 4.0]).startswith(f"{told}the learner ranks by how good an item may be")
+    assert unordered(card, "control", [3.0, 4.0]) == f"{told}it is a control, which ignores what was learned."

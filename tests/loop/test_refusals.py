@@ -298,6 +298,18 @@ NO_QUESTION: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"candidates": [{"id": "x", "cost": 1}]}, "candidates[0]: id: expected one of i0, i1, "),
         ({"candidates": [{"id": "i0", "cost": -1}]}, "candidates[0]: cost: expected a number from 0 to 1000, got -1"),
         ({"context": {"embedding": [1.0]}}, "context: embedding: expected 3 numbers, got 1"),
+        ({"context": {"embedding": [1.0, NAN, 2.0]}}, "context: embedding[1]: expected a finite number"),
+        ({"context": {"embedding": [1.0, INF, 2.0]}}, "context: embedding[1]: expected a finite number"),
+        ({"context": {"embedding": "abc"}}, "context: embedding: expected a list of numbers"),
+        ({"context": {"embedding": None}}, "context: embedding: expected 3 numbers, got none"),
+        ({"context": {"embeding": [1.0]}}, "context: embedding: expected 3 numbers, got none; there is 'embeding'"),
+        *[
+            (
+                {"context": {"embedding": [1.0, 2.0, 3.0], "cost_weight": weight}},
+                "context: cost_weight: expected a number from 0 to 1000",
+            )
+            for weight in (-1, "x", NAN)
+        ],
         ({"context": {"cost_weight": 0.1}}, "context: embedding: expected 3 numbers, got none"),
     ],
     "best-worst": [({"candidates": ["i0"]}, "candidates: expected two or more, got 1")],

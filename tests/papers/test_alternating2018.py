@@ -109,6 +109,7 @@ def test_every_plot_has_bmf_and_the_simple_rows() -> None:
 
 
 @functools.cache
+@functools.cache
 def resample(spec: str) -> float:
     """That of the learner that a line of a figure names."""
     return float(learner(spec, SYNTHETIC[0]).resample)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import re
@@ -9,7 +10,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -269,3 +270,12 @@ def _held_up(url: str, work: Any) -> bool:
         stop.set()
         asking.join()
     return max(waited) > max(0.8, 0.7 * took)
+
+
+def run(work: Awaitable[Any]) -> Any:
+    """What is awaited, which takes seconds at most."""
+
+    async def within() -> Any:
+        return await asyncio.wait_for(work, 20)
+
+    return asyncio.run(within())

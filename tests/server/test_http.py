@@ -123,7 +123,10 @@ def test_a_loop_of_texts_is_made_of_its_name(ask: Caller) -> None:
 BAD_LOOPS: list[tuple[dict[str, Any], str]] = [
     ({"name": "../x"}, "name"),
     ({"name": ".hidden"}, "name"),
+    ({"name": ".."}, "name"),
     ({"name": "a/b"}, "name"),
+    ({"name": "a\\b"}, "name"),
+    ({"name": "C:cars"}, "name"),
     ({"name": "a\0b"}, "name"),
     ({"name": "a\n"}, "name"),
     ({"name": "ä"}, "name"),
@@ -307,25 +310,15 @@ def test_one_unknown_candidate_does_not_break_a_page(ask: Caller, folder: Path) 
     cars = f"/v1/loops/{name}"
     d = ok(ask.post(f"{cars}/decisions", {"candidates": ["i0", "999", "i1"], "prior": [3, 2, 1], "id": "d"}))
     assert (d["shown"][1], d["unknown"], d["probability"]) == ("999", ["999"], 1.0)
-    assert ok(ask.post(f"{cars}/decisions", {"candidates": ["i0", "999", "i1"], "prior": [3, 2, 1], "id": "d"})) == d
     assert "unknown" not in ok(ask.post(f"{cars}/decisions", {"candidates": ["i0", "i1"]}))
     hits = [{"_index": "p", "_id": "i0", "_score": 3.5, "_source": {}}, {"_id": "999", "_score": 2}, {"_id": "i1"}]
     assert ok(ask.post(f"{cars}/rank", {"candidates": hits}))["unknown"] == ["999"]
     assert ok(ask.post(f"{cars}/decisions", {"candidates": hits}))["unknown"] == ["999"]
-    assert ok(ask.post(f"{cars}/decisions", {"candidates": []}))["shown"] == []
-    assert ok(ask.post(f"{cars}/rank", {"candidates": []}))["ranking"] == []
-    assert len(ok(ask.post(f"{cars}/decisions", {"candidates": ["i0", "i0"]}))["shown"]) == 1
     told = ok(ask.post(f"{cars}/records", {"candidates": ["i0", "999"], "shown": ["999"], "id": "r"}))
     assert (told["shown"], told["unknown"]) == (["999"], ["999"])
-    answer = ok(ask.post(f"{cars}/feedback", {"decision": "d", "clicks": ["999"]}))
-    assert (answer["status"], answer["learned"]) == ("applied", False)
-    assert "were not on offer" in answer["reason"]
-    assert ok(ask.post(f"{cars}/feedback", {"decision": "d", "clicks": ["999", d["shown"][2]]}))["learned"]
-    for among in (["i0", "999"], [], ["i0", "i0"]):
-        for route in ("decisions", "rank"):
-            is_problem(ask.post(f"{cars}/{route}", {"candidates": among, "strict": True}), "bad-input", "candidates")
-    is_problem(ask.post(f"{cars}/decisions", {"candidates": ["i0", 1.5]}), "bad-input", "candidates[1]")
-    is_problem(ask.post(f"{cars}/decisions", {"candidates": [{"_id": "i0"}, "i1"]}), "bad-input", "candidates[1]")
+    for route in ("decisions", "rank"):
+        asked = {"candidates": ["i0", "999"], "strict": True}
+        is_problem(ask.post(f"{cars}/{route}", asked), "bad-input", "candidates")
     is_problem(ask.post(f"{cars}/decisions", {"candidates": ["i0"], "strict": 1}), "bad-input", "strict")
     assert ok(ask.get(f"{cars}/report"))["unknown"] == 3
 
@@ -479,29 +472,19 @@ def test_feedback_on_many_candidates_does_not_hold_up_the_others(plain: Caller, 
 
 BAD_FIELDS: list[tuple[str, Any, str]] = [
     ("decisions", [], "body"),
-    ("decisions", "x", "body"),
     ("decisions", {"speed": 1}, "body"),
     ("decisions", {"candidates": "i0"}, "candidates"),
-    ("decisions", {"candidates": [], "strict": True}, "candidates"),
     ("decisions", {"candidates": ["nobody"], "strict": True}, "candidates"),
-    ("decisions", {"candidates": ["i0", "i0"], "strict": True}, "candidates"),
-    ("decisions", {"candidates": ["i0", {}]}, "candidates[1]"),
     ("decisions", {"candidates": [{"f0": "x"}]}, "candidates[0]"),
     ("decisions", {"candidates": ["i0", "\u0001"]}, "candidates[1]"),
     ("decisions", {"person": ""}, "person"),
-    ("decisions", {"person": 1.5}, "person"),
-    ("decisions", {"person": "x" * 201}, "person"),
     ("decisions", {"context": []}, "context"),
     ("decisions", {"prior": [1]}, "prior"),
-    ("decisions", {"prior": {"nobody": 1}}, "prior"),
     ("decisions", {"candidates": ["i0", "i1"], "prior": [1, "x"]}, "prior[1]"),
     ("decisions", {"show": 0}, "show"),
-    ("decisions", {"show": True}, "show"),
-    ("decisions", {"show": 1.5}, "show"),
     ("decisions", {"after": "nothing"}, "after"),
     ("decisions", {"after": ["d"]}, "after"),
     ("decisions", {"after": "a\nb"}, "after"),
-    ("decisions", {"id": "a\nb"}, "id"),
     ("decisions", {"id": {}}, "id"),
     ("decisions", {"deferred": 1}, "deferred"),
     ("records", {"shown": ["i0"], "id": "r"}, "candidates"),
@@ -513,25 +496,15 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
     ("records", {"candidates": NAMES, "shown": ["i0"], "id": "r", "show": 1}, "body"),
     ("feedback", "x", "body"),
     ("feedback", {}, "decision"),
-    ("feedback", {"clicks": ["i0"]}, "decision"),
     ("feedback", {"decision": "D"}, "feedback"),
-    ("feedback", {"decision": "D", "clicks": ["i0"], "none": True}, "feedback"),
     ("feedback", {"decision": "D", "clicks": ["i0"], "speed": 1}, "feedback"),
     ("feedback", {"decision": "D", "clicks": "i0"}, "clicks"),
     ("feedback", {"decision": "D", "clicks": [1.5]}, "clicks[0]"),
     ("feedback", {"decision": "D", "clicks": [], "id": []}, "id"),
     ("feedback", {"decision": "D", "clicks": ["i0"], "time": -1}, "time"),
-    ("feedback", {"decision": "D", "better": []}, "better"),
-    ("feedback", {"decision": "D", "better": ["i0", "i0"]}, "better"),
-    ("feedback", {"decision": "D", "thumb": "sideways"}, "thumb"),
     ("feedback", {"decision": "D", "action": "buy"}, "item"),
-    ("feedback", {"decision": "D", "action": "steal", "item": "i0"}, "action"),
-    ("feedback", {"decision": "D", "rating": {}}, "rating"),
     ("feedback", {"decision": "D", "rating": {"i0": "x"}}, "rating['i0']"),
-    ("feedback", {"decision": "D", "choice": "both"}, "choice"),
-    ("feedback", {"decision": "D", "none": False}, "none"),
     ("feedback", {"decision": "D", "edit": {"f0": "x"}}, "edit"),
-    ("feedback", {"decision": "D", "edit": 5}, "edit"),
     ("activate", {}, "decision"),
     ("activate", {"decision": []}, "decision"),
     ("activate", {"decision": "D", "time": "x"}, "time"),
@@ -541,8 +514,6 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
     ("undo", {"event": "E", "time": 1}, "body"),
     ("evaluations", {"learners": "perceptron"}, "learners"),
     ("evaluations", {"learners": ["os:system"]}, "learner"),
-    ("evaluations", {"learners": ["second-order:epsilon=x"]}, "learner"),
-    ("evaluations", {"learners": ["perceptron@x"]}, "learner"),
     ("evaluations", {"learners": ["perceptron"] * 11}, "learners"),
     ("evaluations", {"alpha": 2}, "alpha"),
     ("evaluations", {"learners": ["perceptron"], "x": 1}, "body"),
@@ -552,11 +523,12 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(
     ("route", "body", "field"), BAD_FIELDS, ids=[f"{r}-{json.dumps(b)[:40]}" for r, b, _ in BAD_FIELDS]
 )
-def test_a_wrong_field_is_named(ask: Caller, folder: Path, route: str, body: Any, field: str) -> None:
-    cars = f"/v1/loops/{_bad(folder, ask)}"
-    before = ok(ask.get(cars))["events"]
-    is_problem(ask.post(f"{cars}/{route}", body), "bad-input", field)
-    assert ok(ask.get(cars))["events"] == before
+def test_a_wrong_field_is_named(plain: Caller, folder: Path, route: str, body: Any, field: str) -> None:
+    """One of each field: which values are wrong is tried at the loop (`loop/test_records.py`, `test_refusals.py`)."""
+    cars = f"/v1/loops/{_bad(folder, plain)}"
+    before = ok(plain.get(cars))["events"]
+    is_problem(plain.post(f"{cars}/{route}", body), "bad-input", field)
+    assert ok(plain.get(cars))["events"] == before
 
 
 _BAD: dict[Path, str] = {}
@@ -876,21 +848,6 @@ def test_no_path_leaves_the_folder_of_the_tenant(tmp_path: Path) -> None:
                     assert answer.status in (400, 404, 405), (method, way, tail, answer)
                     if answer.status == 400:
                         break  # and hung up
-        with closing(Caller(url)) as caller:
-            for name in (
-                "../out",
-                "acme/cars",
-                "/tmp/out",
-                "..",
-                ".",
-                "a\\b",
-                "cars\0",
-                "\ud7ffx",
-                "..\\out",
-                "C:cars",
-                "",
-            ):
-                is_problem(caller.post("/v1/loops", {"name": name}), "bad-input", "name")
     assert _tree(tmp_path) == before
 
 
@@ -903,43 +860,19 @@ def _tree(folder: Path) -> set[str]:
 
 
 def test_without_keys_only_those_nearby(plain: Caller, cars: str) -> None:
+    """Which hosts and origins are near is tried at the gate (`test_auth.py`)."""
     port = plain.url.rpartition(":")[2]
     with Wire(plain.url) as wire:
-        for host in (
-            "localhost",
-            f"localhost:{port}",
-            "127.0.0.1",
-            f"127.0.0.1:{port}",
-            "[::1]",
-            f"[::1]:{port}",
-            "LOCALHOST",
-        ):
-            for origin in ([], ["Origin: http://localhost:3000"], ["Origin: https://127.0.0.1"]):
-                wire.send(request("GET", cars, None, *origin, host=host))
-                assert wire.must().status == 200
+        for origin in ([], ["Origin: http://localhost:3000"]):
+            wire.send(request("GET", cars, None, *origin, host=f"[::1]:{port}"))
+            assert wire.must().status == 200
         paths = [("GET", cars), ("POST", f"{cars}/decisions"), ("POST", f"{cars}/feedback"), ("GET", "/metrics")]
         for method, path in paths:
-            for host in (
-                "evil.com",
-                "localhost.evil.com",
-                "127.0.0.1.nip.io",
-                "localhost:",
-                "127.0.0.2",
-                "0.0.0.0",
-                "",
-                " ",
-            ):
+            for host in ("evil.com", "localhost:", "", " "):
                 wire.send(request(method, path, b"{}", host=host))
                 is_problem(wire.must(), "wrong-host")
-            for origin_ in (
-                "http://evil.com",
-                "null",
-                "https://localhost.evil.com",
-                "file://",
-                "http://localhost@evil.com",
-                "",
-            ):
-                wire.send(request(method, path, b"{}", f"Origin: {origin_}"))
+            for other in ("http://evil.com", ""):
+                wire.send(request(method, path, b"{}", f"Origin: {other}"))
                 is_problem(wire.must(), "wrong-origin")
         for path in ("/healthz", "/openapi.json"):
             wire.send(request("GET", path, None, "Origin: http://evil.com", host="evil.com"))

@@ -66,10 +66,8 @@ def serve(there: Any, rounds: range) -> None:
         ({}, "fair-pairs", ""),
         ({}, "averaged-prank:n_ranks=5", ""),
         ({"ratings": [1, 5]}, None, "apprentice: expected false in a loop of ratings"),
-        ({"choices": "best"}, None, "apprentice: expected false in a loop of choices"),
         ({"agreement": 0.3}, "perceptron", "agreement: expected a number above 0.5, at most 1, got 0.3"),
         ({"apprentice": "yes"}, "perceptron", "apprentice: expected true or false, got 'yes'"),
-        ({}, "dueling-bandit", "apprentice: expected a learner that takes corrections of any list"),
     ],
 )
 def test_the_setting_makes_one_or_is_refused(ask: Caller, settings: Any, learner: str | None, told: str) -> None:

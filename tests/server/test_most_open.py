@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import run
 
 from heedful import Loop
 from heedful.server.context import Options, ServerContext
@@ -25,13 +26,6 @@ async def serving(folder: Path, **options: Any) -> AsyncIterator[ServerContext]:
         yield service
     finally:
         await service.stop()
-
-
-def run(work: Awaitable[Any]) -> Any:
-    async def within() -> Any:
-        return await asyncio.wait_for(work, 20)
-
-    return asyncio.run(within())
 
 
 # ---------------------------------------------------------------------------- a part of a log is removed

@@ -89,37 +89,6 @@ def test_an_answer_teaches_and_brings_other_cards_and_is_taken_back(visitor: Vis
     assert "undone" in visitor.get(f"{BASE}/learned").at("lessons")
 
 
-def test_a_script_gets_the_next_cards_and_what_was_learned(visitor: Visitor) -> None:
-    seen = visitor.get(BASE)
-    best, *_, worst = seen.names
-    form = seen.fields(f"{BASE}/teach") | {f"{PREFIX}best": best, f"{PREFIX}worst": worst}
-    then = visitor.post(f"{BASE}/teach", form, hx_request="true")
-    hand = then.one("section[@id='hand']").attrib
-    assert hand["data-said"].startswith("Moved towards: ")
-    assert then.kept["decision"] != seen.kept["decision"]
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({f"{PREFIX}best": ""}, "best: expected an answer, got none"),
-        ({f"{PREFIX}worst": ""}, "worst: expected the worst of what was shown"),
-        ({f"{PREFIX}best": "nobody"}, "nobody"),
-        ({"kind": "stars"}, "kind: expected best or none, got 'stars'"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_and_changes_nothing(
-    visitor: Visitor, folder: Path, change: dict[str, str], told: str
-) -> None:
-    seen = visitor.get(BASE)
-    best, *_, worst = seen.names
-    then = answer(visitor, seen, best, worst, **change)
-    assert then.status in (409, 422)
-    assert told in words(then.tree)
-    with Loop.open(folder / "cars.heedful", learner=FIFTH) as loop:
-        assert loop.lessons() == ()
-
-
 def test_none_of_them_is_a_button(visitor: Visitor, folder: Path) -> None:
     seen = visitor.get(BASE)
     assert visitor.post(f"{BASE}/teach", seen.fields(f"{BASE}/teach") | {"kind": "none"}).status == 303

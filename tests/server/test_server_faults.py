@@ -25,7 +25,7 @@ from heedful.server import loop_worker as workers
 from heedful.server.context import Options
 from heedful.server.keys import Keys
 from heedful.storage import Damaged, Unreachable
-from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop
+from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop, whole_log
 from processes import Asker, Process, check, here, made, problem, taught, until
 
 # ---------------------------------------------------------------------------- the disk
@@ -97,15 +97,6 @@ def test_files_that_may_not_grow(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------- damage
 
 
-def ended(folder: Path) -> bytes:
-    """The bytes of a log that is all in one file, no snapshot beside it."""
-    with closing(sqlite3.connect(folder / "log.db")) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    for snapshot in folder.glob("snapshot-*"):
-        snapshot.unlink()
-    return (folder / "log.db").read_bytes()
-
-
 def with_version(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
@@ -145,7 +136,7 @@ def test_a_damaged_log_is_its_own_loops_affair(tmp_path: Path, spoil: Callable[[
     with Loop.open(folder / "a.heedful") as loop:
         d = loop.decide(id="d1")
         loop.feedback("d1", id="e1", clicks=[d.shown[3]])
-    whole = ended(folder / "a.heedful")
+    whole = whole_log(folder / "a.heedful")
     spoil(folder / "a.heedful" / "log.db")
     with here(folder) as (_, client):
         taught(client, "b", range(2))
@@ -190,7 +181,7 @@ def test_a_decision_that_was_damaged_meanwhile(tmp_path: Path) -> None:
     with Loop.open(folder / "a.heedful") as loop:
         for n in range(3):
             loop.decide(id=f"d{n}")
-    ended(folder / "a.heedful")
+    whole_log(folder / "a.heedful")
     with here(folder) as (app, client):
         told = taught(client, "a", range(5, 7))
         writer = app.service.loops.workers["main", "a"].projection.log.store._writer

@@ -6,12 +6,13 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import run
 
 from heedful.server import context
 from heedful.server.context import Options, ServerContext
@@ -63,13 +64,6 @@ async def take_all(service: ServerContext, work: Callable[[], Any], n: int) -> l
     tasks = [asyncio.create_task(worker.read(work)) for worker in workers for _ in range(n)]
     await asyncio.sleep(0)
     return tasks
-
-
-def run(work: Awaitable[Any]) -> Any:
-    async def within() -> Any:
-        return await asyncio.wait_for(work, 20)
-
-    return asyncio.run(within())
 
 
 def test_a_tenant_leaves_threads_to_the_others(folder: Path) -> None:
