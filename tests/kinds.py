@@ -15,7 +15,7 @@ import pytest
 from heedful import Loop, Settings, infer
 from heedful.loop.interactions.routing import Routing
 from heedful.loop.interactions.routing.table import embeddings
-from heedful.testing import KindCase
+from heedful.testing import KindCase, check_kind
 from heedful.testing.kind_checks import ask as ask
 from heedful.testing.kind_checks import teach as teach
 from loops import choice_loop, rating_loop, rows, small_loop, specs
@@ -49,10 +49,17 @@ class Kind(NamedTuple):
     own: str | None = None
     """the learner to name when its loop is opened, where that is not heedful's"""
 
-    def case(self, learner: str | None = None) -> KindCase:
-        """What `heedful.testing` checks, with this learner or the first."""
+    def case(self, learner: str | None = None, **settings: Any) -> KindCase:
+        """What `heedful.testing` checks, with this learner or the first, and with settings."""
         named = {} if learner is None else {"learner": learner}
-        return KindCase(partial(self.make, **named), self.ask, self.answer, self.own)
+        return KindCase(partial(self.make, **named, **settings), self.ask, self.answer, self.own)
+
+
+def checks(case: KindCase, *names: str) -> Any:
+    """Parametrisation over the checks of `heedful.testing` with these names, of a loop with settings of its own."""
+    found = [check for check in check_kind(case) if check.__name__ in names]
+    assert len(found) == len(names)
+    return pytest.mark.parametrize("check", found, ids=lambda check: check.__name__)
 
 
 def _number(name: str) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from heedful.loop.serving import CALLER
 from heedful.results.answers import plain
 from heedful.results.report import Apprentice
 from heedful.spaces.ranking import Ranking
+from heedful.testing import KindCase, check_kind
 from kinds import KINDS, NAMES, Kind, each_kind
 from loops import bits, bits_from_scratch, rows, small_loop
 
@@ -182,48 +184,37 @@ def test_grades_of_the_caller_are_learned_as_grades_that_people_give(tmp_path: P
         assert not identical(state, loop.projection.model.shared)
 
 
-@each_imitating
-def test_the_model_is_the_fold_of_the_log(kind: Kind, tmp_path: Path) -> None:
-    """Undone, forgotten, restarted with a snapshot and without, exported and imported: the model of what is left."""
-    with kind.make(tmp_path / "loop", apprentice=True) as loop:
-        serve(loop, range(20))
-        loop.snapshot()
-        serve(loop, range(20, 40))
-        whole = bits(loop)
-        assert (loop.verify(), whole) == ([], bits_from_scratch(loop))
-        lines = numbered(loop)
-        version = loop.version
-    with Loop.open(tmp_path / "loop") as loop:
-        assert (bits(loop), loop.version, loop.notes) == (whole, version, [])
-        assert loop.undo("e9").learned
-        assert loop.undo("e39").learned
-        loop.forget("p1")
-        left = bits(loop)
-        assert left == bits_from_scratch(loop) != whole
-    with Loop.open(tmp_path / "loop") as loop:
-        assert (bits(loop), loop.verify()) == (left, [])
-    theirs = {f"d{i}" for i in range(1, 40, 4)} | {"e9", "e39"}
-    with kind.make(tmp_path / "copy", apprentice=True) as copy:
-        assert {each.status for each in import_lines(copy, lines) if each.kind != "item"} == {"applied"}
-        assert (bits(copy), copy.verify()) == (whole, [])
-        assert {each.status for each in import_lines(copy, lines)} == {"duplicate"}
-    with kind.make(tmp_path / "never", apprentice=True) as never:
-        rest = [line for line in lines if not {line.record.get("id"), line.record.get("decision")} & theirs]
-        list(import_lines(never, rest))
-        assert bits(never) == left
+def imitating(kind: Kind) -> KindCase:
+    """Loops that imitate, for the checks of `heedful.testing`."""
+
+    def ask(i: int) -> dict[str, Any]:
+        return {name: value for name, value in asked(i).items() if name not in ("person", "id")}
+
+    def answer(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
+        return {"grade": {shown[1]: 2}} if kind.name == "ordinal" else {"better": [shown[-1]]}
+
+    return KindCase(partial(kind.make, apprentice=True), ask, answer)
 
 
-@each_imitating
-def test_two_processes_learn_the_same(kind: Kind, tmp_path: Path) -> None:
-    with kind.make(tmp_path / "loop", apprentice=True) as loop, Loop.open(tmp_path / "loop") as other:
-        for i in range(12):
-            serve((loop, other)[i % 2], range(i, i + 1))
-        for each in (loop, other):
-            each.projection.look()
-        assert (bits(loop), loop.version) == (bits(other), other.version)
-        loop.promote(force=True)
-        assert other.decide(**asked(99)).arm in ("learned", "control")
-        assert bits(loop) == bits(other) == bits_from_scratch(other)
+FOLDS = (
+    "undone_or_forgotten_is_as_if_it_had_never_been",
+    "a_restart_at_any_point_changes_nothing",
+    "two_processes_teach_one_loop",
+    "exported_and_imported_it_learns_the_same",
+)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, id=f"{kind.name}-{check.__name__}")
+        for kind in IMITATING
+        for check in check_kind(imitating(kind))
+        if check.__name__ in FOLDS
+    ],
+)
+def test_the_model_is_the_fold_of_the_log(check: Callable[[Path], None], folder: Path) -> None:
+    check(folder)
 
 
 @each_imitating

@@ -123,29 +123,6 @@ def test_undo_is_never_having_seen_it(home: Place, spec: str) -> None:
     assert learned >= (len(FORMS) - 3 if undone == len(FORMS) else 4)
 
 
-def test_undoing_says_what_it_did(home: Place) -> None:
-    with small_loop(home / "loop", control=0.0) as loop:
-        decided(loop, ["annemarie"])
-        empty = bits(loop)
-        a = answer(loop, "annemarie", "better", "e1")
-        first = loop.undo("e1")
-        assert (first.status, first.learned, first.seq) == ("applied", True, a.seq + 1)
-        assert first.version == loop.version == first.seq
-        assert bits(loop) == empty
-        again = loop.undo("e1")
-        assert (again.status, again.seq) == ("duplicate", first.seq)
-        other = loop.undo("e1", id="another")  # undone is undone: twice is no redo
-        assert (other.status, other.learned) == ("applied", False)
-        assert bits(loop) == empty
-        repeated = answer(loop, "annemarie", "better", "e1")  # a late retry does not bring it back
-        assert (repeated.status, repeated.seq) == ("duplicate", a.seq)
-        assert bits(loop) == empty
-        unknown = loop.undo("never")
-        assert unknown.status == "rejected"
-        assert "not in the log" in unknown.reason
-        assert loop.undo("annemarie-shown").status == "rejected", "a decision is no feedback"
-
-
 @pytest.mark.parametrize("snapshot_every", [1, 2, 1000])
 @pytest.mark.parametrize("between", [1, 3, 1000])
 def test_undoing_everything_is_the_beginning(
@@ -284,38 +261,6 @@ def test_the_record_says_that_and_not_who(home: Place) -> None:
             other.forget("annemarie")
             [elsewhere] = other.projection.log.events(kinds=["forget"])
         assert json.loads(elsewhere.payload)["person"] != said["person"]
-
-
-@pytest.mark.parametrize("spec", specs())
-def test_forgetting_is_never_having_seen_her(home: Place, spec: str) -> None:
-    with small_loop(home / "without", spec, shrink=3.0, control=0.0) as loop:
-        decided(loop, ["bob", "cy"])
-        usual(loop, "bob", "b")
-        usual(loop, "cy", "c")
-        loop.undo("b1")
-        never = bits(loop)
-    with small_loop(home / "with", spec, shrink=3.0, control=0.0, snapshot_every=3) as loop:
-        decided(loop, ["annemarie", "bob", "cy"])
-        usual(loop, "annemarie", "a")
-        usual(loop, "bob", "b")
-        for name in FORMS:
-            answer(loop, "annemarie", name, f"form {name}")
-        usual(loop, "cy", "c")
-        loop.undo("b1")
-        loop.undo("a2")
-        assert bits(loop) != never
-        assert any(name.startswith("annemarie.") for name in bits(loop))
-        loop.forget("annemarie")
-        assert bits(loop) == never == bits_from_scratch(loop)
-        assert loop.verify() == []
-        # What the two say from now on is the same too.
-        with Loop.open(home / "without") as other:
-            for person in ("annemarie", "bob", None):
-                one, two = (each.decide(NAMES, id=f"next {person}", person=person) for each in (loop, other))
-                assert one.shown == two.shown
-                assert one.probability == two.probability
-    with Loop.open(home / "with") as loop:
-        assert bits(loop) == never
 
 
 def test_late_retries_of_what_was_forgotten(tmp_path: Path) -> None:

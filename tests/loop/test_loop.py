@@ -187,17 +187,6 @@ def test_new_items_are_on_offer_and_withdrawn_ones_are_not(folder: Path) -> None
         assert loop.items == ["i0", "i2", "new"]
 
 
-def test_the_same_items_again_change_nothing(folder: Path) -> None:
-    with small_loop(folder / "l") as loop:
-        before = counts(loop)
-        assert loop.put_items(rows(12, 4)).put == 0
-        assert loop.put_items(reversed(rows(12, 4))).put == 0
-        assert counts(loop) == before
-    with Loop.open(folder / "l") as loop:
-        assert loop.put_items(rows(12, 4)).put == 0
-        assert counts(loop) == before
-
-
 def test_an_item_goes_back_to_what_it_was(folder: Path) -> None:
     """Changed and changed back: each is a version of its own."""
     with small_loop(folder / "l", n_items=2) as loop:

@@ -342,9 +342,25 @@ def test_the_interval_of_paired_differences() -> None:
 # ---------------------------------------------------------------------------- manifest
 
 
+OTHER = '''
+from typing import NamedTuple
+from heedful.spaces.ordinal import Ranks
+
+class Mean(NamedTuple):
+    """Mean: mine. Interaction: rating."""
+    n_features: int
+    n_ranks: int
+    @property
+    def space(self): return Ranks(self.n_ranks)
+    def init(self, rng): return 0
+    def propose(self, state, x, rng): return 1
+    def update(self, state, x, y, feedback): return state
+'''
+
+
 def test_a_learner_of_another_interaction_is_none_for_loops(folder: Path) -> None:
     file = folder / "stars.py"
-    file.write_text(OWN.replace("Interaction: ordinal", "Interaction: rating"))
+    file.write_text(OTHER)
     with pytest.raises(ValueError, match=r"ratings: expected the lowest and the highest .*, as .* learns from ratings"):
         small_loop(folder / "l", f"{file}:Mean:n_ranks=5")
 
@@ -386,46 +402,3 @@ def test_weights_that_overflow_are_a_caveat(folder: Path) -> None:
         assert len(calm.lessons()) == 30
         assert calm.caveats == []
         assert all(map(np.isfinite, calm.weights.values()))
-
-
-OWN = '''
-from typing import NamedTuple
-import numpy as np
-from heedful.spaces.ordinal import Ranks
-
-class State(NamedTuple):
-    total: float
-    t: int
-
-class Mean(NamedTuple):
-    """Mean: mine. Interaction: ordinal."""
-    n_features: int
-    n_ranks: int
-    @property
-    def space(self): return Ranks(self.n_ranks)
-    def init(self, rng): return State(0.0, 0)
-    def propose(self, state, x, rng): return round(state.total / state.t) if state.t else 1
-    def update(self, state, x, y, feedback):
-        if feedback == 4: raise ArithmeticError("four")
-        return State(state.total + feedback, state.t + 1)
-'''
-
-
-def test_a_learner_of_ones_own(folder: Path) -> None:
-    """It works as any other; a lesson that it fails on is left out whole, with the grades beside it."""
-    file = folder / "mine.py"
-    file.write_text(OWN)
-    spec = f"{file}:Mean:n_ranks=5"
-    with small_loop(folder / "l", spec, control=0.0) as loop:
-        loop.decide(["i0", "i1"], id="d")
-        assert loop.feedback("d", grade={"i0": 2, "i1": 3}).learned
-        before = bits(loop)
-        answer = loop.feedback("d", grade={"i0": 1, "i1": 4})
-        assert (answer.status, answer.learned) == ("applied", False)
-        assert "ArithmeticError" in str(answer.reason)
-        assert bits(loop) == before
-        assert loop.decide(["i0"]).predicted == (2,)
-    with pytest.raises(LookupError, match="name it when opening"):
-        Loop.open(folder / "l")
-    with Loop.open(folder / "l", learner=spec) as loop:
-        assert bits(loop) == before

@@ -6,7 +6,7 @@ of the range, the products with the context, the caller's score.
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +14,25 @@ import numpy as np
 import pytest
 
 from heedful import Encoding, Loop, Settings, declare, infer
-from heedful.data.jsonl import Line
-from heedful.io import export_lines, import_lines, rehearse
-from loops import bits, bits_of, rows
+from heedful.io import export_lines
+from heedful.testing import KindCase, check_kind
+from kinds import checks
+from loops import bits_of, rows
 
 QUERY = {"bm25": (0, 40), "clicks_7d": (0, 100), "source": ["web", "app"]}
 ITEMS = rows(12, 4)
 ENCODING = infer(ITEMS, identifier="id", kinds={f"f{i}": "number" for i in range(4)})
 
 
-def shop(path: Path, query: Any = QUERY, learner: str | None = None, **settings: Any) -> Loop:
+def shop(path: Path, query: Any = QUERY, learner: str | None = None, n_items: int = 12, **settings: Any) -> Loop:
     how: dict[str, Any] = {"control": 0.0, "shrink": 1.0} | settings
     return Loop.create(
-        path, encoding=ENCODING, items=ITEMS, learner=learner, settings=Settings(**how), query_features=declare(query)
+        path,
+        encoding=ENCODING,
+        items=ITEMS[:n_items],
+        learner=learner,
+        settings=Settings(**how),
+        query_features=declare(query),
     )
 
 
@@ -42,6 +48,17 @@ def said(k: int, n: int = 8) -> list[dict[str, Any]]:
         }
         for j in rng.permutation(12)[:n].tolist()
     ]
+
+
+def case(**settings: Any) -> KindCase:
+    """Loops of requests that say something of items."""
+
+    def make(path: Path, n_items: int = 12) -> Loop:
+        return shop(path, n_items=n_items, **settings)
+
+    return KindCase(
+        make, lambda i: {"candidates": said(i), "show": 4}, lambda i, shown: {"clicks": [shown[1], shown[3]]}
+    )
 
 
 def by_hand(candidates: list[dict[str, Any]], items: dict[str, dict[str, Any]]) -> Any:
@@ -105,50 +122,18 @@ def test_what_decides_learns_and_explains_is_the_same_as_of_whole_objects(tmp_pa
         )
 
 
-def test_it_is_in_the_log_and_comes_out_of_it(tmp_path: Path) -> None:
-    """Snapshots, a restart, undo, forgetting: the model is the fold without what is gone."""
-    with shop(tmp_path / "loop", snapshot_every=5) as loop, shop(tmp_path / "without") as without:
-        for t in range(12):
-            for each in (loop, without) if t not in (4, 7) else (loop,):
-                d = each.decide(said(t), person="gone" if t == 7 else "p", id=f"d{t}")
-                each.feedback(d.id, id=f"e{t}", better=[f"{said(t)[-1]['id']}"])
-        first = loop.decide(said(3), id="d3", person="p")
-        loop.undo("e4")
-        loop.forget("gone")
-        assert (
-            bits_of(loop.projection.model)["shared.learned.w"] == bits_of(without.projection.model)["shared.learned.w"]
-        )
-        open_one = loop.decide(said(20), person="p", id="open")
-        before, verified = bits(loop), loop.verify()
-        assert verified == []
-    with Loop.open(tmp_path / "loop") as loop:
-        assert bits(loop) == before
-        assert loop.decide(said(3), id="d3", person="p") == first
-        with pytest.raises(ValueError, match="has other candidates"):
-            loop.decide(said(4), id="d3", person="p")
-        assert loop.feedback("open", clicks=[open_one.shown[3]]).status == "applied"
-        assert loop.verify() == []
+@checks(case(), "undone_or_forgotten_is_as_if_it_had_never_been", "a_restart_at_any_point_changes_nothing")
+def test_it_is_in_the_log_and_comes_out_of_it(check: Callable[[Path], None], folder: Path) -> None:
+    check(folder)
 
 
 @pytest.mark.parametrize("settings", [{}, {"store_text": False}, {"keep_unshown": False}])
-def test_export_and_import_give_the_same_model(tmp_path: Path, settings: dict[str, Any]) -> None:
-    with shop(tmp_path / "loop", **settings) as loop, shop(tmp_path / "again", **settings) as again:
-        for t in range(10):
-            d = loop.decide(said(t), person="p", id=f"d{t}", show=4)
-            if t == 5:
-                loop.put_items([{"id": d.shown[0], "f0": 3.0, "f1": 1.0, "f2": 0.0, "f3": -1.0}])
-            loop.feedback(d.id, id=f"e{t}", clicks=[d.shown[1], d.shown[3]])
-        written = [json.loads(json.dumps(line)) for line in export_lines(loop)]
-        decisions = [line for line in written if line["kind"] == "decision"]
-        assert set(decisions[0]["candidates"][0]) == {"id", "query_features"}
-        lines = [Line(i, line, None) for i, line in enumerate(written, 1)]
-        with rehearse(tmp_path / "again") as rehearsal:
-            assert {told.status for told in import_lines(rehearsal, lines)} <= {"applied", "duplicate"}
-        told = list(import_lines(again, lines))
-        assert {(each.status, each.reason) for each in told} <= {("applied", None), ("duplicate", None)}
-        assert bits_of(again.projection.model) == bits_of(loop.projection.model)
-        assert again.verify() == []
-        assert {each.status for each in import_lines(again, lines)} == {"duplicate"}
+def test_exported_and_imported_it_learns_the_same(folder: Path, settings: dict[str, Any]) -> None:
+    [check] = [each for each in check_kind(case(**settings)) if each.__name__.startswith("exported")]
+    check(folder)
+    with Loop.open(folder / "a") as loop:
+        line = next(line for line in export_lines(loop) if line["kind"] == "decision")
+        assert set(line["candidates"][0]) == {"id", "query_features"}
 
 
 def test_with_a_context_and_crosses(tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ class KindCase(NamedTuple):
 
     make: MakeLoop
     ask: Callable[[int], dict[str, Any]]
-    """the arguments of `Loop.decide` in round i, besides `person` and `id`; candidates, if named, are a list of ids"""
+    """the arguments of `Loop.decide` in round i, besides `person` and `id`; candidates, if named, are a list, of ids or
+    of objects with an `id`"""
     answer: Callable[[int, tuple[str, ...]], dict[str, Any]]
     """the form of feedback to the ids that are shown in round i, of which the loop learns something"""
     own: str | None = None
@@ -56,10 +57,14 @@ def ask(case: KindCase, i: int, withdrawn: str = "") -> dict[str, Any]:
     """Return the arguments of decision d{i}, made for one of three people; without an item that is `withdrawn`."""
     fields = {"person": f"p{i % 3}", "id": f"d{i}", **case.ask(i)}
     if withdrawn and "candidates" in fields:
-        fields["candidates"] = [name for name in fields["candidates"] if name != withdrawn]
+        fields["candidates"] = [each for each in fields["candidates"] if _id(each) != withdrawn]
         if "prior" in fields:
             fields["prior"] = {name: fields["prior"][name] for name in fields["candidates"]}
     return fields
+
+
+def _id(candidate: Any) -> Any:
+    return candidate.get("id") if isinstance(candidate, dict) else candidate
 
 
 def feedback(case: KindCase, i: int, shown: tuple[str, ...]) -> dict[str, Any]:
@@ -151,7 +156,7 @@ def a_loop_begins_with_nothing(case: KindCase, folder: Path) -> None:
         _equal((loop.items, loop.lessons()), ([], ()), "items and lessons")
         empty = "candidates: expected some, or items on offer, got neither"
         _raises(ValueError, empty, lambda: loop.decide(person="p"))
-        _equal(loop.put_items(rows[:2]).put, 2, "items put")
+        _equal([loop.put_items(rows[:2]).put for _ in range(2)], [2, 0], "items put, twice the same")
         shown = loop.decide(person="p", id="d0", show=2).shown
         _equal(sorted(shown), ["i0", "i1"], "shown")
         _equal(loop.feedback(feedback(case, 0, shown)).status, "applied", "the first answer")
@@ -462,9 +467,10 @@ def exported_and_imported_it_learns_the_same(case: KindCase, folder: Path) -> No
     with case.make(folder / "a") as loop:
         row = _row(loop, "i2")
         teach(case, loop, range(14))
-        loop.withdraw("i2")
+        _equal([loop.withdraw("i2") for _ in range(2)], [True, False], "items withdrawn, twice the same")
+        _true("i2" not in loop.items, "an item that was withdrawn is on offer")
         teach(case, loop, range(14, 18), withdrawn="i2")
-        loop.put_items([row])
+        _equal(loop.put_items([row]).put, 1, "items put again")
         teach(case, loop, range(18, 24))
         loop.undo("e5")
         exported = export(loop)
