@@ -237,10 +237,10 @@ def test_a_file_that_holds_each_vote_twice_gives_the_same_board(tmp_path: Path) 
     assert any("50 rows left out: repeat a vote, by its id." in each["message"] for each in twice["remarks"])
     # where the ids are those of prompts, no row repeats another
     about = [{**row, "id": i % 20} for i, row in enumerate(rows)]
-    assert leaderboard(about).total == 200
+    assert leaderboard(about).board.answers == 200
     # without ids nobody can tell, and each row is a vote
     bare = [{name: value for name, value in row.items() if name != "id"} for row in rows]
-    assert leaderboard(bare + bare[:50]).total == 250
+    assert leaderboard(bare + bare[:50]).board.answers == 250
 
 
 @pytest.mark.slow
@@ -367,7 +367,7 @@ def test_one_vote_of_one_person_is_said_in_the_singular(tmp_path: Path) -> None:
 def test_levels_are_written_as_percentages_with_a_blank_and_overlapping_places_are_explained(tmp_path: Path) -> None:
     rows = [{"model_a": "x", "model_b": "y", "winner": f"model_{side}"} for side in "a" * 63 + "b" * 46]
     out = done("rank {}", put(tmp_path / "v.csv", rows)).out  # x is better with about 94 %
-    assert re.search(r"x .* 1-2 ", out)
+    assert re.search(r"x .* 1–2 ", out)
     told = "Every item is better than the next with 90 % or more; its places leave out 5 % on each side, so those of "
     assert f"{told}neighbours may overlap." in out
     assert not re.search(r"\d%", out)
