@@ -121,8 +121,8 @@ def said_pairs(shown: Sequence[int], answer: Answer) -> Iterator[tuple[int, int]
     place, ahead = {j: i for i, j in enumerate(shown)}, set(best)
     order = [*best, *(j for j in shown if j not in ahead)]
     for i, better in enumerate(best):
-        at = place.get(better, len(shown))
-        yield from ((better, worse) for worse in order[i + 1 :] if place.get(worse, len(shown)) < at)
+        position = place.get(better, len(shown))
+        yield from ((better, worse) for worse in order[i + 1 :] if place.get(worse, len(shown)) < position)
 
 
 def first_wanted(shown: Sequence[Item], answer: Answer) -> Sequence[Item] | None:
@@ -131,8 +131,8 @@ def first_wanted(shown: Sequence[Item], answer: Answer) -> Sequence[Item] | None
 
     Of clicks those on items of this list come before others; of equal numbers those `shown` first."""
     if answer.best is not None:
-        here = [j for j in answer.best if isinstance(j, str) or j >= 0]
-        return here if answer.picked and here else answer.best
+        listed = [j for j in answer.best if isinstance(j, str) or j >= 0]
+        return listed if answer.picked and listed else answer.best
     if not answer.values or not answer.stated:
         return None
     most = max(answer.values.values())
@@ -149,10 +149,10 @@ def reciprocal_rank(shown: Sequence[Item], answers: Iterable[Answer]) -> float |
     The result is 0 if that item was not shown or none was wanted, None if no answer says."""
     score = None
     for answer in answers:
-        wanted = first_wanted(shown, answer)
-        if wanted:
-            return 1.0 / (1 + shown.index(wanted[0])) if wanted[0] in shown else 0.0
-        if wanted is not None:
+        preferred = first_wanted(shown, answer)
+        if preferred:
+            return 1.0 / (1 + shown.index(preferred[0])) if preferred[0] in shown else 0.0
+        if preferred is not None:
             score = 0.0
     return score
 
@@ -179,17 +179,17 @@ def credit(shown: Sequence[int], answer: Answer, scale: Scale | None) -> dict[in
     The number is 1 for an item picked and for the first item of a better order, the weight of an action, and how far a
     number is above the middle of the `scale` (None: the mean of this answer). Return {} if it speaks for none, None if
     it does not say."""
-    there = set(shown)
+    listed = set(shown)
     if answer.values:
-        here = {j: value for j, value in answer.values.items() if j in there}
-        middle = scale.middle if scale is not None else float(np.mean(list(here.values()))) if here else 0.0
-        return {j: answer.weights.get(j, 1.0) * (value - middle) for j, value in here.items()}
+        values = {j: value for j, value in answer.values.items() if j in listed}
+        middle = scale.middle if scale is not None else float(np.mean(list(values.values()))) if values else 0.0
+        return {j: answer.weights.get(j, 1.0) * (value - middle) for j, value in values.items()}
     if answer.weights:
-        return {j: weight for j, weight in answer.weights.items() if j in there}
+        return {j: weight for j, weight in answer.weights.items() if j in listed}
     if answer.best is None:
         return None
     best = first_wanted(shown, answer) or ()
-    return {j: 1.0 for j in (best if answer.picked else best[:1]) if isinstance(j, int) and j in there}
+    return {j: 1.0 for j in (best if answer.picked else best[:1]) if isinstance(j, int) and j in listed}
 
 
 # ---------------------------------------------------------------------------- whether it agrees, with itself and others
@@ -210,7 +210,7 @@ def claims(
     if answer.verdict is not None:
         items = answer.verdict[0] or shown
         return {key(items[0]): answer.verdict[1] / 2.0} if len(items) == 1 and items[0] >= 0 else {}
-    found: dict[Any, float] = {}
+    statements: dict[Any, float] = {}
     keys: dict[int, Any] = {}
     for pair in said_pairs(shown, answer):
         if min(pair) < 0:
@@ -218,8 +218,8 @@ def claims(
         better, worse = (keys[j] if j in keys else keys.setdefault(j, key(j)) for j in pair)
         if better != worse:
             first, second = sorted((better, worse))
-            found[first, second] = float(better == first)
-    return found
+            statements[first, second] = float(better == first)
+    return statements
 
 
 def outcomes(

@@ -79,9 +79,9 @@ def _more(better: int, worse: int, p: float, tests: int) -> Conclusion:
 
 
 def about_as_often(label: str, better: float, worse: float) -> Check:
-    """Check that on the curve labelled `label`, the shares of rankings that are better and that are worse than the one
-    shown equal the paper's shares `better` and `worse` (0 to 1), within 0.1 (ROOM) either way. For the test, each query
-    chain is one observation."""
+    """Check that on the curve `label`, the shares of rankings that are better and that are worse than the one shown
+    equal the paper's shares `better` and `worse` (0 to 1), within 0.1 (ROOM) either way. For the test, each query chain
+    is one observation."""
 
     def check(outcome: Outcome) -> Verdict:
         signs = _signs(outcome, label)
@@ -99,8 +99,8 @@ def about_as_often(label: str, better: float, worse: float) -> Check:
 
 
 def as_often_unchanged(label: str, share: float) -> Check:
-    """Check that of the rankings on the curve labelled `label` after whose clicks the DCG was the same, the share
-    `share` (0 to 1) had clicks that left the ranking itself unchanged, as in the paper, within 0.1 (ROOM) either way.
+    """Check that of the rankings on the curve `label` after whose clicks the DCG was the same, the share `share` (0 to
+    1) had clicks that left the ranking itself unchanged, as in the paper, within 0.1 (ROOM) either way.
 
     For the test, each query chain is one observation, so the share is a ratio of means.
     """

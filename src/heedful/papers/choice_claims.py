@@ -48,8 +48,8 @@ def with_error(values: Array) -> str:
 
 
 def near(panel: str, label: str, paper: float) -> Check:
-    """Check that the final mean of the curve labelled `label` of the panel `panel` differs from the paper's number
-    `paper` by at most .02 (NEAR)."""
+    """Check that the final mean of the curve `label` of the panel `panel` differs from the paper's number `paper` by at
+    most .02 (NEAR)."""
 
     def check(outcome: Outcome) -> Verdict:
         values = ends(outcome[panel][label])
@@ -61,8 +61,7 @@ def near(panel: str, label: str, paper: float) -> Check:
 
 
 def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Check that, in the plot with the key `panel`, each of the curves labelled `ours` ends lower than each of the
-    curves labelled `others`."""
+    """Check that, in the plot `panel`, each of the curves `ours` ends lower than each of the curves `others`."""
 
     def check(outcome: Outcome) -> Verdict:
         values = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
@@ -75,8 +74,7 @@ def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Ch
 
 
 def even(panel: str, a: str, b: str) -> Check:
-    """Check that, in the plot with the key `panel`, the final means of the curves labelled `a` and `b` differ by at
-    most .01 (EVEN)."""
+    """Check that, in the plot `panel`, the final means of the curves `a` and `b` differ by at most .01 (EVEN)."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (ends(outcome[panel][label]) for label in (a, b))
@@ -88,8 +86,8 @@ def even(panel: str, a: str, b: str) -> Check:
 
 
 def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
-    """Check that, in the plot with the key `panel`, at least one of the curves labelled `some` ends at most .01 (EVEN)
-    higher than the curve labelled `b`."""
+    """Check that, in the plot `panel`, at least one of the curves `some` ends at most .01 (EVEN) higher than the curve
+    `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         other = ends(outcome[panel][b])
@@ -103,8 +101,8 @@ def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
 
 
 def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Check that, in the plot with the key `panel`, each of the curves labelled `ours` takes less time than each of the
-    curves labelled `others`; the values of these curves are seconds."""
+    """Check that, in the plot `panel`, each of the curves `ours` takes less time than each of the curves `others`; the
+    values of these curves are seconds."""
 
     def check(outcome: Outcome) -> Verdict:
         durations = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
@@ -152,8 +150,8 @@ def _swap(part: Part) -> Part:
 
 
 def throughout(panel: str, a: str, b: str) -> Check:
-    """Check that, in the plot with the key `panel`, the curve labelled `a` is lower than the curve labelled `b` at the
-    start and after every question."""
+    """Check that, in the plot `panel`, the curve `a` is lower than the curve `b` at the start and after every
+    question."""
 
     def check(outcome: Outcome) -> Verdict:
         lower, upper = (outcome[panel][label].regrets for label in (a, b))
@@ -167,8 +165,8 @@ def throughout(panel: str, a: str, b: str) -> Check:
 
 
 def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Check:
-    """Check that the curve labelled `error` is, at the length-scale where the curve labelled `guide` has its highest
-    mean, at most .01 (EVEN) higher than at the length-scale `others`.
+    """Check that the curve `error` is, at the length-scale where the curve `guide` has its highest mean, at most .01
+    (EVEN) higher than at the length-scale `others`.
 
     Length-scales are relative to that of the tables, which is 1.
     """
@@ -188,8 +186,8 @@ def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Ch
 
 
 def asks_apart(panel: str, a: str, b: str, spread: str) -> Check:
-    """Check that the curve labelled `spread`, a standard deviation over inputs, is higher where the curve labelled `a`
-    is highest than where the curve labelled `b` is highest."""
+    """Check that the curve `spread`, a standard deviation over inputs, is higher where the curve `a` is highest than
+    where the curve `b` is highest."""
 
     def check(outcome: Outcome) -> Verdict:
         lines = outcome[panel]

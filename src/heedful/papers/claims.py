@@ -61,8 +61,8 @@ def _end(result: LineResult, measure: Measure | None) -> Array:
 
 
 def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
-    """Check that, in the plot with the key `panel`, the curve labelled `a` ends lower than the curve labelled `b`, in
-    average regret or in `measure`."""
+    """Check that, in the plot `panel`, the curve `a` ends lower than the curve `b`, in average regret or in
+    `measure`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
@@ -74,8 +74,8 @@ def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
 
 
 def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
-    """Check that, in the plot with the key `panel`, each of the curves labelled `labels` ends lower, in average regret,
-    than the curve before it."""
+    """Check that, in the plot `panel`, each of the curves `labels` ends lower, in average regret, than the curve before
+    it."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = [regret_at(outcome[panel][label]) for label in labels]
@@ -88,9 +88,8 @@ def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
 
 
 def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> Check:
-    """Check that, in the plot with the key `panel`, the curve labelled `a` is significantly lower than the curve
-    labelled `b` at more than half of the rounds compared, which are evenly spaced on a logarithmic scale from `least`
-    to `most` (0: the last)."""
+    """Check that, in the plot `panel`, the curve `a` is significantly lower than the curve `b` at more than half of the
+    rounds compared, which are evenly spaced on a logarithmic scale from `least` to `most` (0: the last)."""
 
     def check(outcome: Outcome) -> Verdict:
         regret_a, regret_b = (average_regret(outcome[panel][label].regrets) for label in (a, b))
@@ -110,8 +109,8 @@ def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> C
 
 
 def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
-    """Check that, in the plot with the key `panel`, the final average regrets of the curves labelled `a` and `b` differ
-    by at most the share `tolerance` of that of `b`."""
+    """Check that, in the plot `panel`, the final average regrets of the curves `a` and `b` differ by at most the share
+    `tolerance` of that of `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = regret_at(outcome[panel][a]), regret_at(outcome[panel][b])
@@ -127,8 +126,8 @@ def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
 
 
 def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | None = None) -> Check:
-    """Check that, in the plot with the key `panel`, the curve labelled `a` ends below `factor` times the curve labelled
-    `b`, in average regret or in `measure`."""
+    """Check that, in the plot `panel`, the curve `a` ends below `factor` times the curve `b`, in average regret or in
+    `measure`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
@@ -140,8 +139,8 @@ def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | 
 
 
 def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: int | None = None) -> Check:
-    """Check that, in the plot with the key `panel`, the curve labelled `fast` reaches the final average regret of the
-    curve labelled `slow` after the share `share` of the rounds, or after `most` rounds if these are fewer."""
+    """Check that, in the plot `panel`, the curve `fast` reaches the final average regret of the curve `slow` after the
+    share `share` of the rounds, or after `most` rounds if these are fewer."""
 
     def check(outcome: Outcome) -> Verdict:
         regret_fast, regret_slow = (average_regret(outcome[panel][label].regrets) for label in (fast, slow))
@@ -160,8 +159,8 @@ def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: i
 
 
 def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
-    """Check that, in the plot with the key `panel`, a run of the curve labelled `a` takes less than the share `share`
-    of the processor time of a run of the curve labelled `b`."""
+    """Check that, in the plot `panel`, a run of the curve `a` takes less than the share `share` of the processor time
+    of a run of the curve `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = outcome[panel][a].seconds, outcome[panel][b].seconds
@@ -178,8 +177,8 @@ def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
 
 
 def closer(near: str, far: str, a: str, b: str) -> Check:
-    """Check that the ratio of the average regret of the curve labelled `a`, the higher one, to that of the curve
-    labelled `b` is smaller in the panel `near` than in the panel `far`.
+    """Check that the ratio of the average regret of the curve `a`, the higher one, to that of the curve `b` is smaller
+    in the panel `near` than in the panel `far`.
 
     It compares logarithms, whose scatter follows from that of a and b relative to their means (delta method).
     """

@@ -34,8 +34,7 @@ NDCG = Measure("average NDCG@5 of rounds 1 to t", lambda regrets, M: 1.0 - avera
 
 
 def higher(panel: str, a: str, b: str) -> Check:
-    """Check that, in the plot with the key `panel`, the curve labelled `a` ends with a higher average NDCG than the
-    curve labelled `b`."""
+    """Check that, in the plot `panel`, the curve `a` ends with a higher average NDCG than the curve `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_ndcg(outcome[panel][label])[:, -1] for label in (a, b))
@@ -46,8 +45,8 @@ def higher(panel: str, a: str, b: str) -> Check:
 
 
 def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
-    """Check that, in the plot with the key `panel`, from a tenth of the rounds on, the average NDCG of the curve
-    labelled `a` exceeds that of each of the curves labelled `others` by more than `least`."""
+    """Check that, in the plot `panel`, from a tenth of the rounds on, the average NDCG of the curve `a` exceeds that of
+    each of the curves `others` by more than `least`."""
 
     def check(outcome: Outcome) -> Verdict:
         ndcg = _ndcg(outcome[panel][a])
@@ -70,8 +69,8 @@ def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
 
 
 def smaller_gaps(panel: str, wide: Sequence[str], labels: Sequence[str]) -> Check:
-    """Check that the range of the final NDCG over the curves labelled `labels`, highest less lowest, is smaller in the
-    plot with the key `panel` than in each of the panels `wide`."""
+    """Check that the range of the final NDCG over the curves `labels`, highest less lowest, is smaller in the plot
+    `panel` than in each of the panels `wide`."""
 
     def check(outcome: Outcome) -> Verdict:
         gaps = {}
@@ -177,8 +176,8 @@ def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Che
 
 
 def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -> Check:
-    """Check that, in the plot with the key `panel`, none of the curves labelled `labels` has a mean regret that is
-    lower than that of the curve labelled `label` by more than the share `share` of it."""
+    """Check that, in the plot `panel`, none of the curves `labels` has a mean regret that is lower than that of the
+    curve `label` by more than the share `share` of it."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = {curve: outcome[panel][curve].regrets.mean(axis=1) for curve in labels}
@@ -198,8 +197,8 @@ def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -
 
 
 def quicker(panel: str, a: str, b: str, share: float) -> Check:
-    """Check that, in the plot with the key `panel`, whose values are seconds, the curve labelled `a` takes less than
-    the share `share` of the time of the curve labelled `b`."""
+    """Check that, in the plot `panel`, whose values are seconds, the curve `a` takes less than the share `share` of the
+    time of the curve `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (outcome[panel][label].regrets[:, -1] for label in (a, b))

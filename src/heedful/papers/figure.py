@@ -193,7 +193,8 @@ class Verdict(NamedTuple):
 
 
 Check = Callable[[Outcome], Verdict]
-"""a function that checks a claim: from the results of a figure to the verdict"""
+"""A function that checks a claim: from the results of a figure to the verdict. Functions that make one take plots by
+their key, and curves by their label."""
 
 
 class Claim(NamedTuple):

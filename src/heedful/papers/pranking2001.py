@@ -99,8 +99,8 @@ def _where(panel: Panel) -> str:
 
 
 def thresholds_in_order(panel: str, labels: Sequence[str]) -> Callable[[Outcome], Verdict]:
-    """Check that, in the plot with the key `panel`, the thresholds of the curves labelled `labels` are in order after
-    every round; the values of these curves are the least gap between neighbouring thresholds."""
+    """Check that, in the plot `panel`, the thresholds of the curves `labels` are in order after every round; the values
+    of these curves are the least gap between neighbouring thresholds."""
 
     def check(outcome: Outcome) -> Verdict:
         words, holds = [], True
