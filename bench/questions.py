@@ -188,7 +188,7 @@ def studies(
         for at, u in enumerate(left.tolist()):
             posterior = many.of(at) if t else prior_of(K, m)
             seen = seen_of(rows, sites, at)
-            verdict = stopping(posterior, goal, seen=seen if exact else None, seed=u)
+            verdict = stopping(posterior, goal, answers=seen if exact else None, seed=u)
             if verdict.stop:
                 if goal == "best":
                     right = float(verdict.item == truth[u].argmax())
@@ -329,7 +329,7 @@ def sushi(folder: str, learned_from: int, new: int, per_person: int) -> dict[str
                 for u in range(new):
                     posterior = many.of(u) if t else prior_of(cov, mean)
                     if rule == "eubo" and u not in stops:
-                        verdict = stopping(posterior, seen=seen_of(rows, sites, u), seed=u)
+                        verdict = stopping(posterior, answers=seen_of(rows, sites, u), seed=u)
                         if verdict.stop:
                             stops[u] = t, bool(verdict.item == favourite[u])
                     i, j = next_question(posterior, rule, skip=gone[u], rng=rng)[:2]

@@ -62,7 +62,7 @@ CHOICES = [(2, 0), (2, 0), (2, 1), (1, 0), (2, 1), (0, 2), (2, 0)]
 def test_p_best_is_that_of_the_exact_posterior_where_the_answers_are_known(choices: list[tuple[int, int]]) -> None:
     exact = exactly_best(K, choices)
     got = infer(K, np.zeros(3), choices)
-    stop = stopping(got.posterior, seen=AnswerSites(pair_rows(choices), got.sites), draws=100_000)
+    stop = stopping(got.posterior, answers=AnswerSites(pair_rows(choices), got.sites), draws=100_000)
     assert stop.item == 2 == int(exact.argmax())
     assert stop.sure == pytest.approx(exact[2], abs=0.004)
     assert 20_000 < stop.draws < (99_000 if stop.sure < 0.9 else 399_000)
@@ -80,7 +80,7 @@ def test_ties_and_lapses_have_their_likelihood(width: float, lapse: float, equal
     exact = exactly_best(K, CHOICES, width, lapse, equal)
     rows = pair_rows(CHOICES, equal=[i in equal for i in range(len(CHOICES))])
     got = infer(K, np.zeros(3), rows, width=width, lapse=lapse)
-    stop = stopping(got.posterior, seen=AnswerSites(rows, got.sites, width, lapse), draws=100_000)
+    stop = stopping(got.posterior, answers=AnswerSites(rows, got.sites, width, lapse), draws=100_000)
     assert stop.item == int(exact.argmax())
     assert stop.sure == pytest.approx(exact.max(), abs=0.004)
 
@@ -176,7 +176,7 @@ def test_items_that_are_the_same_are_best_together() -> None:
 def test_answers_that_share_noise_leave_the_gaussian() -> None:
     rows = best_of([0, 1, 2], 1)
     got = infer(K, np.zeros(3), rows)
-    assert stopping(got.posterior, seen=AnswerSites(rows, got.sites)) == stopping(got.posterior)
+    assert stopping(got.posterior, answers=AnswerSites(rows, got.sites)) == stopping(got.posterior)
 
 
 def test_of_many_items_the_few_that_were_asked_about_are_weighed() -> None:
@@ -189,7 +189,7 @@ def test_of_many_items_the_few_that_were_asked_about_are_weighed() -> None:
     pairs = [(int(at[a]), int(at[b])) for a, b in CHOICES]
     pairs += [(6, 0), (4, 8), (2, 0)]  # of which everybody knew
     got = infer(big, mean, pairs)
-    stop = stopping(got.posterior, seen=AnswerSites(pair_rows(pairs), got.sites), draws=100_000)
+    stop = stopping(got.posterior, answers=AnswerSites(pair_rows(pairs), got.sites), draws=100_000)
     assert stop.item == 4
     assert stop.sure == pytest.approx(exactly_best(K, CHOICES)[2], abs=0.004)
 
@@ -205,7 +205,7 @@ def study(goal: str, rule: str, seed: int, most: int, ask: int = -1) -> tuple[in
     truth, prior, pairs = 2.0 * rng.standard_normal(n), 4.0 * np.eye(n), []
     posterior, seen, left = Posterior(np.zeros(n), prior), None, None
     for t in range(most):
-        stop = stopping(posterior, goal, seen=seen if ask < 0 else None, draws=600, seed=seed)
+        stop = stopping(posterior, goal, answers=seen if ask < 0 else None, draws=600, seed=seed)
         if stop.stop:
             if goal == "best":
                 return t, float(stop.item == truth.argmax()), left
