@@ -26,7 +26,8 @@ import numpy as np
 from machine import record
 
 from heedful import Loop, Settings, infer
-from heedful.loop.projection import PendingEvent
+from heedful.loop.replay import replay
+from heedful.loop.writer import PendingEvent
 from heedful.loop.log import Event, now
 from heedful.loop.records import DecisionRecord, encode
 
@@ -127,7 +128,7 @@ def folding(folder: Path, learner: str, events: int) -> dict[str, float]:
         loop.feedback_many([clicks(made, i) for i in range(first, min(first + 1000, events))])
     writing = time.perf_counter() - start
     start = time.perf_counter()
-    loop.projection.fold(loop.projection.log.last()[0], from_scratch=True)
+    replay(loop.projection, loop.projection.log.last()[0])
     fold = time.perf_counter() - start
     loop.close()
     start = time.perf_counter()

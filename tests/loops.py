@@ -14,7 +14,8 @@ import numpy as np
 from heedful import Loop, Settings
 from heedful.features import infer
 from heedful.learners.registry import find_learners, summarise
-from heedful.loop.serving import Follower
+from heedful.loop.following import Follower
+from heedful.loop.model import Moves
 from heedful.loop.settings import Manifest
 from heedful.results.answers import plain
 from heedful.testing.loop_state import bits as bits
@@ -99,7 +100,9 @@ def sides(loop: Loop, from_scratch: bool = False) -> list[dict[str, bytes]]:
             return [bits_of(side) for side in found]
         learners = [projection.candidate(side.interaction.manifest.learner) for side in found]
         head, frozen = projection.log.last()[0], running.record.frozen
-        return [bits_of(Follower(projection, learner, frozen).follow(head)) for learner in learners]
+        unlearned = (0, Moves())
+        followers = [Follower(learner, lambda *_: unlearned, frozen) for learner in learners]
+        return [bits_of(follower.follow(projection, head)) for follower in followers]
 
 
 def whole_log(folder: Path) -> bytes:
@@ -113,7 +116,7 @@ def whole_log(folder: Path) -> bytes:
 
 def set_clock(monkeypatch: Any, clock: Callable[[], int]) -> None:
     """Let a loop's clock be `clock`, in microseconds since 1970."""
-    for module in ("loop", "decide", "feedback"):
+    for module in ("decide", "feedback", "founding", "offer", "retraction", "style", "trials"):
         monkeypatch.setattr(f"heedful.loop.{module}.now", clock)
 
 

@@ -120,6 +120,28 @@ def test_imports_run_one_way(imports: Imports) -> None:
     assert wrong == []
 
 
+def test_no_more_than_two_files_of_a_loop_import_one_another(imports: Imports) -> None:
+    """In a circle, counting what is imported in a function or for types alone: one file is understood after another."""
+    files = {module for module in imports if module.startswith("heedful.loop.")}
+    of: dict[str, set[str]] = {module: set() for module in files}
+    for module in files:
+        for name, _ in imports[module]:
+            of[module] |= {each for each in (name, f"{name}.__init__") if each in files}
+    reached = {module: reach(of, module) for module in files}
+    circles = {frozenset({other for other in reached[module] if module in reached[other]}) for module in files}
+    assert {circle for circle in circles if len(circle) > 2} == set()
+
+
+def reach(of: dict[str, set[str]], module: str) -> set[str]:
+    """What a module imports, and what that imports, and so on."""
+    found, left = set[str](), [module]
+    while left:
+        new = of[left.pop()] - found
+        found |= new
+        left += new
+    return found
+
+
 def test_what_is_heavy_is_imported_where_it_is_used(imports: Imports) -> None:
     wrong = []
     for module, names in imports.items():

@@ -39,7 +39,9 @@ def same_state(kind: str, found: str) -> list[str]:
 def test_a_loop_of_before_opens_and_decides_as_it_did(kind: str, snapshot: bool, tmp_path: Path) -> None:
     with Loop.open(logs.place(kind, tmp_path, snapshot=snapshot)) as loop:
         assert loop.notes == []
-        assert (loop.projection._since_snapshot == 0) is snapshot, "nothing is learned anew of what the snapshot has"
+        assert (loop.projection.keeper.since_snapshot == 0) is snapshot, (
+            "nothing is learned anew of what the snapshot has"
+        )
         assert same_state(kind, asked.state(loop)) == []
         expected = json.loads(golden(kind, "decisions.json"))
         found = json.loads(asked.decisions(kind, loop))

@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 from heedful import Loop, Settings, infer
 from heedful.cli import app, command
 from heedful.loop.log.schema import SCHEMA
-from heedful.loop.loop import Unerased
+from heedful.loop.retraction import Unerased
 from heedful.server import database
 from heedful.server.keys import Keys
 from heedful.server.main import served

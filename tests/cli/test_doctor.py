@@ -290,7 +290,7 @@ def test_what_the_settings_make_impossible_to_prove() -> None:
 
 
 def test_a_note_of_the_loop_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.loop.projection.learner_version", lambda learner, settings: "another")
+    monkeypatch.setattr("heedful.loop.history.learner_version", lambda learner, settings: "another")
     found = looked()
     assert statuses(found)["note"] == "warning"
     assert "problem" not in statuses(found).values()

@@ -21,6 +21,7 @@ from heedful.io import export_lines, import_lines
 from heedful.learners.coactive.fair_pairs import FairPairs
 from heedful.loop import experiment
 from heedful.loop.decide import DecisionRequest
+from heedful.loop.replay import replay
 from heedful.loop.serving import draft_generator, takes_part
 from heedful.results.answers import plain
 from kinds import KINDS, Kind, each_kind, teach
@@ -556,7 +557,7 @@ def test_while_the_promoted_learner_reads_the_log_decisions_are_those_of_the_for
     """What is asked meanwhile, by any other thread, meets one learner with its own state, and names it."""
     with kind.make(tmp_path / "loop") as loop:
         teach(kind, loop, range(12))
-        before, fold = loop.manifest.learner, loop.projection.fold
+        before = loop.manifest.learner
         asked = loop.decider.read(person="p1", id="meanwhile", **kind.ask(0))
         assert isinstance(asked, DecisionRequest)
         expected, drafts = loop.decider.propose(asked), []
@@ -564,10 +565,10 @@ def test_while_the_promoted_learner_reads_the_log_decisions_are_those_of_the_for
         def slow(*given: Any, **more: Any) -> Any:
             drafts.append(loop.decider.propose(asked))
             assert loop.rank(person="p1") == order
-            return fold(*given, **more)
+            return replay(*given, **more)
 
         order = loop.rank(person="p1")
-        monkeypatch.setattr(loop.projection, "fold", slow)
+        monkeypatch.setattr("heedful.loop.projection.replay", slow)
         spec = kind.other if kind.other != before else f"{kind.other}:rate=0.2"
         loop.promote(loop.projection.interaction.full_spec(spec), force=True)
         assert [draft.event._replace(time=0) for draft in drafts] == [expected.event._replace(time=0)]

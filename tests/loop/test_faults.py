@@ -369,7 +369,7 @@ def test_a_whole_snapshot_is_used(kept: tuple[Path, dict[str, bytes]], tmp_path:
     with Loop.open(tmp_path / "loop") as loop:
         assert loop.notes == []
         assert bits(loop) == kept[1]
-        assert loop.projection._since_snapshot == 0, "it was folded from the first event"
+        assert loop.projection.keeper.since_snapshot == 0, "it was folded from the first event"
     [snapshot] = (tmp_path / "loop").glob("snapshot-*")
     arrays, manifest = read_arrays(snapshot)
     write_arrays(
@@ -442,7 +442,7 @@ def test_an_older_snapshot_serves(tmp_path: Path) -> None:
     with Loop.open(tmp_path / "loop") as loop:
         assert bits(loop) == whole
         assert len(loop.notes) == 1
-        assert loop.projection._since_snapshot == 2  # only the lessons since
+        assert loop.projection.keeper.since_snapshot == 2  # only the lessons since
     assert len(list((tmp_path / "loop").glob("snapshot-*"))) <= 4
 
 

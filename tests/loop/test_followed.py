@@ -11,7 +11,7 @@ import pytest
 
 from heedful import Loop
 from heedful.core.serialization import read_arrays, write_arrays
-from heedful.loop.projection import Projection
+from heedful.loop.history import History
 from kinds import Kind, each_kind
 from loops import bits, bits_from_scratch, bits_of, small_loop
 
@@ -44,14 +44,14 @@ def side_from_scratch(loop: Loop) -> dict[str, bytes]:
 def taught(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """The feedback that any model learns meanwhile, each time that it does."""
     found: list[int] = []
-    teach = Projection.teach
+    teach = History.teach
 
-    def counted(self: Projection, model: Any, event: Any, *about: Any) -> bool:
+    def counted(self: History, model: Any, event: Any, *about: Any) -> bool:
         found.append(event.seq)
         return teach(self, model, event, *about)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Projection, "teach", counted)
+        patched.setattr(History, "teach", counted)
         yield found
 
 
@@ -111,7 +111,7 @@ def test_a_promotion_is_kept_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_an_undo_begins_from_what_is_kept_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.loop.projection.BETWEEN", 20)
+    monkeypatch.setattr("heedful.loop.keeper.BETWEEN", 20)
     with small_loop(tmp_path / "loop", "perceptron", control=0.0) as loop:
         loop.start_experiment("second-order", share=1.0, id="e")
         for i in range(70):

@@ -17,7 +17,8 @@ from heedful import Loop, Settings
 from heedful.features import infer
 from heedful.loop import records
 from heedful.loop.log import Event
-from heedful.loop.projection import PendingEvent, Projection
+from heedful.loop.projection import Projection
+from heedful.loop.writer import PendingEvent
 from heedful.storage import Place
 from loops import bits, bits_from_scratch, rows, small_loop, specs
 
@@ -49,7 +50,7 @@ SHOWN = NAMES[:8]
 @pytest.fixture(autouse=True)
 def marks(monkeypatch: pytest.MonkeyPatch) -> None:
     """States to undo from are remembered after every second lesson: a test has few of them."""
-    monkeypatch.setattr("heedful.loop.projection.BETWEEN", 2)
+    monkeypatch.setattr("heedful.loop.keeper.BETWEEN", 2)
 
 
 def decided(loop: Loop, people: list[str]) -> None:
@@ -129,7 +130,7 @@ def test_undoing_everything_is_the_beginning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot_every: int, between: int
 ) -> None:
     """However the states to undo from lie: in memory, in files, just after the event, or nowhere."""
-    monkeypatch.setattr("heedful.loop.projection.BETWEEN", between)
+    monkeypatch.setattr("heedful.loop.keeper.BETWEEN", between)
     with small_loop(tmp_path / "loop", shrink=1.0, control=0.0, snapshot_every=snapshot_every) as loop:
         decided(loop, ["annemarie", "bob"])
         empty = bits(loop)
@@ -581,7 +582,7 @@ def test_another_process_forgets_while_this_one_is_about_to_write(home: Place) -
         draft = two.feedback_reader.read("annemarie-shown", "late", None, {"better": ["i3"]})
         undo = one.feedback("annemarie-shown", id="a", better=["i4"]).seq
         one.forget("annemarie")
-        [a] = two._submit([draft])
+        [a] = two.feedback_reader.submit([draft])
         assert a.status == "rejected"
         assert "forgotten" in a.reason
         [a] = two.projection.submit([PendingEvent(Event(0, "undo", "u", 0, None, undo, 0, "{}"))])

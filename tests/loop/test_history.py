@@ -268,7 +268,7 @@ def test_the_newest_of_a_long_log_take_no_more_reading_than_of_a_short_one(
         grown(loop, n, start)
         loop.undo(f"e{start + 10}")
         loop.undo(f"e{start + n - 3}")
-        loop.projection.forget_cached()
+        loop.projection.keeper.forget_memory(loop.projection)
         read["rows"] = 0
         found = loop.lessons(50)
         counts.append(read["rows"])

@@ -14,7 +14,7 @@ import pytest
 
 from heedful import Loop
 from heedful.learners.registry import learner_class
-from heedful.loop.projection import Projection
+from heedful.loop.history import History
 from heedful.results.answers import plain
 from heedful.server.result_schema import schema_of
 from heedful.testing import check_kind
@@ -72,8 +72,8 @@ def test_a_model_that_is_no_function_of_its_log_fails(folder: Path, monkeypatch:
 def test_a_snapshot_saves_folding_and_may_be_damaged(kind: Kind, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was learned before it is not learned again, nor for an explanation what was learned after the decision."""
     steps: list[int] = []
-    taught = Projection.teach
-    monkeypatch.setattr(Projection, "teach", lambda self, *given: steps.append(given[1].seq) or taught(self, *given))
+    taught = History.teach
+    monkeypatch.setattr(History, "teach", lambda self, *given: steps.append(given[1].seq) or taught(self, *given))
     loop = kind.make(folder / "loop")
     teach(kind, loop, range(9))
     told = loop.explain("d5")

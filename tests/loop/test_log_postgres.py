@@ -19,7 +19,7 @@ from heedful import Loop
 from heedful.cli.doctor import _inspect
 from heedful.loop.log import Event, Log
 from heedful.loop.log.table import Directory, LogTable
-from heedful.loop.loop import Unerased
+from heedful.loop.retraction import Unerased
 from heedful.server.tables import Tables
 from heedful.storage import Address, Busy, Closed, Damaged, Moved, Owned, Place, Unreachable
 from heedful.storage.postgres import Connection

@@ -14,7 +14,7 @@ from heedful.loop.interactions.rating.explanation import RatingPrediction
 from heedful.loop.interactions.rating.prediction_report import Picked
 from heedful.loop.interactions.telling import unordered
 from heedful.loop.log import Event, now
-from heedful.loop.projection import PendingEvent
+from heedful.loop.writer import PendingEvent
 from heedful.results.answers import plain
 from loops import bits, rating_loop, specs
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import heedful.io.exports
-import heedful.loop.projection
+import heedful.loop.decisions
 from heedful import Loop, Settings
 from heedful.features import infer
 from loops import rows, small_loop
@@ -37,7 +37,7 @@ def size_of(thing: Any, seen: set[int]) -> int:
 
 
 def held(loop: Loop) -> int:
-    return size_of(loop.projection._decisions, set())
+    return size_of(loop.projection.decisions.cached, set())
 
 
 def ways(loop: Loop, k: int) -> dict[str, Any]:
@@ -55,12 +55,12 @@ def ways(loop: Loop, k: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("way", ["all", "names", "objects", "array", "prior", "long names"])
 def test_the_limit_is_of_bytes_that_are_really_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
-    monkeypatch.setattr(heedful.loop.projection, "HELD", 60_000)
+    monkeypatch.setattr(heedful.loop.decisions, "HELD", 60_000)
     with small_loop(tmp_path / "loop", n_items=200) as loop:
         asked = [loop.decide(**ways(loop, k)[way]).id for k in range(80)]
-        assert 5_000 < held(loop) <= 60_000 + sys.getsizeof(loop.projection._decisions)
+        assert 5_000 < held(loop) <= 60_000 + sys.getsizeof(loop.projection.decisions.cached)
         assert loop.projection.find_decision(asked[0]) is not None  # read from the log again
-        assert held(loop) <= 60_000 + sys.getsizeof(loop.projection._decisions)
+        assert held(loop) <= 60_000 + sys.getsizeof(loop.projection.decisions.cached)
 
 
 @pytest.mark.slow
@@ -70,7 +70,7 @@ def test_what_an_entry_takes_is_counted(tmp_path: Path) -> None:
         some = [f"i{j}" for j in range(6)]
         for k in range(20):
             loop.decide(some, id=f"before{k}")
-        loop.projection.forget_cached()
+        loop.projection.keeper.forget_memory(loop.projection)
         tracemalloc.start()
         try:
             before = tracemalloc.get_traced_memory()[0]
@@ -79,7 +79,7 @@ def test_what_an_entry_takes_is_counted(tmp_path: Path) -> None:
             taken = tracemalloc.get_traced_memory()[0] - before
         finally:
             tracemalloc.stop()
-        assert taken <= 1.1 * loop.projection._held <= 2.0 * taken
+        assert taken <= 1.1 * loop.projection.decisions.size <= 2.0 * taken
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_what_was_on_offer_once_is_known_for_good(tmp_path: Path, seed: int) -> 
                 among[loop.decide(candidates, id=f"d{k}", show=1).id] = list(there.values())
         assert set(loop.items) == set(there)
         _same_candidates(loop, among)
-        loop.projection.forget_cached()
+        loop.projection.keeper.forget_memory(loop.projection)
         _same_candidates(loop, dict(reversed(among.items())))
     with Loop.open(tmp_path / "loop") as loop:
         _same_candidates(loop, among)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from heedful import Loop
-from heedful.loop.movement import Moves
+from heedful.loop.model import Moves
 from loops import bits_from_scratch, choice_loop, rating_loop, small_loop, specs, values
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]
@@ -58,7 +58,7 @@ def test_what_is_counted_is_what_changed(tmp_path: Path, spec: str) -> None:
 
 
 def test_the_count_survives_snapshots_marks_and_undoing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.loop.projection.BETWEEN", 5)
+    monkeypatch.setattr("heedful.loop.keeper.BETWEEN", 5)
     with small_loop(tmp_path / "l", "perceptron", control=0.0) as loop:
         for i in range(20):
             d = loop.decide(FIVE, id=f"d{i}")

@@ -26,6 +26,7 @@ from heedful import Loop
 from heedful.loop import segments, snapshots
 from heedful.loop.interactions.columns import Encoded
 from heedful.loop.log import Segment
+from heedful.loop.replay import replay
 from heedful.storage import Address
 from kinds import KINDS, NAMES, Kind, each_kind, teach
 from loops import small_loop
@@ -62,8 +63,8 @@ def check(loop: Loop) -> None:
     head = projection.log.last()[0]
     told = []
     for sealed in (True, False):
-        model = projection.fold(head, from_scratch=True, sealed=sealed)
-        told.append((model, projection.moves, dict(projection.failed)))
+        fold = replay(projection, head, projection.failed, sealed=sealed)
+        told.append((fold.model, fold.moves, dict(fold.failed)))
     assert snapshots.same(told[0][0], told[1][0])
     assert told[0][1:] == told[1][1:]
     assert snapshots.same(told[0][0], projection.model)

@@ -18,7 +18,8 @@ import pytest
 from compared import study_of_rows
 from heedful import Loop, Settings, infer
 from heedful.loop.decide import DecisionRequest
-from heedful.loop.projection import AGAIN
+from heedful.loop.replay import replay
+from heedful.loop.writer import AGAIN
 from heedful.server import loop_worker as module
 from heedful.server.loop_worker import LoopWorker
 from loops import bits, bits_from_scratch, small_loop
@@ -152,7 +153,7 @@ def test_deciding_and_answering_at_once_is_the_fold(tmp_path: Path, monkeypatch:
         versions = sorted({event.version for event in decisions})
         assert 10 < len(versions) < len(decisions)
         for version in versions:
-            model = loop.projection.fold(version, from_scratch=True)
+            model = replay(loop.projection, version).model
             state = loop.projection.published._replace(version=version, shared=model.shared, people=model.people)
             with monkeypatch.context() as patched:
                 patched.setattr(

@@ -112,7 +112,7 @@ def test_told_to_end_it_ends_in_order(tmp_path: Path) -> None:
     assert not list((folder / "b.heedful").glob("snapshot-*"))
     assert not list(folder.glob("*/log.db-wal"))
     with Loop.open(folder / "a.heedful") as loop:
-        assert loop.projection._since_snapshot == 0
+        assert loop.projection.keeper.since_snapshot == 0
     check(folder / "a.heedful", told)
     followed = [each["seq"] for each in watchers[0].told]
     assert followed == list(range(followed[0], followed[0] + len(followed)))

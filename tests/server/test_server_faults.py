@@ -372,7 +372,7 @@ def test_keeping_up_under_load_loses_nothing(tmp_path: Path, monkeypatch: pytest
     check(folder / "a.heedful", told, 12 * 60)
     with Loop.open(folder / "a.heedful") as loop:
         assert loop.notes == []
-        assert loop.projection._since_snapshot == 0
+        assert loop.projection.keeper.since_snapshot == 0
 
 
 def test_a_snapshot_that_cannot_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from heedful.core.retractions import find_retractions
 from heedful.loop import Loop
 from heedful.loop.log import Event, Log, Retractions, rollback_target
-from heedful.loop.packing import LoggedDecision
-from heedful.loop.projection import PendingEvent, Projection
+from heedful.loop.projection import Projection
 from heedful.loop.serving import ExperimentRecord, orders, read_experiment
+from heedful.loop.writer import PendingEvent, Writer
 from heedful.results.answers import Answer
 from heedful.storage import Address
 
@@ -22,47 +22,46 @@ def rehearse(path: str | Path | Address, *, learner: str | Sequence[str] | None 
     Events that it would have written are held in memory, so later lines find them; nothing is learned from them.
     `learner` is needed only if a learner of the loop is your own, a class in a Python file: its name "FILE.py:Class",
     or several, as in `Loop.open`. The errors are those of `Loop.open`."""
-    loop = Loop.open(path, learner=learner, read_only=True)
-    loop.rest_on(_Rehearsal(loop.projection))
-    return loop
+    return Loop(path, learner, read_only=True, rehearsal=lambda real: _Rehearsal(real, learner))
 
 
-class _Rehearsal(Projection):
-    """A loop's log and model for a dry run: new events are kept in memory instead of being appended to the log."""
+class _Rehearsal(Writer):
+    """The writer of a dry run: events are kept in memory instead of being appended to the log."""
 
-    def __init__(self, real: Projection) -> None:
-        self.__dict__.update(real.__dict__)
+    def __init__(self, real: Projection, named: str | Sequence[str] | None) -> None:
+        """Begin with the log and the model of `real`; `named` are those of the user's own learners."""
         self._more = _LogWithMore(real.log)
-        self.log = self._more
-
-    def find_decision(self, id: str) -> LoggedDecision | None:
-        event = self._more.added.get(("decision", id))
-        if event is None:
-            return super().find_decision(id)
-        return self.decision(event)
+        super().__init__(real.path, self._more, named)
+        self.published, self.notes = real.published, real.notes
 
     @property
     def experiment(self) -> tuple[Event, ExperimentRecord] | None:
         event = orders(self.log, self.log.retractions()).running
         return None if event is None else (event, read_experiment(event.payload))
 
-    def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
-        return [self._dry_run(draft) for draft in drafts]
+    def submit(self, events: list[PendingEvent]) -> Sequence[Answer]:
+        return [self._answer(pending) for pending in events]
 
-    def submit_in_turn(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
-        return self.submit(drafts)
+    def submit_in_turn(self, events: list[PendingEvent]) -> Sequence[Answer]:
+        return self.submit(events)
 
-    def _dry_run(self, draft: PendingEvent) -> Answer:
-        event = draft.event
+    def _answer(self, pending: PendingEvent) -> Answer:
+        event = pending.event
         before = self._more.find(event.kind, event.id)
         if before is not None:
-            return self._answer_repeat(event, before)
-        if refusal := self._refusal(draft):
+            return self.answer_repeat(event, before)
+        if refusal := self.refusal(pending):
             return self.reject(event.id, refusal)
         event = self._more.add(event)
         if event.kind == "item":
             self.catalogue.put(event)
-        return Answer("applied", event.id, event.seq, self._version)
+        return Answer("applied", event.id, event.seq, self.published.version)
+
+    def catch_up(self) -> None:
+        """Do nothing: the model stays as it was when the dry run began."""
+
+    def is_behind(self, last: int | None = None) -> bool:
+        return False
 
     def close(self) -> None:
         self.log.close()
@@ -72,7 +71,8 @@ class _LogWithMore(Log):
     """A log that also finds events which are held in memory only, as if they had been appended."""
 
     def __init__(self, real: Log) -> None:
-        self.__dict__.update(real.__dict__)
+        super(Log, self).__init__(real.store)
+        self.look_for_forgotten()
         self.added: dict[tuple[str, str], Event] = {}
         self._by_seq: dict[int, Event] = {}
         self._newest: dict[tuple[str, str], int] = {}

@@ -18,13 +18,13 @@ from heedful.loop.decide import difference
 from heedful.loop.log import Event, rollback_event
 from heedful.loop.packing import LoggedDecision, pack
 from heedful.loop.paging import page_before
-from heedful.loop.projection import PendingEvent
 from heedful.loop.records import DecisionRecord
 from heedful.loop.request import encode_row
 from heedful.loop.serving import KINDS as LEARNER_KINDS
 from heedful.loop.style import KIND as STYLE
 from heedful.loop.style import rule_event
 from heedful.loop.undeclared import describe_undeclared
+from heedful.loop.writer import PendingEvent
 from heedful.results.answers import Answer, Status
 
 ALONE = ("rollback", *LEARNER_KINDS, STYLE)

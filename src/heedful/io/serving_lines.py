@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heedful.loop import records
+from heedful.loop.experiment import check_can_start
+from heedful.loop.history import History
 from heedful.loop.interactions.registry import learner_version
-from heedful.loop.log import Event
-from heedful.loop.serving import (
-    CALLER,
-    ExperimentRecord,
-    PromotionRecord,
-    check_can_start,
-    payload_if_repeated,
-    read_experiment,
-    read_promotion,
-)
-
-if TYPE_CHECKING:
-    from heedful.loop.log import Log
-    from heedful.loop.projection import Projection
+from heedful.loop.log import Event, Log
+from heedful.loop.serving import CALLER, ExperimentRecord, PromotionRecord, read_experiment, read_promotion
+from heedful.loop.trials import payload_if_repeated
 
 
 def write(event: Event, log: Log) -> dict[str, Any]:
@@ -42,52 +33,52 @@ def write(event: Event, log: Log) -> dict[str, Any]:
     return line | ({} if about is None else {"experiment": about.id})
 
 
-def read(projection: Projection, kind: str, id: str, record: Mapping[str, object]) -> Event:
+def read(history: History, kind: str, id: str, record: Mapping[str, object]) -> Event:
     """Return the event of the line `record`, whose form was checked, of this `kind` and `id`, without time and version.
 
-    `projection` is the log of the loop with its model. Raise ValueError or LookupError if the loop cannot take it: a
+    `history` is the log of the loop with its model. Raise ValueError or LookupError if the loop cannot take it: a
     learner does not fit or is one of the user's own that was not named when the loop was opened, or the experiment that
     it is about is not there."""
     if kind == "experiment":
-        return _experiment(projection, id, record)
+        return _experiment(history, id, record)
     target = None
     if record.get("experiment") is not None:
         named = records.check_id("experiment", record["experiment"])
-        about = projection.log.find("experiment", named)
+        about = history.log.find("experiment", named)
         if about is None:
             raise ValueError(f"experiment {named} is not in the log")
         target = about.seq
     if kind == "promote":
-        return Event(0, kind, id, 0, None, target, 0, records.encode(_promotion(projection, record)))
-    running = projection.experiment
-    if projection.log.find(kind, id) is None and (running is None or running[0].seq != target):
+        return Event(0, kind, id, 0, None, target, 0, records.encode(_promotion(history, record)))
+    running = history.experiment
+    if history.log.find(kind, id) is None and (running is None or running[0].seq != target):
         raise ValueError(f"experiment {record['experiment']} is not running")
     return Event(0, kind, id, 0, None, target, 0, "{}")
 
 
-def _experiment(projection: Projection, id: str, record: Mapping[str, Any]) -> Event:
-    logged = projection.log.find("experiment", id)
+def _experiment(history: History, id: str, record: Mapping[str, Any]) -> Event:
+    logged = history.log.find("experiment", id)
     if logged is None:
-        check_can_start(projection)
-    learner, version = _learner(projection, record)
-    frozen = max(projection.published.version, 1) if record.get("frozen") else 0
+        check_can_start(history)
+    learner, version = _learner(history, record)
+    frozen = max(history.published.version, 1) if record.get("frozen") else 0
     share, alpha = float(record.get("share", 0.0)), float(record.get("alpha", 0.05))
     about = ExperimentRecord(learner, version, record["against"], share, frozen, alpha)
     payload = records.encode(about) if logged is None else payload_if_repeated(logged, about)
     return Event(0, "experiment", id, 0, None, None, 0, payload)
 
 
-def _promotion(projection: Projection, record: Mapping[str, Any]) -> PromotionRecord:
-    learner, version = _learner(projection, record)
+def _promotion(history: History, record: Mapping[str, Any]) -> PromotionRecord:
+    learner, version = _learner(history, record)
     if record["before"] != CALLER:
-        projection.candidate(record["before"])  # it may be asked again how good it was
+        history.candidate(record["before"])  # it may be asked again how good it was
     forced, by, reason = tuple(record.get("forced") or ()), record.get("by") or "", record.get("reason") or ""
     return PromotionRecord(learner, version, record["before"], dict(record["evidence"]), forced, by, reason)
 
 
-def _learner(projection: Projection, record: Mapping[str, Any]) -> tuple[str, str]:
+def _learner(history: History, record: Mapping[str, Any]) -> tuple[str, str]:
     """Return (the learner in the line `record` with its parameters, the version of its code)."""
-    projection.check_named(record["learner"])
-    learner = projection.interaction.full_spec(record["learner"])
-    model = projection.candidate(learner).learner
-    return learner, record.get("learner_version") or learner_version(model, projection.settings)
+    history.check_named(record["learner"])
+    learner = history.interaction.full_spec(record["learner"])
+    model = history.candidate(learner).learner
+    return learner, record.get("learner_version") or learner_version(model, history.settings)

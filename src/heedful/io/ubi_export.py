@@ -15,9 +15,9 @@ from heedful.data.row_report import Report
 from heedful.data.ubi import ACTIONS, event_attributes
 from heedful.io.exports import Exporter, as_time
 from heedful.loop import Loop
-from heedful.loop.history import shown_at
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
+from heedful.loop.recent_feedback import shown_at
 
 LONGEST = 100
 """The most characters of an id, a client or an action in the schema, and in OpenSearch's indices of UBI."""

@@ -2,7 +2,8 @@
 
 `heedful.Loop` is all that most people need.
 
-loop          Loop: create, decide, feedback, undo, forget, evaluate, explain
+loop          Loop: create, decide, feedback, undo, forget, evaluate, explain: the doors
+founding      a loop is created; offer puts items on offer; retraction undoes, rolls back and forgets
 records       what the log keeps, what callers get back, and the checks of what comes from outside
 request       from names and attributes to indices and arrays
 strangers     candidates that are not on offer
@@ -13,16 +14,22 @@ catalogue     items and their versions
 model         what all models have: the state of one person, a decision with its arrays
 decide        from a request to the event of its decision
 feedback      from feedback to its event
-projection    the model as the log grows: one writer, immutable states for readers
-snapshots     files that hold a model
+history       all of that to be read, with the learner that serves and the model as published: what reports are made of
+decisions     the decisions of the log by id, the newest in memory
+fold          a model, what it was made of, and what the learner failed on; replay makes one again from the log
+publication   the state of the model that readers decide from
+writer        what is to be written to the log, and what a writer does; projection is the one that writes and learns
+keeper        states of models that are kept, in memory and in snapshots, to begin from
+segments      closed stretches of the log as files
 interactions  what differs from one kind of feedback to another, its model too: one instance a loop
-ranking       the order in which the model ranks candidates now, without a decision
+ranking       what the model says now, without a decision
 explain       why a decision was made: its first item against its second
 why           why any candidate had its score: its features, and the feedback that moved it
 evaluate      how well other learners would have predicted the answers in the log, and how sure that is
-serving       which learner serves, and which candidate learner is tried next to it
-experiment    what people prefer, the learner that serves or the candidate, and promotions of candidates
-history       the feedback in words and by name, the newest first
+serving       which learner serves, and which candidate learner is tried next to it; following lets that one learn
+trials        experiments are begun and stopped, and candidates promoted
+experiment    what people prefer, the learner that serves or the candidate, and what spoke for promotions
+recent_feedback  the feedback in words and by name, the newest first
 style         what a person's edits of texts say about the style that they want, and corrections of that by hand
 movement      how much feedback changed what the model predicts
 health        whether the feedback is sound, with alarms (signals)

@@ -17,17 +17,15 @@ alpha / ((j + 1) (j + 2)), which add up to alpha.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from heedful.evaluation.confidence import Drifting
+from heedful.loop.history import History
 from heedful.loop.records import DecisionRecord, given_scores
 from heedful.loop.serving import CALLER, first_promotion, read_promotion
 from heedful.results.report import Apprentice, ImitatedShare
-
-if TYPE_CHECKING:
-    from heedful.loop.projection import Projection
 
 WINDOW = 500
 """Recent decisions begin at a multiple of this number of decisions, and are at least so many, once there are."""
@@ -101,13 +99,13 @@ class Tally:
         return first, second
 
 
-def look(projection: Projection, up_to: int | None = None) -> Apprentice | None:
+def look(history: History, up_to: int | None = None) -> Apprentice | None:
     """Return how well a loop's learner imitates the caller's order, by its recent decisions; None in a loop without the
     setting `apprentice`.
 
-    `projection` is the loop's log with its model. Decisions up to event `up_to` count: None is the end of the log or,
+    `history` is the loop's log with its model. Decisions up to event `up_to` count: None is the end of the log or,
     if a learner serves, its first promotion in effect."""
-    settings, log = projection.settings, projection.log
+    settings, log = history.settings, history.log
     if not settings.apprentice:
         return None
     retractions = log.retractions()
@@ -122,7 +120,7 @@ def look(projection: Projection, up_to: int | None = None) -> Apprentice | None:
             break
         if event.seq in retractions:
             continue
-        shares = agreement_of(projection.decision(event).record, settings.k)
+        shares = agreement_of(history.decision(event).record, settings.k)
         if shares is not None:
             tally.take(*shares)
     pairs, first = tally.agreements()
@@ -136,7 +134,7 @@ def look(projection: Projection, up_to: int | None = None) -> Apprentice | None:
         been += "" if pairs.share is None else f" of the pairs in {CALLER}"
         against = (f"{been}, and {settings.agreement:g} is asked for",)
     promoted = log.at(serves) if serves else None
-    learner = projection.manifest.learner if promoted is None else read_promotion(promoted.payload).learner
+    learner = history.manifest.learner if promoted is None else read_promotion(promoted.payload).learner
     found = Apprentice(
         learner, serves, settings.agreement, pairs, first, tally.decisions, since, ALPHA, against,
         ready=not serves and not against, told="",

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 from heapq import merge
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,15 +25,12 @@ from heedful.evaluation.off_policy import EXPLORATION, LEAST, Estimate, Refusal,
 from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.growing import Column, GrowingTable, Marks, People
+from heedful.loop.history import History
 from heedful.loop.interactions.measure import Compared, ListClick
 from heedful.loop.interactions.protocol import Interaction, LoopModel, Step
 from heedful.loop.records import check_time
 from heedful.loop.silence import silent_steps
 from heedful.results.evaluation import Evaluation, LearnerEvaluation, Measure, PositionBias, Value, Verdict
-
-if TYPE_CHECKING:
-    from heedful.loop.projection import Projection
-
 
 LISTS = (
     "List value is the mean score of the lists that a learner would have shown. The score is {score}. Lists that were "
@@ -82,7 +79,7 @@ BETTER_WORSE: tuple[Verdict, Verdict] = ("better", "worse")
 
 
 def evaluate(
-    projection: Projection,
+    projection: History,
     specs: Sequence[str],
     alpha: float = 0.05,
     own: str | None = None,
@@ -146,7 +143,7 @@ class _Fold:
     """One learner that learns from the log, named `spec`: from all of it; up to a version ("NAME@VERSION", frozen
     there); or only from what came after a version or a date ("NAME@VERSION..", "NAME@DATE..", restarted there)."""
 
-    def __init__(self, projection: Projection, spec: str) -> None:
+    def __init__(self, projection: History, spec: str) -> None:
         name, at, when = spec.partition("@")
         stops = bool(at) and not when.endswith("..")
         self.spec, self.start, self.frozen = spec, 0, _version(projection, when, spec) if stops else None
@@ -174,7 +171,7 @@ class _Fold:
         return dict(zip(self._interaction.names, found.tolist())) if found.ndim == 1 else {}
 
 
-def _version(projection: Projection, told: str, spec: str) -> int:
+def _version(projection: History, told: str, spec: str) -> int:
     """Return the version, a sequence number in the log, that the text `told` in a learner's name `spec` states."""
     if _is_number(told):
         last = projection.log.last()[0]
@@ -190,7 +187,7 @@ def _is_number(told: str) -> bool:
     return told.isascii() and told.isdecimal()
 
 
-def _start(projection: Projection, told: str, spec: str) -> int:
+def _start(projection: History, told: str, spec: str) -> int:
     """Return the version after which a learner begins to learn, from `told`, a sequence number or a date in its name
     `spec`."""
     try:

@@ -15,10 +15,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from heedful.core.validation import check_between
 from heedful.evaluation.interleaving import (
     Match,
     Plan,
@@ -31,10 +32,13 @@ from heedful.evaluation.interleaving import (
 from heedful.evaluation.ratio import ratio
 from heedful.loop import apprentice, records
 from heedful.loop.evaluate import evaluate
+from heedful.loop.history import History
 from heedful.loop.log import Event
 from heedful.loop.records import DecisionRecord
 from heedful.loop.serving import (
+    CALLER,
     KINDS,
+    NOT_INTERLEAVED,
     ExperimentRecord,
     Orders,
     PromotionRecord,
@@ -54,9 +58,6 @@ from heedful.results.experiment import (
     Promotion,
     Split,
 )
-
-if TYPE_CHECKING:
-    from heedful.loop.projection import Projection
 
 BROKEN = 1000.0
 """The e-value from which on a split by chance is taken to be another than was stated."""
@@ -93,14 +94,14 @@ class NotReady(ValueError):
 # ---------------------------------------------------------------------------- looking
 
 
-def look(projection: Projection, event: Event, up_to: int = 2**62) -> Experiment:
+def look(history: History, event: Event, up_to: int = 2**62) -> Experiment:
     """Return the state of the experiment that began with `event`, by the log up to the sequence number `up_to`.
 
     That is which learner people prefer, how much the lists of the two agree, and checks that it ran as stated.
-    `projection` is the loop's log with its model."""
+    `history` is the loop's log with its model."""
     record = read_experiment(event.payload)
-    sums = _Sums(projection, event, record)
-    log, runs = projection.log, True
+    sums = _Sums(history, event, record)
+    log, runs = history.log, True
     retractions = log.retractions()
     for each in log.events(event.seq, kinds=["decision", "feedback", "rollback", *KINDS]):
         if each.seq > up_to:
@@ -113,7 +114,7 @@ def look(projection: Projection, event: Event, up_to: int = 2**62) -> Experiment
             runs = False
         elif each.seq not in retractions:
             sums.answer(each)
-    now = projection.experiment
+    now = history.experiment
     return sums.found(now is not None and now[0].seq == event.seq)
 
 
@@ -139,9 +140,9 @@ class _Sums:
     """Counts decisions and answers of one experiment; they have to be given in the log's order. `found` makes the
     result."""
 
-    def __init__(self, projection: Projection, event: Event, record: ExperimentRecord) -> None:
-        self._projection, self._event, self._record = projection, event, record
-        self._interaction = projection.interaction
+    def __init__(self, history: History, event: Event, record: ExperimentRecord) -> None:
+        self._history, self._event, self._record = history, event, record
+        self._interaction = history.interaction
         self._match = Match(record.alpha)
         self._outcomes: dict[int, tuple[str, float]] = {}
         self._decisions = 0
@@ -158,7 +159,7 @@ class _Sums:
 
     def decide(self, event: Event, runs: bool) -> None:
         """Count the decision in `event`, and keep it until it is answered; `runs`: whether the experiment ran then."""
-        known = self._projection.decision(event)
+        known = self._history.decision(event)
         record, person = known.record, known.person
         match = record.proposal if record.arm == "interleaved" else None
         ours = match is not None and match.get("experiment") == self._event.id
@@ -198,7 +199,7 @@ class _Sums:
         shown = self._shown.get(event.target or 0)
         if shown is None or event.target is None or event.target in self._decided:
             return
-        known = self._projection.decision(shown.event)
+        known = self._history.decision(shown.event)
         credit = self._interaction.credit(known, records.decode_feedback(event.payload))
         if credit is None:
             return
@@ -324,16 +325,16 @@ def evidence_of(found: Experiment) -> dict[str, Any]:
 
 
 def evidence_of_log(
-    projection: Projection, learner: str, own: str, alpha: float, up_to: int | None = None
+    history: History, learner: str, own: str, alpha: float, up_to: int | None = None
 ) -> tuple[dict[str, Any], list[str]]:
     """Compare how well two learners predict the answers in the log; return (evidence, reasons against promoting
     `learner`).
 
-    `projection` is the loop's log with its model. `learner` and `own`, which it is compared with, are names with
+    `history` is the loop's log with its model. `learner` and `own`, which it is compared with, are names with
     parameters. The evidence is {name: value}, as the event of a promotion stores it; the reasons are a sentence each,
     none if the learner may be promoted. The interval of the difference misses with probability `alpha` at most; answers
     up to event `up_to` count (None: all)."""
-    evaluation = evaluate(projection, [learner], alpha, own=own, up_to=up_to)
+    evaluation = evaluate(history, [learner], alpha, own=own, up_to=up_to)
     value = evaluation.learners[-1].values[0]
     evidence = {
         "method": "log",
@@ -361,15 +362,15 @@ def evidence_of_log(
     return evidence, found
 
 
-def promotions(projection: Projection, checked: bool = True) -> tuple[Promotion, ...]:
+def promotions(history: History, checked: bool = True) -> tuple[Promotion, ...]:
     """Return the promotions in a loop's log, each of a candidate learner to the one that serves, the newest first.
 
-    Each comes with its evidence at that time and now. `projection` is the loop's log with its model. Evidence from the
+    Each comes with its evidence at that time and now. `history` is the loop's log with its model. Evidence from the
     log is computed by reading all of it; if not `checked`, nothing is computed, and `now` is empty."""
-    found, retractions = [], projection.log.retractions()
-    for event in sorted(projection.log.many(projection.log.places("promote")), reverse=True):
+    found, retractions = [], history.log.retractions()
+    for event in sorted(history.log.many(history.log.places("promote")), reverse=True):
         record = read_promotion(event.payload)
-        now = _today(projection, event, record) if checked else {}
+        now = _today(history, event, record) if checked else {}
         found.append(
             Promotion(event.id, event.seq, record.learner, record.before, record.by, record.reason, record.evidence,
                       now, record.forced, event.seq not in retractions, _changes(record.evidence, now))
@@ -392,22 +393,40 @@ def _rounded(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _today(projection: Projection, event: Event, record: PromotionRecord) -> dict[str, Any]:
+def _today(history: History, event: Event, record: PromotionRecord) -> dict[str, Any]:
     if record.evidence.get("method") == "agreement":
-        found = apprentice.look(projection, event.seq)
+        found = apprentice.look(history, event.seq)
         return {} if found is None else apprentice.evidence_of(found)
     if record.evidence.get("method") == "interleaving":
-        began = projection.log.at(event.target or 0)
-        return {} if began is None else evidence_of(look(projection, began, event.seq))
+        began = history.log.at(event.target or 0)
+        return {} if began is None else evidence_of(look(history, began, event.seq))
     try:
         for spec in (record.learner, record.before):
-            projection.check_named(spec)  # a log may name any file
-        return evidence_of_log(projection, record.learner, record.before, record.evidence["alpha"], event.seq)[0]
+            history.check_named(spec)  # a log may name any file
+        return evidence_of_log(history, record.learner, record.before, record.evidence["alpha"], event.seq)[0]
     except (KeyError, ValueError, LookupError, OSError):
         return {}
 
 
 # ---------------------------------------------------------------------------- before it begins
+
+
+def check_can_start(history: History) -> None:
+    """Raise ValueError if no experiment can begin: one is running, the loop shows no rankings, or its learner does not
+    serve yet."""
+    running = history.experiment
+    if running is not None:
+        raise ValueError(f"experiment: expected none that runs, got {running[0].id}: stop it first")
+    check_interleaves(history)
+    if history.imitates:
+        raise ValueError(f"experiment: {history.manifest.learner} imitates {CALLER} so far: promote it first")
+
+
+def check_interleaves(history: History) -> None:
+    """Raise ValueError if the loop shows no rankings, which two learners could draft together."""
+    if not history.interaction.interleaves:
+        told = NOT_INTERLEAVED.format(loop=history.interaction.loop)
+        raise ValueError(f"experiment: {told}; Loop.evaluate compares learners there")
 
 
 MICROSECONDS = 86_400e6
@@ -417,30 +436,34 @@ READ, SIMULATED, MOST_SESSIONS = 4_000, 100, 2_000
 sessions of each."""
 
 
-def plan_experiment(projection: Projection, share: float, days: float, alpha: float) -> PlannedExperiment:
+def plan_experiment(history: History, share: float, days: float, alpha: float) -> PlannedExperiment:
     """Simulate what an experiment of `days` days with a `share` (0 to 1) of the people would find.
 
     A session is one list drafted by both learners and answered; it is won by one of them or tied. Simulated are
     candidates that win 52, 55, 60 or 70 % of the sessions that are not ties. The number of people and sessions follows
-    from the newest decisions in the log of `projection`. Of a longer experiment only the first 2,000 sessions are
+    from the newest decisions in the log of `history`. Of a longer experiment only the first 2,000 sessions are
     simulated, so the chance of a verdict is rather understated. The verdict is wrong with probability `alpha` at most.
     """
+    check_between("share", share, 1e-6, 1.0)
+    check_between("days", days, 1e-3, 3650.0)
+    check_between("alpha", alpha, 1e-6, 0.5)
+    check_interleaves(history)
     seen, rng = dict[int, Event](), np.random.default_rng(0)
     since, until = math.inf, 0
-    for event, _ in zip(projection.log.newest_first(2**62, "decision"), range(READ)):
+    for event, _ in zip(history.log.newest_first(2**62, "decision"), range(READ)):
         if event.subject is not None:
             seen[event.seq] = event
         since, until = min(since, event.time), max(until, event.time)
     # Half of the decisions, not of the time: a log that is written faster than life (an import, a test) plans the same.
     middle = sorted(seen)[len(seen) // 2] if seen else 0
-    retractions = projection.log.retractions()
+    retractions = history.log.retractions()
     told, who, late, tied = set[int](), Counter[str](), set[str](), 0
-    for event in projection.log.events(min(seen, default=0), kinds=["feedback"]):
+    for event in history.log.events(min(seen, default=0), kinds=["feedback"]):
         asked = seen.get(event.target or 0)
         if asked is None or asked.seq in told or event.seq in retractions:
             continue
-        decision = projection.decision(asked)
-        credit = projection.interaction.credit(decision, records.decode_feedback(event.payload))
+        decision = history.decision(asked)
+        credit = history.interaction.credit(decision, records.decode_feedback(event.payload))
         if credit is not None:
             told.add(asked.seq)
             who[decision.person or ""] += 1

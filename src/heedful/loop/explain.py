@@ -11,25 +11,27 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
+from heedful.loop import records
+from heedful.loop.history import History
 from heedful.loop.log import Event
 from heedful.loop.model import Context
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
 from heedful.results.explanation import Explanation, Moved
 
 
-def explain(projection: Projection, id: str) -> Explanation:
-    """Return why the first item of the decision `id` stood first, in the loop whose log and model are `projection`.
+def explain(history: History, id: str) -> Explanation:
+    """Return why the first item of the decision `id` stood first, in the loop whose log and model are `history`.
 
     Raise LookupError if there is no such decision, or if it showed nothing that was on offer."""
-    known = projection.find_decision(id)
+    id = records.check_id("decision", id)
+    known = history.find_decision(id)
     if known is None:
         raise LookupError(f"decision {id} is not in the log")
     if not known.record.shown:
         raise LookupError(f"decision {id} showed nothing that was on offer: there is nothing to explain")
-    past = LoggedPast(projection, known.version)
-    found: Explanation = past.interaction.explain(known, projection.requests.context(known), past)
+    past = LoggedPast(history, known.version)
+    found: Explanation = past.interaction.explain(known, history.requests.context(known), past)
     return found
 
 
@@ -37,25 +39,25 @@ class LoggedPast:
     """The log up to the version of the model that made a decision, and that model made again: what an interaction reads
     to explain the decision."""
 
-    def __init__(self, projection: Projection, version: int) -> None:
-        """Read the log of `projection` up to `version`, with the learner that served then."""
-        self._ledger, self._version = projection, version
-        self.interaction = projection.interaction_at(version)
+    def __init__(self, history: History, version: int) -> None:
+        """Read the log of `history` up to `version`, with the learner that served then."""
+        self._history, self._version = history, version
+        self.interaction = history.interaction_at(version)
         """the kind of feedback of this loop, with that learner"""
-        self._serves = self.interaction is projection.interaction
+        self._serves = self.interaction is history.interaction
 
     @cached_property
     def failed(self) -> frozenset[int]:
         """the sequence numbers of the feedback that the learner failed on, which is left out"""
         if self._serves:
-            return frozenset(self._ledger.failed)
+            return frozenset(self._history.failed)
         failed, count = set[int](), -1
         while len(failed) > count:  # it may have stopped half-way: once more, without that piece of feedback
             model, count = self.interaction.fresh(), len(failed)
-            for event, decision, feedback in self._ledger.steps([model], 0, self._version):
+            for event, decision, feedback in self._history.steps([model], 0, self._version):
                 try:
                     if event.seq not in failed:
-                        self._ledger.teach(model, event, decision, feedback)
+                        self._history.teach(model, event, decision, feedback)
                 except Exception:  # whatever a learner of somebody's own raises
                     failed.add(event.seq)
                     break
@@ -65,11 +67,11 @@ class LoggedPast:
         """Return the model of that version, made from the newest stored state before it and the feedback after that.
 
         If another learner serves by now, it is made from the beginning of the log."""
-        projection, model = self._ledger, self.interaction.fresh()
-        start = projection.before(model, self._version) if self._serves else 0
-        for event, decision, feedback in projection.steps([model], start, self._version):
+        history, model = self._history, self.interaction.fresh()
+        start = history.before(model, self._version) if self._serves else 0
+        for event, decision, feedback in history.steps([model], start, self._version):
             if event.seq not in self.failed:
-                projection.teach(model, event, decision, feedback)
+                history.teach(model, event, decision, feedback)
         return model
 
     def follow(self, margin: Callable[[Any], float]) -> tuple[Any, list[Moved]]:
@@ -78,13 +80,13 @@ class LoggedPast:
 
         `margin` is a function from a model to a number; it is called before and after every piece of feedback, from an
         empty model on."""
-        projection, moved = self._ledger, list[Moved]()
+        history, moved = self._history, list[Moved]()
         model = self.interaction.fresh()
         before = margin(model)
-        for event, decision, feedback in projection.steps([model], 0, self._version):
-            if projection.settings.apprentice:  # orders that it learned to make on the way have moved it, too
+        for event, decision, feedback in history.steps([model], 0, self._version):
+            if history.settings.apprentice:  # orders that it learned to make on the way have moved it, too
                 before = margin(model)
-            if event.seq in self.failed or not projection.teach(model, event, decision, feedback):
+            if event.seq in self.failed or not history.teach(model, event, decision, feedback):
                 continue
             after = margin(model)
             if after != before and not (math.isnan(after) and math.isnan(before)):
@@ -96,13 +98,13 @@ class LoggedPast:
         """Yield (event, decision, record) of the feedback that the model of that version was made of, in order.
 
         Feedback that the learner failed on is left out."""
-        for event, decision, feedback in self._ledger.lessons(up_to=self._version):
+        for event, decision, feedback in self._history.lessons(up_to=self._version):
             if event.seq not in self.failed:
                 yield event, decision, feedback
 
     def context(self, decision: LoggedDecision) -> Context:
         """Return the decision with its arrays, as they were when it was made."""
-        return self._ledger.requests.context(decision)
+        return self._history.requests.context(decision)
 
 
 def by_size(value: float) -> float:

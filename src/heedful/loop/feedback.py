@@ -1,10 +1,11 @@
 """Feedback as a caller gives it, checked and turned into an event for the log.
 
-Nothing here writes to the log; see `heedful.loop.decide`."""
+`FeedbackReader.read` checks it, `FeedbackReader.submit` waits until it is in the log and learned; the server submits
+what came in many requests together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -15,19 +16,11 @@ from heedful.loop import records
 from heedful.loop.interactions.forms import known_forms, parse_feedback
 from heedful.loop.log import Event, now
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.projection import PendingEvent, Projection
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.strangers import about_known
-from heedful.results.answers import Answer, LostDecision
+from heedful.loop.writer import PendingEvent, Writer
+from heedful.results.answers import Answer
 from heedful.storage import Closed, Damaged
-
-LOST = (
-    "decision {id} is not in the log: this loop answers decisions before they are on the disk, so it was lost in a "
-    "crash, or there never was one of this id; nothing was learned: record what was shown under this id, then send the "
-    "feedback again, or decide again"
-)
-"""The reason that a `LostDecision` gives. The log cannot tell a decision that was lost in a crash from one never
-made."""
 
 
 class UnknownDecision(NamedTuple):
@@ -45,10 +38,10 @@ class UnknownDecision(NamedTuple):
 class FeedbackReader:
     """Checks pieces of feedback and turns each into an event for the log, or into the answer that rejects it."""
 
-    def __init__(self, projection: Projection) -> None:
-        """Read feedback on the decisions of the loop whose log and model are `projection`."""
-        self.projection = projection
-        self._forms = known_forms(projection.interaction)
+    def __init__(self, writer: Writer) -> None:
+        """Read feedback on the decisions of the loop that `writer` writes."""
+        self.writer = writer
+        self._forms = known_forms(writer.interaction)
 
     def read(
         self, decision: object, id: object, time: object, form: Mapping[str, object]
@@ -62,26 +55,26 @@ class FeedbackReader:
         feedback."""
         event_id = records.new_id() if id is None else records.check_id("id", id)
         decision = records.check_id("decision", decision)
-        interaction = self.projection.interaction
+        interaction = self.writer.interaction
         form = interaction.form(form)
         given = parse_feedback(form, self._forms)
-        known = self.projection.find_decision(decision)
+        known = self.writer.find_decision(decision)
         if known is None:
             return UnknownDecision(event_id, decision)
         since = self._shown_at(known)
         if since is None:
-            return self.projection.reject(
+            return self.writer.reject(
                 event_id, f"decision {decision} was deferred and never activated: it was not shown"
             )
-        if (refusal := interaction.refusal(self.projection.model, given.form)) is not None:
-            return self.projection.reject(event_id, refusal)
+        if (refusal := interaction.refusal(self.writer.model, given.form)) is not None:
+            return self.writer.reject(event_id, refusal)
         interaction.check_feedback(given)
         try:
             record, extra = self._resolve(given, form, known)
         except LookupError as error:
-            return self.projection.reject(event_id, str(error.args[0]))
+            return self.writer.reject(event_id, str(error.args[0]))
         if record.form != "unknown" and (refusal := interaction.why_unfit(record, known.record.shown)) is not None:
-            return self.projection.reject(event_id, refusal)
+            return self.writer.reject(event_id, refusal)
         when = now() if time is None else records.check_time("time", time)
         arrays = extra.astype("<f4").tobytes() if extra is not None else None
         event = Event(0, "feedback", event_id, when, None, known.seq, 0, records.encode(record), arrays)
@@ -92,12 +85,12 @@ class FeedbackReader:
     ) -> tuple[FeedbackRecord, Floats | None]:
         """Look up the names in a piece of feedback in its decision; return (its record for the log, features or
         None)."""
-        requests, record, names, said = self.projection.requests, known.record, known.names, None
-        later = [self.projection.find_decision(id) for id in given.chain]
+        requests, record, names, said = self.writer.requests, known.record, known.names, None
+        later = [self.writer.find_decision(id) for id in given.chain]
         elsewhere = [n for each in later if each is not None for at, n in each.record.unknown if at >= 0]
         if record.unknown or elsewhere or not record.shown:
             about, said = about_known(given, self._forms[given.form], form, record, names, elsewhere)
-            if said is not None and given.form == "edit" and not self.projection.settings.store_text:
+            if said is not None and given.form == "edit" and not self.writer.settings.store_text:
                 said["edit"] = ""  # that something was edited is kept, the text is not
             if about is None:
                 return FeedbackRecord("unknown", said=said), None
@@ -113,7 +106,7 @@ class FeedbackReader:
 
         An event that is no feedback becomes an answer that rejects it. Raise ValueError if `events` is not an iterable
         of events."""
-        drafts: list[PendingEvent | Answer | UnknownDecision] = []
+        read: list[PendingEvent | Answer | UnknownDecision] = []
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise ValueError(f"events: expected a list of objects, got {describe(events)}")
         for event in events:
@@ -122,32 +115,41 @@ class FeedbackReader:
                 if not isinstance(event, Mapping):
                     raise ValueError(f"event: expected an object, got {describe(event)}")
                 form = {name: value for name, value in event.items() if name not in ("decision", "id", "time")}
-                drafts.append(self.read(event.get("decision"), given, event.get("time"), form))
+                read.append(self.read(event.get("decision"), given, event.get("time"), form))
             except (Closed, Damaged):
                 raise  # nobody said it
             except ValueError as error:
                 named = str(given) if isinstance(given, str) or is_number(given, int) else ""
-                drafts.append(self.projection.reject(named, str(error)))
-        return drafts
+                read.append(self.writer.reject(named, str(error)))
+        return read
 
-    def reject_unknown(self, event: str, kind: str, id: str) -> Answer:
-        """Return the answer that rejects the event with the id `event`, because what it refers to is not in the log.
+    def submit(self, read: Sequence[PendingEvent | Answer | UnknownDecision]) -> list[Answer]:
+        """Submit the events among what was `read`, and return the answer to each, in order."""
+        events = [each for each in read if isinstance(each, PendingEvent)]
+        answers = iter(self.writer.submit(events) if events else ())
+        return [self._answer(each, answers) for each in read]
 
-        It refers to an event of `kind` "decision" or "feedback" with this `id`. Before that, events that other
-        processes wrote are read. The reason says whether it was forgotten, lost or never there."""
-        self.projection.catch_up()
-        if self.projection.log.is_forgotten(kind, id):
-            return self.projection.reject(event, f"{kind} {id} was forgotten")
-        if kind == "decision" and self.projection.settings.durable == "feedback":
-            return LostDecision(*self.projection.reject(event, LOST.format(id=id)))
-        return self.projection.reject(event, f"{kind} {id} is not in the log")
+    def _answer(self, read: PendingEvent | Answer | UnknownDecision, answers: Iterator[Answer]) -> Answer:
+        if isinstance(read, UnknownDecision):
+            return self.writer.reject_unknown(read.event, "decision", read.decision)
+        return next(answers) if isinstance(read, PendingEvent) else read
+
+    def activate(self, decision: str, time: int | str | None = None) -> Answer:
+        """Note in the log that a deferred decision was shown, as `Loop.activate` says."""
+        id = records.check_id("decision", decision)
+        known = self.writer.find_decision(id)
+        if known is None:
+            return self.writer.reject_unknown(id, "decision", id)
+        when, version = now() if time is None else records.check_time("time", time), self.writer.published.version
+        [answer] = self.writer.submit([PendingEvent(Event(0, "activate", id, when, None, known.seq, version, "{}"))])
+        return answer
 
     def _shown_at(self, known: LoggedDecision) -> int | None:
         """Return when the decision `known` was shown, in microseconds since 1970; None if it is deferred and was not
         activated."""
         if not known.record.deferred:
             return known.since
-        activated = self.projection.log.find("activate", known.id)
+        activated = self.writer.log.find("activate", known.id)
         return None if activated is None else activated.time
 
     def _link(self, known: LoggedDecision) -> Callable[[str], tuple[int, dict[str, int]]]:
@@ -155,7 +157,7 @@ class FeedbackReader:
         `known`."""
 
         def find(id: str) -> tuple[int, dict[str, int]]:
-            later = self.projection.find_decision(id)
+            later = self.writer.find_decision(id)
             if later is None:
                 raise LookupError(f"chain: decision {id} is not in the log")
             if later.person != known.person:

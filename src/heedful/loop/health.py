@@ -24,8 +24,8 @@ from heedful.core.validation import check_between
 from heedful.evaluation.answers import claims, outcomes
 from heedful.evaluation.change import interval
 from heedful.loop.arms import DrawnArms, ShownList, sample_ratio
+from heedful.loop.history import History
 from heedful.loop.interactions.protocol import LoopModel, Step, item_key
-from heedful.loop.projection import Projection
 from heedful.loop.records import DecisionRecord
 from heedful.loop.signals import Valued, WatchedLoop, one_person, ratio_signal, rise_signal
 from heedful.loop.windows import windows
@@ -49,7 +49,7 @@ NOTHING_PREDICTED = "nothing is predicted of what is shown"
 NO_OUTCOMES = "no answer says how a prediction came out"
 
 
-def health(projection: Projection, alpha: float = 0.05) -> Health:
+def health(projection: History, alpha: float = 0.05) -> Health:
     """Return counts, quality and alarms of the feedback in the log of `projection`, a loop's log with its model.
 
     A sound log ever raises an alarm with probability `alpha` at most, however often one looks. Raise ValueError unless
@@ -105,7 +105,7 @@ class _Reading:
 
     Call `read`, then `result`."""
 
-    def __init__(self, projection: Projection) -> None:
+    def __init__(self, projection: History) -> None:
         self._projection, self._interaction = projection, projection.interaction
         self._present, self._published = projection.model, projection.published
         self._model: LoopModel = projection.fresh()

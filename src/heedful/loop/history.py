@@ -1,138 +1,380 @@
-"""The feedback of a loop in words and with names of items, the newest first.
+"""What happened in a loop and what was made of it, to be read: the log, the items, the decisions, the learner that
+serves, and the model as it was published last.
 
-The log is read backwards, a page at a time, and no further than needed: the newest feedback of a long log comes as
-quickly as that of a short one."""
+Reports, evaluations and explanations are functions of a `History`. Nothing in it writes to the log. The file is long
+because the order in which a model learns from a log is said once, and here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import merge
 from typing import Any
 
-from heedful.evaluation.answers import chosen_over
+import numpy as np
+
 from heedful.jit.kernel import Floats
-from heedful.loop import records
-from heedful.loop.interactions.forms import NONE, known_forms
-from heedful.loop.interactions.protocol import LoopModel
-from heedful.loop.log import Event, Log
-from heedful.loop.model import Context
+from heedful.loop import records, snapshots
+from heedful.loop.catalogue import Catalogue
+from heedful.loop.decisions import Decisions
+from heedful.loop.interactions.protocol import Interaction, LoopModel, Step
+from heedful.loop.interactions.registry import interaction_of, learner_version
+from heedful.loop.log import Event, Log, Retractions
+from heedful.loop.model import Moves, Person
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.projection import Projection
+from heedful.loop.publication import PublishedState
 from heedful.loop.records import FeedbackRecord
-from heedful.results.history import LessonTold
+from heedful.loop.request import Requests
+from heedful.loop.serving import (
+    IMITATED,
+    ExperimentRecord,
+    Orders,
+    first_promotion,
+    orders,
+    read_experiment,
+    read_promotion,
+)
+from heedful.loop.settings import Manifest, built_learner, candidate_manifest, check_named, named_learners
+from heedful.storage import Damaged, Place
 
-PAGE = 50
-"""How many pieces of feedback are read from the log at a time."""
-
-
-def lessons(
-    projection: Projection, limit: int = 50, before: int | None = None, person: str | None = None
-) -> tuple[LessonTold, ...]:
-    """Return the newest `limit` pieces of feedback in the loop whose log and model are `projection`, the newest first.
-
-    Feedback with sequence number `before` or later is left out (None: nothing is). `person` takes only feedback on
-    decisions for that person (None: on all). Feedback that was undone is included."""
-    head = projection.log.last()[0]
-    undone = projection.log.retractions()
-    found = answers(projection.log, head + 1 if before is None else min(before, head + 1), person)
-    return tuple(
-        [_describe_lesson(projection, event, decided, event.seq in undone) for event, decided in islice(found, limit)]
-    )
+Answered = tuple[Event, LoggedDecision, FeedbackRecord]
+"""A piece of feedback: its event, the decision that it answers, its decoded record."""
 
 
-def answers(log: Log, before: int, person: str | None = None) -> Iterator[tuple[Event, Event]]:
-    """Yield (feedback event, event of the decision it answers) for feedback with a sequence number below `before`, the
-    newest first.
+class History:
+    """The log of a loop with its items and decisions, the learner that serves, and the model as it was published last.
 
-    `person` takes only decisions for that person (None: all). Feedback that was undone is included."""
-    some: list[Event] = []
-    for event in log.newest_first(before, "feedback"):
-        some.append(event)
-        if len(some) >= PAGE:
-            yield from _with_decisions(log, some, person)
-            some = []
-    yield from _with_decisions(log, some, person)
+    Any number of threads may read it."""
 
+    def __init__(self, path: Place, log: Log, named: str | Sequence[str] | None) -> None:
+        """Read the loop at `path`, a folder or an address in a database, whose log is `log`. At first a state is
+        published that has learned nothing.
 
-def _with_decisions(log: Log, some: Sequence[Event], person: str | None) -> Iterator[tuple[Event, Event]]:
-    decisions = {event.seq: event for event in log.many(sorted({event.target or 0 for event in some}))}
-    for event in some:
-        decided = decisions.get(event.target or 0)
-        if decided is not None and person in (None, decided.subject):  # somebody may be forgotten meanwhile
-            yield event, decided
+        `named` is needed only if a learner of the loop is the user's own, a class in a Python file: "FILE.py:Class",
+        such as "mine.py:Ranker", or several of them, for learners that are tried in an experiment or were promoted. The
+        log names that file too, but opening a log runs no code that only the log names. None if all learners are
+        heedful's. Raise LookupError if the learner that serves is the user's own and not named, and ValueError if the
+        log is not that of a loop."""
+        self.path, self.log = path, log
+        self.notes: list[str] = []
+        """warnings for the person who runs the loop, each once"""
+        created = log.at(1)
+        if created is None or created.kind != "loop":
+            raise ValueError(f"{path}: expected a loop, got a log that does not begin with one")
+        self._created = Manifest.from_json(created.payload)
+        self.settings = self._created.settings
+        self._named = named_learners(named)
+        self._orders = orders(log, log.retractions())
+        self._use(self._orders, built_learner(self._created, self._named))
+        self.catalogue = Catalogue(log, self.manifest.encoding.size, self.interaction.splits_items)
+        self.requests = Requests(self.manifest, self.catalogue, self.interaction)
+        self.decisions = Decisions(log, self.catalogue)
+        model = self.fresh()
+        shared = self.interaction.publish(model)
+        self.published = PublishedState(0, shared, model.people, self.interaction, model, self.named)
+        """the state of the model that decisions are made from: as it was after the last commit (events are written in
+        groups)"""
 
+    def note(self, told: str) -> None:
+        """Add the warning `told` to `notes`, for the person who runs the loop, unless it is there already."""
+        if told not in self.notes:
+            self.notes.append(told)
 
-# ---------------------------------------------------------------------------- what one says
+    # ------------------------------------------------------------------------ who serves, who is tried
 
+    def _use(self, said: Orders, founder: Any = None) -> None:
+        """Let the learner serve that the newest promotion in the log names (`said`), or that of the manifest if there
+        is none.
 
-def shown_at(projection: Projection, decision: LoggedDecision) -> int:
-    """Return when a decision was shown, in microseconds since 1970.
+        `founder` is the learner of the loop's manifest, if it is made already. Raise LookupError if it is a learner of
+        the user's own that was not named when the loop was opened."""
+        if said.promoted is None:
+            self.manifest, recorded = self._created, self._created.learner_version
+            self.learner = built_learner(self._created, self._named) if founder is None else founder
+        else:
+            record = read_promotion(said.promoted.payload)
+            recorded = record.learner_version
+            self.manifest, self.learner = self._candidate(record.learner)
+        self.interaction: Interaction[Any] = interaction_of(self.manifest, self.learner)
+        """the kind of feedback of this loop, and all that differs between kinds, with the learner that serves"""
+        served = [spec for spec in said.served if spec != self.manifest.learner and self.is_named(spec)]
+        self.interaction.served = tuple(served)
+        self.interaction.first_exploration = self._created.settings.exploration
+        self.learner_version = learner_version(self.learner, self.settings)
+        if self.learner_version != recorded:
+            told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
+            self.note(told)
+        self.named = f"{self.manifest.learner}@{self.learner_version}"
+        """the learner that serves with its version, as decisions name it: "NAME@VERSION\""""
 
-    That is the time at which it was made. For a decision that was deferred (made ahead of time) it is that of its
-    activation or, while it is not activated, again that at which it was made. `projection` is the loop's log with its
-    model."""
-    if not decision.record.deferred:
-        return decision.since
-    activated = projection.log.find("activate", decision.id)
-    return decision.since if activated is None else activated.time
+    def look_who_serves(self, retractions: Retractions) -> bool:
+        """Read from the log which learner serves and which is tried in an experiment; return whether another one serves
+        than before.
 
+        `retractions` says which events are not in effect. Raise Damaged if that learner cannot be made here."""
+        before, now = self._orders, orders(self.log, retractions)
+        changed = before.promoted != now.promoted
+        if changed:
+            try:
+                self._use(now)
+            except LookupError as error:  # another process, which has its file, promoted it
+                raise Damaged(f"{self.path}: {error}") from None
+        self._orders = now
+        if changed:
+            self.requests.manifest, self.requests.interaction = self.manifest, self.interaction
+        return changed
 
-def lesson_of(
-    projection: Projection,
-    model: LoopModel,
-    event: Event,
-    decision: LoggedDecision,
-    feedback: FeedbackRecord,
-    context: Context,
-) -> Any:
-    """Return the training example that the learner of `model` makes of a piece of feedback; None if it makes none.
+    def _candidate(self, spec: str) -> tuple[Manifest, Any]:
+        """Return (the loop's manifest with the learner `spec` in place of its own, that learner)."""
+        if spec == self._created.learner:
+            return self._created, built_learner(self._created, self._named)
+        return candidate_manifest(self._created, spec, self._named)
 
-    `event` is the feedback's event and `feedback` its decoded record, `decision` the decision that it answers and
-    `context` the same with its candidates as an array; `projection` is the loop's log. The type of the example is that
-    of the loop's kind of feedback: for grades, features with their grades. Nothing is learned here."""
-    extra: Floats = projection.requests.extra(feedback, event.arrays, context, projection.row_of, decision.arrays)
-    return model.lesson(context, feedback, extra)
+    def candidate(self, spec: str) -> Interaction[Any]:
+        """Return the interaction (the loop's kind of feedback) with another learner in place of the one that serves.
 
+        `spec` is the learner's name with parameters ("perceptron:rate=0.2"). Raise ValueError if there is no such
+        learner, if it does not fit the loop, or if it is one of the user's own ("FILE.py:Class") whose file was not
+        named when the loop was opened."""
+        self.check_named(spec)
+        self.interaction.find_candidate(spec)
+        try:
+            found: Interaction[Any] = interaction_of(*self._candidate(spec))
+        except LookupError as error:
+            raise ValueError(str(error)) from None
+        return found
 
-def _describe_lesson(projection: Projection, event: Event, decided: Event, undone: bool) -> LessonTold:
-    decision, feedback = projection.decision(decided), records.decode_feedback(event.payload)
-    record = decision.record
-    names, forms = decision.names, known_forms(projection.interaction)
-    said = feedback.said if feedback.form == "unknown" else None
-    named = next(name for name in said if name in forms) if said is not None else feedback.form
-    answer = forms.get(feedback.form, NONE).answer(feedback, record.shown)  # of an unknown form: nothing
-    chosen, over = chosen_over(record.shown, answer)
-    chosen = [j for j in chosen if j >= 0 or feedback.chain]
-    numbers = (answer.values or answer.weights) if feedback.values else {}
-    values = [numbers[j] for j in chosen] if numbers else [] if answer.verdict is None else [answer.verdict[1]]
-    context = projection.requests.context(decision)
-    lesson = lesson_of(projection, projection.model, event, decision, feedback, context)
-    return LessonTold(
-        event.id,
-        event.seq,
-        event.time,
-        named,
-        decision.id,
-        record.arm,
-        decision.person,
-        tuple([names[j] if j >= 0 else _elsewhere(projection, feedback.chain[-1 - j]) for j in chosen]),
-        tuple([names[j] for j in over]),
-        tuple(values),
-        "; ".join(", ".join(names) for names in feedback.done) if feedback.done else feedback.text,
-        event.time - shown_at(projection, decision) > 1e6 * projection.settings.late_after,
-        undone,
-        lesson is not None
-        and event.seq not in projection.failed
-        and projection.interaction.teaches(projection.model, lesson),
-        said,
-    )
+    def is_named(self, spec: str) -> bool:
+        """Return whether the learner `spec` may be used: one of heedful's, or one of the user's own ("FILE.py:Class")
+        from a file that was named when the loop was opened."""
+        try:
+            self.check_named(spec)
+        except ValueError:
+            return False
+        return True
 
+    def check_named(self, spec: str) -> None:
+        """Raise ValueError if the learner `spec` is one of the user's own ("FILE.py:Class") whose file was not named
+        when the loop was opened: nothing of that file is run."""
+        try:
+            check_named(spec, self._created.learner, *self._named)
+        except LookupError as error:
+            raise ValueError(str(error)) from None
 
-def _elsewhere(projection: Projection, place: tuple[int, int]) -> str:
-    """Return the name of a candidate of a later decision; "" if that decision is not in the log.
+    def interaction_at(self, version: int) -> Interaction[Any]:
+        """Return the interaction of this loop with the learner that served at `version`, a sequence number: that of the
+        newest promotion then, or the one that the loop was created with.
 
-    `place` is (sequence number of the decision, index of the candidate)."""
-    event = projection.log.at(place[0])
-    if event is None:
-        return ""
-    return projection.decision(event).names[place[1]]
+        Raise ValueError if it is one of the user's own whose file was not named when the loop was opened."""
+        then = orders(self.log, self.log.retractions(version), version).promoted
+        spec = self._created.learner if then is None else read_promotion(then.payload).learner
+        return self.interaction if spec == self.manifest.learner else self.candidate(spec)
+
+    @property
+    def promoted(self) -> Event | None:
+        """the event of the promotion that names the learner that serves; None if the loop was made with it"""
+        return self._orders.promoted
+
+    @property
+    def imitates(self) -> bool:
+        """whether the caller's order serves, which the learner imitates: the loop has the setting `apprentice`, and its
+        learner was not promoted yet"""
+        return self.settings.apprentice and self._orders.promoted is None
+
+    @property
+    def experiment(self) -> tuple[Event, ExperimentRecord] | None:
+        """the experiment that runs, as (its event, its settings); None if there is none"""
+        event = self._orders.running
+        return None if event is None else (event, read_experiment(event.payload))
+
+    # ------------------------------------------------------------------------ the model as published
+
+    @property
+    def model(self) -> LoopModel:
+        """the model, which learns in place; hold the lock `Writer.turn` while reading its state (`published` needs no
+        lock)"""
+        return self.published.model
+
+    @property
+    def moves(self) -> Moves:
+        """how much feedback the model is made of, and how much of it changed predictions"""
+        return self.published.moves
+
+    @property
+    def failed(self) -> Mapping[int, str]:
+        """feedback that the learner failed on and the model leaves out: sequence number -> what went wrong, in words"""
+        return self.published.failed
+
+    def reading(self, person: str | None) -> tuple[PublishedState, Person | None]:
+        """Return (published state, what was learned for `person` alone, of a version that fits it).
+
+        The second is None if `person` is None (a decision for nobody in particular) or if nothing was learned for
+        them."""
+        state = self.published
+        return state, state.people.get(person) if person is not None else None
+
+    def reading_of(self, x: Any, person: str | None) -> tuple[PublishedState, Person | None]:
+        """Return (published state, what was learned for `person` alone or None), with which to rank the candidates `x`.
+
+        `x` are features (m, N) of m candidates with N features each, or the numbers of m items (m,)."""
+        return self.reading(self.interaction.person(person))
+
+    # ------------------------------------------------------------------------ decisions
+
+    def find_decision(self, id: str) -> LoggedDecision | None:
+        """Return the decision with this `id`, from memory or the log; None if there is none."""
+        return self.decisions.find(id)
+
+    def decision(self, event: Event) -> LoggedDecision:
+        """Return the decision in an `event` of kind "decision", with its candidates by name as they were at that time.
+
+        Raise Damaged if it is not as it was written."""
+        return self.decisions.read(event)
+
+    def row_of(self, seq: int, candidate: int) -> Floats:
+        """Return the features (1, N) of one candidate of the decision with sequence number `seq`; (0, N) if it is not
+        in the log.
+
+        `candidate` is its index among the candidates; N is the number of features that the learner sees, the caller's
+        own score of a candidate (`prior`) included."""
+        event = self.log.at(seq)
+        if event is None:
+            return np.zeros((0, self.learner.n_features))
+        return self.requests.context(self.decision(event)).x[candidate : candidate + 1]
+
+    # ------------------------------------------------------------------------ what models are made of
+
+    def fresh(self) -> LoopModel:
+        """Return a new model that has learned nothing."""
+        model: LoopModel = self.interaction.fresh()
+        return model
+
+    @property
+    def folded(self) -> tuple[str, ...]:
+        """the kinds of events besides feedback that the model depends on, so that their order among the feedback
+        counts: "item" where learners learn about single items, "decision" in a loop with the setting `apprentice`; ()
+        elsewhere"""
+        items = ("item",) if self.interaction.folds_items else ()
+        return (*items, "decision") if self.settings.apprentice else items
+
+    def step(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> Step:
+        """Return a piece of feedback with its decision, and the arrays of both: all that a model needs to learn from
+        it.
+
+        `event` is the feedback's event in the log, `feedback` its decoded record, `decision` the decision that it
+        answers."""
+        context = self.requests.context(decision)
+        extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
+        return Step(event, decision, feedback, context, extra)
+
+    def teach(self, model: LoopModel, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
+        """Let `model` learn from one piece of feedback; return whether there was anything to learn in it.
+
+        `event` is the feedback's event, `feedback` its decoded record, `decision` the decision that it answers. `model`
+        is changed in place; it may be another one than the loop's own. Raise what the learner raises."""
+        context = self.requests.context(decision)
+        extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
+        return model.teach(context, feedback, extra, event.seq)
+
+    def offer(self, model: LoopModel, event: Event) -> None:
+        """Let `model` take in an `event` that puts an item on offer, changes it or withdraws it.
+
+        Nothing is done in kinds of feedback whose models do not depend on which items are on offer. A failure of the
+        learner is added to `notes`, not raised."""
+        if told := self.interaction.on_item(model, event, self.catalogue):
+            self.note(f"item {event.subject}: {told}; mend the learner and open the loop again")
+
+    def imitate(self, model: LoopModel, event: Event) -> bool:
+        """Let `model` learn to make the order of the decision in `event`; return whether there was anything to learn.
+
+        Nothing is learned from decisions that the loop's own learners made. A failure of the learner is added to
+        `notes`, not raised."""
+        decision = self.decision(event)
+        if decision.record.arm not in IMITATED or not decision.record.shown:
+            return False
+        try:
+            return self.interaction.imitate(model, self.requests.context(decision))
+        except Exception as error:  # whatever a learner of somebody's own raises
+            told = f"{type(model.learner).__name__} failed to imitate it: {type(error).__name__}: {error}"
+            self.note(f"decision {event.id}: {told}; mend the learner and open the loop again")
+            return False
+
+    def lessons(
+        self, after: int = 0, up_to: int | None = None, retractions: Retractions | None = None
+    ) -> Iterator[Answered]:
+        """Yield (event, decision that it answers, decoded feedback) of each piece of feedback that counts, in order.
+
+        It begins after the event with sequence number `after` and ends with `up_to`, which is included; None is the end
+        of the log. Left out is what `retractions` say, by default what was undone or rolled back by an event up to
+        `up_to`."""
+        retractions = self.log.retractions(up_to) if retractions is None else retractions
+        for event, decided in self.log.lessons(after):
+            if up_to is not None and event.seq > up_to:
+                return
+            if event.seq not in retractions:
+                yield event, self.decision(decided), records.decode_feedback(event.payload)
+
+    def others(self, after: int = 0, up_to: int | None = None) -> Iterator[Event]:
+        """Yield the events besides feedback that models are made of, in order: after sequence number `after`, up to
+        `up_to` (None: the end of the log).
+
+        These are events of items, put on offer or withdrawn, if the models of this kind of feedback depend on them. In
+        a loop with the setting `apprentice` they are also the decisions that were made while the caller's order served.
+        """
+        most, retractions = 2**62 if up_to is None else up_to, self.log.retractions(up_to)
+        serves = first_promotion(self.log, retractions, most) or 2**62
+        kinds = [kind for kind in self.folded if kind == "item" or after < serves]
+        for event in self.log.events(after, kinds) if kinds else ():
+            if event.seq > most or (event.seq > serves and kinds == ["decision"]):
+                return
+            if event.kind == "item" or (event.seq < serves and event.seq not in retractions):
+                yield event
+
+    def steps(
+        self,
+        models: Sequence[LoopModel],
+        after: int = 0,
+        up_to: int | None = None,
+        spans: Sequence[tuple[int, int]] | None = None,
+    ) -> Iterator[Answered]:
+        """Yield (event, decision that it answers, decoded feedback) of each piece of feedback that counts, in order.
+
+        The caller lets `models` learn from each. It begins after the event with sequence number `after` and ends with
+        `up_to`, which is included; None is the end of the log. What was undone is left out. In kinds of feedback whose
+        models depend on which items are on offer, such as ratings, `models` are told on the way, in the log's order, of
+        each item that was put on offer or withdrawn. In a loop with the setting `apprentice` they learn on the way to
+        make the orders of its decisions (`imitate`): model j those after event spans[j][0] up to spans[j][1], or all if
+        `spans` is None."""
+        if not self.folded:
+            yield from self.lessons(after, up_to)
+            return
+        others = ((event, None, None) for event in self.others(after, up_to))
+        for event, decision, feedback in merge(self.lessons(after, up_to), others, key=lambda step: step[0].seq):
+            if decision is not None and feedback is not None:
+                yield event, decision, feedback
+            elif event.kind == "item":
+                for model in models:
+                    self.offer(model, event)
+            else:
+                for j, model in enumerate(models):
+                    if spans is None or spans[j][0] < event.seq <= spans[j][1]:
+                        self.imitate(model, event)
+
+    # ------------------------------------------------------------------------ what was stored
+
+    def stamp(self) -> dict[str, Any]:
+        """Return what a snapshot depends on besides the log, by name: learner, its version, Python, numpy, scipy,
+        machine.
+
+        A snapshot with another stamp is not used, and the model is made again from the log.
+        """
+        return snapshots.stamp(self.manifest, self.learner, self.learner_version)
+
+    def before(self, model: LoopModel, version: int) -> int:
+        """Load the newest stored state that is at most as new as `version` into `model`, which has learned nothing yet.
+
+        Return its position, a sequence number: it has learned the events up to there. It is 0 if there is no such
+        state.
+        """
+        like, shelf = self.interaction.personal(model), snapshots.shelf_of(self.log)
+        return snapshots.restore(shelf, model, like, self.log, version, self.stamp(), lambda _: None)[0]

@@ -4,55 +4,43 @@
 
 The log is the truth (`heedful.loop.log`). The model is what the learner makes of the feedback in the log, one piece
 after another in the log's order (a fold), without what was undone. Every change is written first: a group of events is
-committed, then learned, then answered. Readers decide from the state that was published after the last group. The file
-is long because `Loop` is the public interface, one method for each thing that can be asked of a loop, nearly all of
-them with the work elsewhere.
+committed, then learned, then answered. Readers decide from the state that was published after the last group. What
+reads much of the log is imported when it is asked for, as most programs decide and learn alone. The file is long
+because `Loop` is the public interface: it describes each thing that can be asked of a loop, and does none of them.
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_between, check_count, describe
-from heedful.core.wording import count, spelling
-from heedful.data.files import find_unfinished
+from heedful.core.wording import count
 from heedful.data.frames import Frame
-from heedful.features.encoding import UNSEEN, Encoding
-from heedful.loop import records, segments, snapshots
-from heedful.loop.decide import Decider, DecisionRequest
-from heedful.loop.feedback import FeedbackReader, UnknownDecision
-from heedful.loop.interactions.registry import default_learner, interaction_type, learner_version
-from heedful.loop.log import Event, Log, now, rollback_event
-from heedful.loop.model import Person
+from heedful.features.encoding import Encoding
+from heedful.loop import segments
+from heedful.loop.decide import Decider
+from heedful.loop.feedback import FeedbackReader
+from heedful.loop.founding import make_manifest, new_loop
+from heedful.loop.interactions.protocol import ItemPrediction
 from heedful.loop.movement import describe_unmoved
-from heedful.loop.projection import AGAIN, PendingEvent, Projection, PublishedState
-from heedful.loop.request import Request, check_rows, encode_rows
+from heedful.loop.offer import put_items, withdraw
+from heedful.loop.projection import Projection
+from heedful.loop.ranking import predict, ranking, standing
+from heedful.loop.records import check_id
+from heedful.loop.request import check_rows, encode_rows
+from heedful.loop.retraction import exported, finish_forgetting, forget, note_export, rollback, spelt_like, undo
 from heedful.loop.segments import Sealed
-from heedful.loop.serving import (
-    CALLER,
-    ExperimentRecord,
-    PromotionRecord,
-    check_can_start,
-    check_interleaves,
-    payload_if_repeated,
-    read_promotion,
-)
-from heedful.loop.settings import Manifest, Settings, built_learner, named_learners
-from heedful.results.answers import Answer, Decision, Forgotten, Put, RolledBack
+from heedful.loop.settings import Manifest, Settings
+from heedful.loop.writer import Writer
+from heedful.results.answers import Answer, Decision, Forgotten, Put, Ranking, RolledBack
 from heedful.storage import Address, Place, place_of
 
 if TYPE_CHECKING:
-    from heedful.loop.interactions.protocol import ItemPrediction
     from heedful.loop.style import Describe
-    from heedful.results.answers import Ranking
     from heedful.results.board import Board
     from heedful.results.evaluation import Evaluation
     from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotion
@@ -61,20 +49,6 @@ if TYPE_CHECKING:
     from heedful.results.history import LessonTold
     from heedful.results.report import Apprentice, Report
     from heedful.results.style import Style
-
-Array = npt.NDArray[np.float64]
-T = TypeVar("T")
-
-
-class Unerased(TimeoutError):
-    """Raised by `Loop.forget`: the person is forgotten, but their bytes are still on the disk, as another process is
-    reading.
-
-    `forgotten` holds what `Loop.forget` would have returned."""
-
-    def __init__(self, told: str, forgotten: Forgotten) -> None:
-        super().__init__(told)
-        self.forgotten = forgotten
 
 
 class Loop:
@@ -119,49 +93,17 @@ class Loop:
         Raise FileExistsError if the folder exists, and ValueError, naming the field, if something makes no sense;
         nothing is created then.
         """
-        place = place_of(path)
+        place, rows = place_of(path), check_rows("items", items)
         settings = Settings() if settings is None else settings
-        rows = check_rows("items", items)
-        if isinstance(settings, Settings):
-            learner = default_learner(settings, context) if learner is None else learner
-            if encoding is None and isinstance(learner, str):
-                kind = interaction_type(learner, settings)
-                if (arranged := kind.arrange(rows, None, context)) is not None:
-                    if crosses:
-                        raise ValueError(
-                            f"crosses: expected none in {kind.loop}, which crosses columns itself, got some"
-                        )
-                    encoding, context, crosses = arranged
-                elif query_features is not None or kind.by_number:
-                    encoding = UNSEEN
-        manifest = Manifest.of(learner, encoding, context, crosses, settings, query_features)
-        encoding = manifest.encoding
-        interaction_type(manifest.learner, manifest.settings).check_items(manifest, rows)
-        encoded = encode_rows(encoding, rows, Counter())  # before anything is written
-        made = built_learner(manifest, named_learners(learner))
-        if not isinstance(place, Address):
-            snapshots.make_folder(place)
-        log = None
-        try:
-            log = Log(place if isinstance(place, Address) else place / snapshots.LOG, create=True)
-            founded = Event(
-                1, "loop", "loop", now(), None, None, 0, manifest.to_json(learner_version(made, manifest.settings))
-            )
-            with log.writing():
-                log.append([founded])
-            log.close()
-            loop = cls.open(place, learner=learner)
+        manifest = make_manifest(rows, learner, encoding, context, crosses, settings, query_features)
+        encoded = encode_rows(manifest.encoding, rows, Counter())  # before anything is written
+        with new_loop(place, manifest):
+            loop = cls.open(place, learner=manifest.learner)
             try:
-                loop._put(rows, encoded)
+                put_items(loop.projection, rows, encoded)
             except BaseException:
                 loop.close()
                 raise
-        except BaseException:
-            if not isinstance(place, Address):
-                snapshots.remove_folder(place)
-            elif log is not None:
-                log.store.drop()
-            raise
         return loop
 
     @classmethod
@@ -184,19 +126,18 @@ class Loop:
         return cls(path, learner, read_only)
 
     def __init__(
-        self, path: str | Path | Address, learner: str | Sequence[str] | None = None, read_only: bool = False
+        self,
+        path: str | Path | Address,
+        learner: str | Sequence[str] | None = None,
+        read_only: bool = False,
+        rehearsal: Callable[[Projection], Writer] | None = None,
     ) -> None:
         self.path = place_of(path)
-        self.rest_on(Projection(self.path, learner, read_only))
-
-    def rest_on(self, projection: Projection) -> None:
-        """Replace the log and model behind this loop: from now on it reads and writes through `projection`.
-
-        It is used for a dry run, with a projection that writes nothing to the disk. The earlier projection is not
-        closed."""
-        self.projection = projection
+        projection = Projection(self.path, learner, read_only)
+        self.projection: Writer = projection if rehearsal is None else rehearsal(projection)
+        """the log with its model, through which everything is read and written; in a dry run the `rehearsal` of it"""
         self.settings = projection.settings
-        self.decider, self.feedback_reader = Decider(projection), FeedbackReader(projection)
+        self.decider, self.feedback_reader = Decider(self.projection), FeedbackReader(self.projection)
 
     def close(self) -> None:
         """Write a snapshot, if anything was written to the log and learned since the last one, and close the log."""
@@ -290,39 +231,7 @@ class Loop:
         rows = check_rows("items", items)
         self.projection.catch_up()  # what another process put is what these change
         self.projection.interaction.check_items(self.manifest, rows)
-        return self._put(rows, encode_rows(self.manifest.encoding, rows, self.unknown))
-
-    def _put(self, rows: Sequence[Mapping[str, object]], encoded: Any) -> Put:
-        drafts, latest, before = [], dict[str, str](), dict[str, int]()
-        offered = self.projection.catalogue.current
-        changed = dict[str, None]()
-        for i, row in enumerate(rows):
-            try:
-                name = records.check_id(self.manifest.encoding.identifier or "id", self.manifest.encoding.name_of(row))
-                payload = self.manifest.item_payload(row)
-            except ValueError as error:
-                raise ValueError(f"row {i + 1}: {error}") from None
-            arrays = encoded[i].astype("<f4").tobytes()
-            # The digest makes the id: the same version of an item is the same event, whichever caller sends it again.
-            digest = hashlib.blake2b(f"{name}\0{payload}".encode() + arrays, digest_size=12).hexdigest()
-            if self._is_current(name, latest.get(name), digest):
-                continue
-            if name in offered:
-                changed[name] = None
-            latest[name] = digest
-            # What it follows is in the id as well: an item may change, and change back.
-            before[name] = (before[name] if name in before else self.projection.log.newest("item", name)) + 1
-            event_id = f"{digest}-{before[name]}"
-            drafts.append(PendingEvent(Event(0, "item", event_id, now(), name, None, 0, payload, arrays)))
-        self.projection.submit(drafts)
-        return Put(len(drafts), tuple(changed))
-
-    def _is_current(self, name: str, pending: str | None, digest: str) -> bool:
-        if pending is not None:
-            return pending == digest
-        version = self.projection.catalogue.current.get(name)
-        event = self.projection.log.at(version) if version is not None else None
-        return event is not None and event.id.startswith(f"{digest}-")
+        return put_items(self.projection, rows, encode_rows(self.manifest.encoding, rows, self.unknown))
 
     def withdraw(self, name: str | int) -> bool:
         """Take the item `name` off offer, so that it is no candidate any more; return whether it was on offer.
@@ -330,12 +239,7 @@ class Loop:
         What was learned about its features stays. Where ratings are learned by item, what was learned about the item is
         removed, and starts from nothing if the item is put back.
         """
-        self.projection.catch_up()
-        version = self.projection.catalogue.current.get(records.check_id("name", name))
-        if version is None:
-            return False
-        self.projection.submit([PendingEvent(Event(0, "item", f"withdraw-{version}", now(), str(name), None, 0, "{}"))])
-        return True
+        return withdraw(self.projection, name)
 
     @property
     def items(self) -> list[str]:
@@ -385,27 +289,18 @@ class Loop:
         Raise ValueError, naming the field, on bad input, and LookupError for a decision that was forgotten or, if
         strict, for an item that is not on offer.
         """
-        asked = self._reread(
-            lambda looked: self.decider.read(
-                candidates,
-                person=person,
-                context=context,
-                prior=prior,
-                show=show,
-                id=id,
-                deferred=deferred,
-                repeats=repeats,
-                strict=strict,
-                after=after,
-                looked=looked,
-            )
+        return self.decider.decide(
+            candidates=candidates,
+            person=person,
+            context=context,
+            prior=prior,
+            show=show,
+            id=id,
+            deferred=deferred,
+            repeats=repeats,
+            strict=strict,
+            after=after,
         )
-        while isinstance(asked, DecisionRequest):
-            draft = self.decider.propose(asked)
-            [answer] = self.projection.submit([draft])
-            if answer.reason != AGAIN:
-                return self.decider.decision_of(draft, answer)
-        return asked
 
     def rank(
         self,
@@ -437,9 +332,7 @@ class Loop:
     ) -> Ranking:
         """Return what `rank` returns for the same arguments, with the version of the model and the candidates not on
         offer."""
-        request, state, own = self._look(candidates, person, context, prior, strict)
-        from heedful.loop.ranking import ranking
-
+        request, state, own = self.decider.look(candidates, person, context, prior, strict)
         return ranking(state, own, request)
 
     def predict(
@@ -456,12 +349,8 @@ class Loop:
         The arguments are those of `decide`. A decision that shows these candidates has the same values in `predicted`,
         rounded. Nothing is logged. Raise ValueError if this kind of loop, or its learner, predicts nothing.
         """
-        request, state, own = self._look(candidates, person, context, prior)
-        interaction, model = state.interaction, state.model
-        found = interaction.predict(model, state.shared, own, request.x)
-        if found is None:
-            raise ValueError(f"predict: expected a loop that predicts something, got one of {self.manifest.learner}")
-        return {request.called[j]: found[j] for j in interaction.order(model, state.shared, own, request.x).tolist()}
+        request, state, own = self.decider.look(candidates, person, context, prior)
+        return predict(state, own, request)
 
     def standing(
         self, person: str | None = None, *, people: Sequence[str] | None = None, without: Sequence[str] = ()
@@ -473,39 +362,8 @@ class Loop:
         people in `without` are left out. Nothing is logged. Raise ValueError in a loop of another kind, with fewer than
         two items on offer, or if somebody in `without` has not answered.
         """
-        person = None if person is None else records.check_id("person", person)
-        for field, given in (("people", people is not None), ("without", bool(without))):
-            if person is not None and given:
-                raise ValueError(f"{field}: expected none with a person, got some")
         self.projection.look()
-        if without:
-            answered = list(self.projection.reading(None)[0].people.copy())
-            if strange := [name for name in without if name not in answered]:
-                raise ValueError(f"without: expected people who answered, got {describe(strange[0])}")
-            people = [name for name in (answered if people is None else people) if name not in without]
-        return self.projection.interaction.standing(self.projection, person, people)
-
-    def _look(
-        self, candidates: object, person: object, context: object, prior: object, strict: bool | None = True
-    ) -> tuple[Request, PublishedState, Person | None]:
-        """Return (request, published state, the person's own state or None) for a question that is answered without
-        logging it.
-
-        The arguments are those of `decide`."""
-        person = None if person is None else records.check_id("person", person)
-        request = self._reread(lambda looked: self.decider.parse(candidates, context, prior, None, strict, looked))
-        return request, *self.projection.reading_of(request.x, person)
-
-    def _reread(self, read: Callable[[bool], T]) -> T:
-        """Return `read(False)`; if that raises LookupError, take in what other processes wrote to the log and return
-        `read(True)`.
-
-        The argument of `read` says whether that was taken in."""
-        try:
-            return read(False)
-        except LookupError:
-            self.projection.catch_up()
-            return read(True)
+        return standing(self.projection, person, people, without)
 
     def record(
         self,
@@ -528,22 +386,17 @@ class Loop:
         microseconds since 1970 or as a text such as 2026-01-31T12:00:00Z, None for now. Items that are not on offer are
         noted as unknown or, if `strict`, refused as in `decide`. Raise ValueError, naming the field, on bad input.
         """
-        draft = self._reread(
-            lambda looked: self.decider.read_record(
-                candidates,
-                shown,
-                id=id,
-                person=person,
-                context=context,
-                prior=prior,
-                probability=probability,
-                time=time,
-                strict=strict,
-                looked=looked,
-            )
+        return self.decider.record(
+            time,
+            candidates=candidates,
+            shown=shown,
+            id=id,
+            person=person,
+            context=context,
+            prior=prior,
+            probability=probability,
+            strict=strict,
         )
-        [answer] = self.projection.submit([draft])
-        return self.decider.decision_of(draft, answer, dated=time is not None)
 
     def activate(self, decision: str, *, time: int | str | None = None) -> Answer:
         """Note in the log that a deferred decision was shown, at `time` (None: now), and return what became of that
@@ -551,15 +404,7 @@ class Loop:
 
         `decision` is its id; `time` is in microseconds since 1970, or a text such as 2026-01-31T12:00:00Z. Only then is
         feedback on the decision taken. An id that is not in the log is answered with `rejected`."""
-        id = records.check_id("decision", decision)
-        known = self.projection.find_decision(id)
-        if known is None:
-            return self.feedback_reader.reject_unknown(id, "decision", id)
-        when = now() if time is None else records.check_time("time", time)
-        [answer] = self.projection.submit(
-            [PendingEvent(Event(0, "activate", id, when, None, known.seq, self.version, "{}"))]
-        )
-        return answer
+        return self.feedback_reader.activate(decision, time)
 
     # ------------------------------------------------------------------------ feedback
 
@@ -582,7 +427,7 @@ class Loop:
         if isinstance(decision, Mapping):  # the event as one object, as in the JSON lines
             form = {**decision, **form}
             decision, id, time = form.pop("decision", None), form.pop("id", id), form.pop("time", time)
-        [outcome] = self._submit([self.feedback_reader.read(decision, id, time, form)])
+        [outcome] = self.feedback_reader.submit([self.feedback_reader.read(decision, id, time, form)])
         return outcome
 
     def feedback_many(self, events: Iterable[Mapping[str, object]]) -> list[Answer]:
@@ -592,17 +437,7 @@ class Loop:
         An event that is no feedback, or does not fit its decision, is answered with `rejected` and the reason; the
         others are taken. Raise ValueError if `events` is not a sequence of objects.
         """
-        return self._submit(self.feedback_reader.read_many(events))
-
-    def _submit(self, drafts: Sequence[PendingEvent | Answer | UnknownDecision]) -> list[Answer]:
-        good = [draft for draft in drafts if isinstance(draft, PendingEvent)]
-        answers = iter(self.projection.submit(good) if good else ())
-        return [self._answer(draft, answers) for draft in drafts]
-
-    def _answer(self, draft: PendingEvent | Answer | UnknownDecision, answers: Iterator[Answer]) -> Answer:
-        if isinstance(draft, UnknownDecision):
-            return self.feedback_reader.reject_unknown(draft.event, "decision", draft.decision)
-        return next(answers) if isinstance(draft, PendingEvent) else draft
+        return self.feedback_reader.submit(self.feedback_reader.read_many(events))
 
     # ------------------------------------------------------------------------ undoing, forgetting
 
@@ -612,18 +447,7 @@ class Loop:
         `event` may also be the id of a correction by hand (`correct_style`). `id` is the id of the undo itself: sent
         again it counts once. Return what became of the undo; one of feedback that is not in the log is rejected, with
         the reason."""
-        event = records.check_id("event", event)
-        undo_id = f"undo-{event}" if id is None else records.check_id("id", id)
-        if len(undo_id) > records.LONGEST_ID:
-            undo_id = f"undo-{hashlib.blake2b(event.encode(), digest_size=16).hexdigest()}"
-        target = self.projection.log.find("feedback", event) or self.projection.log.find("style", event)
-        if target is None:
-            return self.feedback_reader.reject_unknown(undo_id, "feedback", event)
-        while id is None and (end := self.projection.log.retracted_by(undo_id)):
-            undo_id = f"undo-{target.seq}-after-{end}"  # a rollback left the undo of that name out
-        draft = PendingEvent(Event(0, "undo", undo_id, now(), None, target.seq, self.version, "{}"))
-        [answer] = self.projection.submit([draft])
-        return answer
+        return undo(self.projection, event, id)
 
     def rollback(self, to: int, *, id: str | None = None, reason: str = "") -> RolledBack:
         """Go back to version `to` of the model, in one event: from now on the model leaves out all feedback, undos and
@@ -634,25 +458,7 @@ class Loop:
         forgotten, and items on offer stay as they are. `id` is the caller's event id: sent again it counts once;
         `reason` is kept in the log. Raise ValueError, naming the field, if there has been no such version.
         """
-        event_id = records.new_id() if id is None else records.check_id("id", id)
-        check_count("to", to)
-        records.check_text("reason", reason, 1000)
-        projection = self.projection
-        with projection.turn:
-            projection.catch_up()
-            if to > projection.log.last()[0]:
-                raise ValueError(f"to: expected a version from 1 to {self.version}, got {to}")
-            before = projection.log.retractions()
-            [answer] = projection.submit_in_turn(
-                [PendingEvent(rollback_event(event_id, int(to), reason, self.version, now()))]
-            )
-            after = projection.log.retractions()
-            oldest = min(to, *(at for at, _ in (*before.spans, *after.spans)))
-            given = {*projection.log.places("feedback", oldest), *before.undone, *after.undone}
-            changed = [seq for seq in given if (seq in before) != (seq in after)]
-            forgotten = len(projection.log.places("forget", to))
-            gone = sum(seq in after for seq in changed)
-            return RolledBack(answer, to, gone, len(changed) - gone, forgotten)
+        return rollback(self.projection, to, id, reason)
 
     def forget(self, person: str) -> Forgotten:
         """Erase a person: every decision made for them, all feedback on it and what was said by hand about their style,
@@ -663,61 +469,19 @@ class Loop:
         TimeoutError, if another process is reading: the person is forgotten, and the bytes are removed by
         `finish_forgetting` or by the next opening.
         """
-        person = records.check_id("person", person)
-        projection = self.projection
-        with projection.turn:
-            projection.catch_up()
-            exports = tuple(str(each) for path in self.exports() for each in (path, *find_unfinished(Path(path))))
-
-            def event(count: int) -> Event:
-                digest = projection.log.digest("person", person)
-                payload = records.encode({"person": digest, "events": count, "exports": exports})
-                return Event(0, "forget", records.new_id(), now(), None, None, self.version, payload)
-
-            count = projection.log.erase(person, event)
-            if count:
-                projection.forget_derived()
-                projection.rebuild()
-            gone = Forgotten(count, exports if count else (), self.version, alike=self.spelt_like(person))
-            if count:
-                gone = gone._replace(unreached=projection.log.store.unreached())
-            try:
-                self.finish_forgetting()
-            except TimeoutError as error:
-                raise Unerased(str(error), gone._replace(erased=False)) from None
-            return gone
+        return forget(self.projection, person)
 
     def spelt_like(self, person: str) -> tuple[str, ...]:
         """Return the names of other people in the log that differ from `person` in case, blanks or the code of a letter
         alone, sorted: they may be the same person."""
-        wanted = spelling(person)
-        return tuple(
-            sorted(each for each in self.projection.log.people() if each != person and spelling(each) == wanted)
-        )
+        return spelt_like(self.projection, person)
 
     def finish_forgetting(self) -> None:
         """Remove the bytes of forgotten people that are still on the disk, if there are any, from the log and the
         snapshots.
 
         Raise TimeoutError if another process is reading the log."""
-        projection = self.projection
-        with projection.turn:
-            if projection.log.unfinished() and not projection.log.store.read_only:
-                if left := projection.forget_derived():
-                    told = "cannot be removed, and what was forgotten is still in it: remove it and open the loop again"
-                    raise TimeoutError(f"{', '.join(left)}: {told}")
-                projection.log.finish_erasing()
-                projection.keep()
-                self._seal_again()
-
-    def _seal_again(self) -> None:
-        """Write the segments again that held somebody who was forgotten; until then the log is read in their place."""
-        projection = self.projection
-        if any(not each.hash for each in projection.log.segments()):
-            try:
-                segments.seal(projection, 2**40)
-            except (OSError, ModuleNotFoundError) as error:
-                projection.note(f"segments are not written again ({error}): heedful seal does it")
+        finish_forgetting(self.projection)
 
     def seal(self, events: int = segments.EVENTS) -> Sealed:
         """Write every closed stretch of `events` events of the log to a file of its own, a segment; return what was
@@ -746,46 +510,18 @@ class Loop:
         experiment runs. `id` is the caller's event id: sent again it counts once. Raise ValueError, naming the field,
         if there is no such learner, if it does not fit, if the loop shows no rankings, or if an experiment is running.
         """
-        check_between("share", share, 0.0, 1.0)
-        check_between("alpha", alpha, 1e-6, 0.5)
-        if not isinstance(frozen, bool):
-            raise ValueError(f"frozen: expected true or false, got {describe(frozen)}")
-        event_id, projection = records.new_id() if id is None else records.check_id("id", id), self.projection
-        with projection.turn:
-            projection.catch_up()
-            known = projection.log.find("experiment", event_id)
-            if known is None:
-                check_can_start(projection)
-            learner = projection.interaction.full_spec(records.check_text("learner", learner, 1000).strip())
-            candidate = projection.candidate(learner)
-            about = ExperimentRecord(
-                learner,
-                learner_version(candidate.learner, projection.settings),
-                projection.manifest.learner,
-                float(share),
-                max(self.version, 1) if frozen else 0,  # event 1 is the loop's own
-                float(alpha),
-            )
-            payload = records.encode(about) if known is None else payload_if_repeated(known, about)
-            draft = Event(0, "experiment", event_id, now(), None, None, self.version, payload)
-            [answer] = projection.submit_in_turn([PendingEvent(draft)])
-            return answer
+        from heedful.loop.trials import start_experiment
+
+        return start_experiment(self.projection, learner, share, frozen, alpha, id)
 
     def stop_experiment(self, *, id: str | None = None) -> Answer:
         """End the experiment that is running: the loop's learner serves everybody again. Return what became of the
         event.
 
         `id` is the caller's event id: sent again it counts once. Raise LookupError if no experiment runs."""
-        event_id, projection = records.new_id() if id is None else records.check_id("id", id), self.projection
-        with projection.turn:
-            projection.catch_up()
-            known, running = projection.log.find("stop", event_id), projection.experiment
-            if known is None and running is None:
-                raise LookupError("experiment: none is running")
-            target = known.target if known is not None else running[0].seq if running is not None else None
-            draft = Event(0, "stop", event_id, now(), None, target, self.version, "{}")
-            [answer] = projection.submit_in_turn([PendingEvent(draft)])
-            return answer
+        from heedful.loop.trials import stop_experiment
+
+        return stop_experiment(self.projection, id)
 
     def experiment(self, id: str | None = None) -> Experiment:
         """Return what the experiment `id` says so far; if that is None, the one that runs, or else the newest.
@@ -793,21 +529,10 @@ class Loop:
         That is which side people prefer and how sure it is, where the lists of the two sides differ, and why the
         candidate may not be promoted yet. The verdict holds however often one looks. Raise LookupError if there is no
         such experiment."""
-        from heedful.loop.experiment import look
+        from heedful.loop.trials import find_experiment
 
         self.projection.look()
-        log = self.projection.log
-        if id is None:
-            places, running = log.places("experiment"), self.projection.experiment
-            event = running[0] if running is not None else log.at(places[-1]) if places else None
-        else:
-            event = log.find("experiment", records.check_id("experiment", id))
-        if event is None:
-            imitates = self.apprentice() if self.projection.imitates else None
-            there = "" if imitates is None else f": {imitates.told}"
-            told = f"there was none{there}" if id is None else f"{id} is not in the log"
-            raise LookupError(f"experiment: {told}")
-        return look(self.projection, event)
+        return find_experiment(self.projection, id)
 
     def plan_experiment(self, share: float = 0.2, *, days: float = 14.0, alpha: float = 0.05) -> PlannedExperiment:
         """Return how likely an experiment of `days` days with a `share` of the people would find a better learner.
@@ -817,11 +542,7 @@ class Loop:
         a loop that shows no rankings."""
         from heedful.loop.experiment import plan_experiment
 
-        check_between("share", share, 1e-6, 1.0)
-        check_between("days", days, 1e-3, 3650.0)
-        check_between("alpha", alpha, 1e-6, 0.5)
         self.projection.look()
-        check_interleaves(self.projection)
         return plan_experiment(self.projection, share, days, alpha)
 
     def apprentice(self) -> Apprentice | None:
@@ -851,59 +572,9 @@ class Loop:
         `rollback` to a version before goes back on it, bit for bit, with all that came since; to go back on the learner
         alone, promote the former one.
         """
-        from heedful.loop import apprentice
-        from heedful.loop.experiment import NotReady, evidence_of, evidence_of_log
-        from heedful.results.experiment import Promoted
+        from heedful.loop.trials import promote
 
-        event_id, projection = records.new_id() if id is None else records.check_id("id", id), self.projection
-        if not isinstance(force, bool):
-            raise ValueError(f"force: expected true or false, got {describe(force)}")
-        for name, text in (("by", by), ("reason", reason)):
-            records.check_text(name, text, 1000)
-        with projection.turn:
-            projection.catch_up()
-            known = projection.log.find("promote", event_id)
-            if learner is not None:
-                learner = projection.interaction.full_spec(records.check_text("learner", learner, 1000).strip())
-            if known is not None:
-                told = read_promotion(known.payload)
-                answer = Answer("duplicate", event_id, known.seq, self.version)
-                if (learner or told.learner, by, reason) != (told.learner, told.by, told.reason):
-                    told_already = f"promote {event_id} is in the log already, with other content"
-                    answer = projection.reject(event_id, told_already)
-                return Promoted(answer, told.learner, told.before, told.evidence, told.forced)
-            running, target = projection.experiment, None
-            before = self.manifest.learner
-            watched = apprentice.look(projection) if projection.imitates else None
-            if watched is not None:
-                if learner not in (None, watched.learner):
-                    raise ValueError(f"learner: expected {watched.learner}, which imitates {CALLER}, got {learner}")
-                learner, before = watched.learner, CALLER
-                evidence, against = apprentice.evidence_of(watched), list(watched.against_promotion)
-            elif (
-                running is not None and learner in (None, running[1].learner) and (learner is None or running[1].share)
-            ):
-                found = self.experiment(running[0].id)
-                target, learner = running[0].seq, running[1].learner
-                evidence, against = evidence_of(found), list(found.against_promotion)
-            elif learner is None:
-                raise ValueError("learner: expected its name, as no experiment is running")
-            else:
-                projection.candidate(learner)
-                evidence, against = evidence_of_log(projection, learner, before, 0.05)
-            serving = projection.promoted
-            projection.catch_up()  # the evidence may have taken a while
-            if projection.promoted != serving:
-                raise ValueError(f"learner: {self.manifest.learner} was promoted meanwhile, or a promotion rolled back")
-            if learner == before:
-                raise ValueError(f"learner: expected another than the one that serves, got {learner}")
-            if against and not force:
-                raise NotReady(learner, tuple(against))
-            version = learner_version(projection.candidate(learner).learner, projection.settings)
-            record = PromotionRecord(learner, version, before, evidence, tuple(against), by, reason)
-            draft = Event(0, "promote", event_id, now(), None, target, self.version, records.encode(record))
-            [answer] = projection.submit_in_turn([PendingEvent(draft)])
-            return Promoted(answer, learner, before, evidence, tuple(against))
+        return promote(self.projection, learner, force, by, reason, id)
 
     def promotions(self) -> tuple[Promotion, ...]:
         """Return the promotions in this loop, each of a candidate learner to the one that serves, the newest first.
@@ -926,7 +597,7 @@ class Loop:
         """
         from heedful.loop.explain import explain
 
-        return explain(self.projection, records.check_id("decision", decision))
+        return explain(self.projection, decision)
 
     def why(self, decision: str, item: str, top: int = 10, *, budget: float = 100_000.0) -> Why:
         """Return why `item`, any candidate of the decision with the id `decision`, had its score by the model that made
@@ -942,11 +613,8 @@ class Loop:
         """
         from heedful.loop.why import why
 
-        id, name = records.check_id("decision", decision), records.check_id("item", item)
-        check_count("top", top, least=0)
-        check_between("budget", budget, 0.0, math.inf)
         self.projection.look()  # another process may have undone something
-        return why(self.projection, id, name, top, float(min(budget, 1e300)))
+        return why(self.projection, decision, item, top, budget)
 
     def evaluate(self, *learners: str, alpha: float = 0.05) -> Evaluation:
         """Return how well the loop's own learner and other `learners` would have predicted the answers in the log, with
@@ -968,7 +636,6 @@ class Loop:
         """
         from heedful.loop.report import report
 
-        check_count("last", last)
         self.projection.look()
         return report(self.projection, last)
 
@@ -994,13 +661,10 @@ class Loop:
         out, so that the `seq` of the last one on a page gives the next page. The log is read from its end, no further
         than needed. Raise ValueError, naming the field, on bad input.
         """
-        from heedful.loop.history import lessons
+        from heedful.loop.recent_feedback import lessons
 
-        check_count("limit", limit, most=10_000)
-        if before is not None:
-            check_count("before", before)
         self.projection.look()
-        return lessons(self.projection, limit, before, None if person is None else records.check_id("person", person))
+        return lessons(self.projection, limit, before, person)
 
     @property
     def weights(self) -> dict[str, float]:
@@ -1014,7 +678,7 @@ class Loop:
 
         If `person` is None, it is that of the shared state alone. The caller's score, where it is a feature, comes
         last. Return {} if the learner does not have one weight for each feature."""
-        state, own = self.projection.reading(None if person is None else records.check_id("person", person))
+        state, own = self.projection.reading(None if person is None else check_id("person", person))
         return dict(zip(self.feature_names, state.model.effective(state.shared, own).tolist()))
 
     # ------------------------------------------------------------------------ style
@@ -1031,9 +695,7 @@ class Loop:
         from heedful.loop.style import style_of
 
         self.projection.look()
-        return style_of(
-            self.projection, None if person is None else records.check_id("person", person), alpha, describe
-        )
+        return style_of(self.projection, person, alpha, describe)
 
     def correct_style(
         self, person: str | None = None, *, deny: str | None = None, always: str | None = None, id: str | None = None
@@ -1043,13 +705,9 @@ class Loop:
         `deny` is the name of a feature of style of which nothing is to be said; `always` is a sentence that is added.
         Exactly one of them is given. `id` is the caller's event id: sent again it counts once. `undo` takes it back,
         and `forget` erases it with the person. Raise ValueError, naming the field, if it makes no sense."""
-        from heedful.loop.style import rule_event
+        from heedful.loop.style import correct_style
 
-        event_id = records.new_id() if id is None else records.check_id("id", id)
-        [answer] = self.projection.submit(
-            [PendingEvent(rule_event(event_id, person, deny, always, self.version, now()))]
-        )
-        return answer
+        return correct_style(self.projection, person, deny, always, id)
 
     # ------------------------------------------------------------------------ keeping
 
@@ -1063,17 +721,11 @@ class Loop:
     def note_export(self, path: str | Path) -> None:
         """Note in the log that its events were written to the file `path` ("-" for stdout): forgetting a person cannot
         reach it. Where the log cannot be written, `notes` says so."""
-        payload = records.encode({"path": "-" if str(path) == "-" else str(Path(path).absolute())})
-        event = Event(0, "export", records.new_id(), now(), None, None, self.version, payload)
-        try:
-            self.projection.submit([PendingEvent(event)])
-        except PermissionError as error:
-            self.projection.note(f"the export is not noted in the log, so forget does not name it: {error.strerror}")
+        note_export(self.projection, path)
 
     def exports(self) -> list[str]:
         """Return the paths of the files that exports wrote, each once, in the order of the log; "-" is stdout."""
-        noted = self.projection.log.events(kinds=["export"])
-        return list(dict.fromkeys(records.decode_export(event.payload).path for event in noted))
+        return exported(self.projection)
 
     def verify(self) -> list[str]:
         """Return what is wrong with the log and the model, a sentence each; [] if nothing is.

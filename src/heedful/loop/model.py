@@ -25,6 +25,15 @@ class Person(NamedTuple):
     state of at least that version is published"""
 
 
+class Moves(NamedTuple):
+    """Counts of feedback: `given` pieces that a model was made of, of which `moved` changed what it predicts."""
+
+    given: int = 0
+    """pieces of feedback that the model was made of"""
+    moved: int = 0
+    """how many of them changed a prediction"""
+
+
 def own_state(people: Mapping[str, Person], name: str | None) -> Person | None:
     """Return what was learned for the person `name` alone, out of `people`; None if nothing was, or if `name` is
     None."""

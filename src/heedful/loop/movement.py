@@ -6,13 +6,10 @@ Feedback changes no prediction if it compares an item with nothing, as on a list
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.loop import records
+from heedful.loop.history import History
 from heedful.loop.interactions.protocol import Newest
-
-if TYPE_CHECKING:
-    from heedful.loop.projection import Projection
 
 LEAST = 20
 """The least number of pieces of feedback before it is reported that none changed a prediction."""
@@ -20,47 +17,38 @@ LOOKED = 200
 """How many of the newest pieces of feedback are read to find out why."""
 
 
-class Moves(NamedTuple):
-    """Counts of feedback: `given` pieces that a model was made of, of which `moved` changed what it predicts."""
-
-    given: int = 0
-    """pieces of feedback that the model was made of"""
-    moved: int = 0
-    """how many of them changed a prediction"""
-
-
-def describe_unmoved(projection: Projection, least: int = LEAST) -> str:
+def describe_unmoved(history: History, least: int = LEAST) -> str:
     """Return sentences saying that no feedback so far has changed a prediction of the model, why, and what feedback
     would.
 
-    Return "" if some has, or if there are fewer than `least` pieces of feedback. `projection` is the loop's log with
+    Return "" if some has, or if there are fewer than `least` pieces of feedback. `history` is the loop's log with
     its model."""
-    given, moved = projection.moves
+    given, moved = history.moves
     if moved or given < least:
         return ""
-    why, how = why_unmoved(projection)
+    why, how = why_unmoved(history)
     return f"{given:,} feedback moved the model 0 times: {why}. {how}"
 
 
-def why_unmoved(projection: Projection) -> tuple[str, str]:
+def why_unmoved(history: History) -> tuple[str, str]:
     """Return (why no feedback changed a prediction, a sentence on what feedback would), judged by the newest feedback.
 
-    `projection` is the loop's log with its model. The first text is a clause that can follow a colon."""
+    `history` is the loop's log with its model. The first text is a clause that can follow a colon."""
     alone, said, aside, alike, looked = 0, 0, 0, 0, 0
-    for event in islice(projection.log.newest_first(projection.log.last()[0] + 1, "feedback"), LOOKED):
-        decided = projection.log.at(event.target or 0)
+    for event in islice(history.log.newest_first(history.log.last()[0] + 1, "feedback"), LOOKED):
+        decided = history.log.at(event.target or 0)
         if decided is None:
             continue
-        known, feedback = projection.decision(decided), records.decode_feedback(event.payload)
-        record, x = known.record, projection.requests.context(known).x
+        known, feedback = history.decision(decided), records.decode_feedback(event.payload)
+        record, x = known.record, history.requests.context(known).x
         looked += 1
         alike += x.ndim == 2 and len(x) > 1 and bool((x == x[0]).all())
         alone += len(record.shown) < 2
         said += feedback.form != "none" and (bool(feedback.chosen) or feedback.form in ("thumb", "choice"))
         aside += record.arm in ("control", "sampled", "interleaved", "imitated")
     thumbs = "Thumbs, up and down, do: each is compared with those before it; so do lists of two or more."
-    thumbs = thumbs if projection.model.refusal("thumb") is None else ""
-    if special := projection.interaction.why_unmoved(Newest(looked, alone, said, aside), thumbs):
+    thumbs = thumbs if history.model.refusal("thumb") is None else ""
+    if special := history.interaction.why_unmoved(Newest(looked, alone, said, aside), thumbs):
         return special
     if looked and alike == looked:
         why = "the candidates of each decision have the same features, so that nothing tells them apart"

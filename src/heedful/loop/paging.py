@@ -7,15 +7,13 @@ it: a list that two learners draft is drafted on, by the same coins.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from heedful.core.validation import describe
 from heedful.loop import records
+from heedful.loop.history import History
+from heedful.loop.packing import LoggedDecision
 from heedful.results.answers import Arm
-
-if TYPE_CHECKING:
-    from heedful.loop.packing import LoggedDecision
-    from heedful.loop.projection import Projection
 
 MOST_PAGES = 1000
 """The most pages of a list."""
@@ -42,17 +40,17 @@ class EarlierPages(NamedTuple):
     """the side, 0 or 1, that has a pick left, if the page before ended in the middle of a round; otherwise None"""
 
 
-def earlier_pages(projection: Projection, after: object, person: str | None) -> EarlierPages:
+def earlier_pages(history: History, after: object, person: str | None) -> EarlierPages:
     """Return what the pages before the next page show: the decision with the id `after` and those that it continues.
 
-    `projection` is the loop's log with its model, `person` is whom the next page is for. Raise ValueError, naming the
+    `history` is the loop's log with its model, `person` is whom the next page is for. Raise ValueError, naming the
     field, if loops of this kind show no lists, or if there is no such decision for this person."""
-    if not projection.interaction.interleaves:
-        raise ValueError(ASKS.format(loop=projection.interaction.loop, got=describe(after)))
-    page = page_before(projection, records.check_id("after", after), person)
+    if not history.interaction.interleaves:
+        raise ValueError(ASKS.format(loop=history.interaction.loop, got=describe(after)))
+    page = page_before(history, records.check_id("after", after), person)
     pages = [page]
     while page.record.after:
-        before = projection.find_decision(page.record.after)
+        before = history.find_decision(page.record.after)
         if before is None or before.seq >= page.seq:  # written by something else
             break
         pages.append(page := before)
@@ -75,13 +73,13 @@ def earlier_pages(projection: Projection, after: object, person: str | None) -> 
     return found._replace(experiment=experiment, first=first.id, tossed=len(coins), opening=opening)
 
 
-def page_before(projection: Projection, id: str, person: str | None) -> LoggedDecision:
+def page_before(history: History, id: str, person: str | None) -> LoggedDecision:
     """Return the decision with this `id`, which a page for `person` continues.
 
-    Raise ValueError if there is none in the log of `projection`, or if it is for another person."""
-    found = projection.find_decision(id)
+    Raise ValueError if there is none in the log of `history`, or if it is for another person."""
+    found = history.find_decision(id)
     if found is None:
-        gone = projection.log.is_forgotten("decision", id)
+        gone = history.log.is_forgotten("decision", id)
         why = "was forgotten" if gone else "is not in the log"
         raise ValueError(f"after: expected an earlier decision, got {describe(id)}, which {why}")
     if found.person != person:

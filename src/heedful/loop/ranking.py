@@ -1,12 +1,20 @@
-"""The order in which the current model ranks candidates, without making a decision: nothing is drawn at random, left
-out or logged."""
+"""What the model says now, without making a decision: the order of candidates, predictions, the standing of all items.
+
+Nothing is drawn at random, left out or logged."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from heedful.core.validation import describe
+from heedful.loop import records
+from heedful.loop.history import History
+from heedful.loop.interactions.protocol import ItemPrediction
 from heedful.loop.model import Person
-from heedful.loop.projection import PublishedState
+from heedful.loop.publication import PublishedState
 from heedful.loop.request import Request
 from heedful.results.answers import Ranking
+from heedful.results.board import Board
 
 
 def ranking(state: PublishedState, own: Person | None, request: Request) -> Ranking:
@@ -23,3 +31,30 @@ def ranking(state: PublishedState, own: Person | None, request: Request) -> Rank
     strange = strangers.places(m, size, own=False)
     names = tuple([next(known) if j < 0 else strangers.names[j] for j in strange])
     return Ranking(names, state.version, strangers.names or None, undeclared)
+
+
+def predict(state: PublishedState, own: Person | None, request: Request) -> dict[str, ItemPrediction]:
+    """Return the prediction of the published `state` for each candidate of `request`, by name, best first, for one
+    person if `own` is given.
+
+    Raise ValueError if nothing is predicted."""
+    interaction, model, x = state.interaction, state.model, request.x
+    found = interaction.predict(model, state.shared, own, x)
+    if found is None:
+        learner = interaction.manifest.learner
+        raise ValueError(f"predict: expected a loop that predicts something, got one of {learner}")
+    return {request.called[j]: found[j] for j in interaction.order(model, state.shared, own, x).tolist()}
+
+
+def standing(history: History, person: str | None, people: Sequence[str] | None, without: Sequence[str]) -> Board:
+    """Return the ranking of all items in a loop of comparisons, as `Loop.standing` says."""
+    person = None if person is None else records.check_id("person", person)
+    for field, given in (("people", people is not None), ("without", bool(without))):
+        if person is not None and given:
+            raise ValueError(f"{field}: expected none with a person, got some")
+    if without:
+        answered = list(history.reading(None)[0].people.copy())
+        if strange := [name for name in without if name not in answered]:
+            raise ValueError(f"without: expected people who answered, got {describe(strange[0])}")
+        people = [name for name in (answered if people is None else people) if name not in without]
+    return history.interaction.standing(history, person, people)

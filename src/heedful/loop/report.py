@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from heedful.core.validation import check_count
 from heedful.loop import apprentice, records
 from heedful.loop.arms import DrawnArms, ShownList, arm_difference, compare_shares, sample_ratio
+from heedful.loop.history import History
 from heedful.loop.interactions.protocol import Interaction, Step
 from heedful.loop.log import Event
 from heedful.loop.model import own_state
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.silence import NONE, is_over
 from heedful.loop.simulation import SimulatedAnswer, Simulation, Truth
@@ -64,17 +65,18 @@ class _ScoredList(NamedTuple):
         return ShownList(self.time, self.learned, self.who, answered, self.drawn)
 
 
-def report(projection: Projection, last: int) -> Report:
-    """Return the report on the newest `last` decisions of the loop whose log and model are `projection`.
+def report(history: History, last: int) -> Report:
+    """Return the report on the newest `last` decisions of the loop whose log and model are `history`.
 
-    Raise ValueError if the loop's simulation.json makes no sense."""
-    looked = _Look(projection)
-    for event in projection.log.newest_first(projection.log.last()[0] + 1):
+    Raise ValueError, naming the field, on bad input, or if the loop's simulation.json makes no sense."""
+    check_count("last", last)
+    looked = _Look(history)
+    for event in history.log.newest_first(history.log.last()[0] + 1):
         if event.kind == "decision" and looked.decisions == last:
             looked.whole = False
             break
         looked.at(event)
-    interaction, settings = projection.interaction, projection.settings
+    interaction, settings = history.interaction, history.settings
     ratio = thumb_ratio = None
     if interaction.compares_arms:
         if settings.none_after is None:
@@ -88,7 +90,7 @@ def report(projection: Projection, last: int) -> Report:
     counted = lists if settings.none_after is None else [each for each in lists if each.score is not None]
     found = _difference(counted, *interaction.span()) if interaction.compares_arms and not unequal else None
     return Report(
-        projection.published.version,
+        history.published.version,
         looked.decisions,
         looked.whole,
         looked.since,
@@ -108,7 +110,7 @@ def report(projection: Projection, last: int) -> Report:
         if interaction.scale is not None and "thumb" in interaction.forms
         else _thumbs(looked.lists[::-1], thumb_ratio),
         unknown=looked.unknown or None,
-        apprentice=apprentice.look(projection),
+        apprentice=apprentice.look(history),
         sample_ratio=ratio,
         click_through=_click_through(counted) if interaction.compares_arms else None,
         none_after=settings.none_after,
@@ -120,15 +122,15 @@ class _Look:
 
     Feedback therefore comes before the decision that it answers, and is kept until that comes."""
 
-    def __init__(self, projection: Projection) -> None:
-        self._ledger = projection
-        self._state = projection.published
-        self.tally = projection.interaction.tally()
-        self._reader = projection.interaction.order_reader()
-        self._drawn = DrawnArms(projection.log)
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._state = history.published
+        self.tally = history.interaction.tally()
+        self._reader = history.interaction.order_reader()
+        self._drawn = DrawnArms(history.log)
         self.until = 0
         """when the last event was, in microseconds since 1970"""
-        self._retractions = projection.log.retractions()
+        self._retractions = history.log.retractions()
         self._activated: dict[int | None, int] = {}
         self._answers: dict[int | None, list[Event]] = {}
         self.decisions = self.imported = self.waiting = self.unknown = 0
@@ -137,9 +139,9 @@ class _Look:
         self.lists: list[_ScoredList] = []
         self.forms: set[str] = set()
         self.counts = dict.fromkeys(Counts._fields, 0)
-        known = projection.settings.keep_unshown and not projection.interaction.by_number  # else the best is not
-        simulation = Simulation.read(projection.path) if known else None
-        self.truth = None if simulation is None else Truth(projection, simulation)
+        known = history.settings.keep_unshown and not history.interaction.by_number  # else the best is not
+        simulation = Simulation.read(history.path) if known else None
+        self.truth = None if simulation is None else Truth(history, simulation)
 
     def at(self, event: Event) -> None:
         self.until = max(self.until, event.time)
@@ -155,7 +157,7 @@ class _Look:
     def _add_decision(self, event: Event) -> None:
         answers = self._answers.pop(event.seq, [])[::-1]
         given = [(each, records.decode_feedback(each.payload)) for each in answers if each.seq not in self._retractions]
-        decision = self._ledger.decision(event)
+        decision = self._history.decision(event)
         record = decision.record
         self.decisions, self.since = self.decisions + 1, event.time
         self.unknown += bool(record.unknown)
@@ -173,7 +175,7 @@ class _Look:
     def _scored(
         self, event: Event, decision: LoggedDecision, when: int, given: list[tuple[Event, FeedbackRecord]]
     ) -> _ScoredList:
-        interaction, record, person = self._ledger.interaction, decision.record, decision.person
+        interaction, record, person = self._history.interaction, decision.record, decision.person
         score = interaction.score(decision, [feedback for _, feedback in given])
         answered = None if score is None else answered_at(interaction, decision, given)
         clicked = any(
@@ -183,7 +185,7 @@ class _Look:
         )
         thumbs = [(each.time, float(feedback.values[0] > 0.0)) for each, feedback in given if feedback.form == "thumb"]
         drawn = self._drawn.drawn(record, person)
-        if not given and self._ledger.settings.none_after is not None:
+        if not given and self._history.settings.none_after is not None:
             score = interaction.score(decision, [NONE])
         return _ScoredList(
             event.seq, when, record.arm == "learned", person, score, answered, clicked, tuple(thumbs), drawn
@@ -192,7 +194,7 @@ class _Look:
     def _count(
         self, undone: int, given: list[tuple[Event, FeedbackRecord]], decision: LoggedDecision, when: int
     ) -> None:
-        projection, counts, truth = self._ledger, self.counts, self.truth
+        history, counts, truth = self._history, self.counts, self.truth
         counts["undone"] += undone
         if undone and truth is not None:
             truth.disturb("something was undone")
@@ -200,26 +202,26 @@ class _Look:
             return
         read = []
         for event, feedback in given:
-            step = projection.step(event, decision, feedback)
-            lesson = projection.model.lesson(step.context, feedback, step.extra)
+            step = history.step(event, decision, feedback)
+            lesson = history.model.lesson(step.context, feedback, step.extra)
             counts["given"] += 1
-            counts["late"] += event.time - when > 1e6 * projection.settings.late_after
-            counts["empty"] += lesson is None or not projection.interaction.teaches(projection.model, lesson)
+            counts["late"] += event.time - when > 1e6 * history.settings.late_after
+            counts["empty"] += lesson is None or not history.interaction.teaches(history.model, lesson)
             counts["contradictory"] += lesson is not None and self._contradicts(step, lesson)
             order = None
             if truth is not None and lesson is not None and self._reader is not None:
                 order = self._reader.lesson(step.context, feedback, step.extra)
             read.append(SimulatedAnswer(event, feedback, order))
         if truth is not None:
-            truth.take(decision, projection.requests.context(decision).x, read, self._reader)
+            truth.take(decision, history.requests.context(decision).x, read, self._reader)
         if self.tally is not None:
-            answer = self._ledger.interaction.answer
+            answer = self._history.interaction.answer
             self.tally.take(decision, [(event, answer(decision, feedback)) for event, feedback in given])
 
     def _contradicts(self, step: Step, lesson: object) -> bool:
-        interaction, state = self._ledger.interaction, self._state
+        interaction, state = self._history.interaction, self._state
         own = own_state(state.people, interaction.person(step.decision.person))
-        return interaction.contradicts(self._ledger.model, state.shared, own, step, lesson)
+        return interaction.contradicts(self._history.model, state.shared, own, step, lesson)
 
 
 # ---------------------------------------------------------------------------- the arms

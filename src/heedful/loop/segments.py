@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice, takewhile, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,12 +27,11 @@ from heedful.core.serialization import arrays_of
 from heedful.data.files import TEMPORARY
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop import records
+from heedful.loop.fold import Fold
+from heedful.loop.history import History
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, Ragged, Single, below, lengths
 from heedful.loop.interactions.protocol import LoopModel
 from heedful.loop.log import Event, Log, Retractions, Segment, checksum
-
-if TYPE_CHECKING:
-    from heedful.loop.projection import Projection
 
 EVENTS = 1_000_000
 """How many events a segment has."""
@@ -84,19 +83,19 @@ def remove_unlisted(folder: Path, log: Log) -> list[str]:
 # ---------------------------------------------------------------------------- writing
 
 
-def seal(projection: Projection, events: int = EVENTS) -> Sealed:
+def seal(history: History, events: int = EVENTS) -> Sealed:
     """Write every closed stretch of `events` events of the log that has no segment yet to a file, and those again whose
     file is missing, damaged, or of another learner.
 
     Nothing is locked while a segment is written; it is listed in one short transaction. Raise ModuleNotFoundError, with
     the command that installs it, if pyarrow is missing; ValueError for a loop in a database, or if `events` is below 1;
     OSError if a file cannot be written."""
-    folder = folder_of(projection)
+    folder = folder_of(history)
     _pyarrow()
     if isinstance(events, bool) or not isinstance(events, int) or not 1 <= events <= 2**40:
         raise ValueError(f"events: expected a whole number from 1 on, got {events!r}")
-    log, interaction = projection.log, projection.interaction
-    columns = columns_of(projection)
+    log, interaction = history.log, history.interaction
+    columns = columns_of(history)
     for path in folder.glob("segment-*.tmp"):
         if time.time() - path.stat().st_mtime > TEMPORARY:
             path.unlink(missing_ok=True)
@@ -107,7 +106,7 @@ def seal(projection: Projection, events: int = EVENTS) -> Sealed:
         spans.append((after + 1, after + events))
         after += events
     model = interaction.fresh()
-    done = [_seal(projection, folder, model, columns, *span) for span in spans]
+    done = [_seal(history, folder, model, columns, *span) for span in spans]
     if columns is not None and sum(each.lessons for each in log.segments()) >= LEAST:
         _compile(folder, model, columns, done)
     return Sealed(tuple(done), head - after)
@@ -134,20 +133,20 @@ def _kernel(model: LoopModel, columns: Columns, run: Run) -> tuple[Callable[...,
     return kernel_for(columns.learn, *args), args
 
 
-def folder_of(projection: Projection) -> Path:
+def folder_of(history: History) -> Path:
     """Return the folder of a loop. Raise ValueError if it is in a database, which has no files."""
-    if not isinstance(projection.path, Path):
-        raise ValueError(f"{projection.path}: expected a loop in a folder: segments are files next to its log")
-    return projection.path
+    if not isinstance(history.path, Path):
+        raise ValueError(f"{history.path}: expected a loop in a folder: segments are files next to its log")
+    return history.path
 
 
-def columns_of(projection: Projection, model: LoopModel | None = None) -> Columns | None:
+def columns_of(history: History, model: LoopModel | None = None) -> Columns | None:
     """Return how the training examples of a loop become columns of numbers; None if they do not.
 
     They do not, for example, where what is learned from feedback depends on other events in between. `model` is the
     model to learn (None: that of the loop)."""
-    interaction = projection.interaction
-    if projection.folded:
+    interaction = history.interaction
+    if history.folded:
         return None
     return interaction.columns(interaction.fresh() if model is None else model)
 
@@ -161,16 +160,14 @@ def _is_current(folder: Path, segment: Segment, columns: Columns | None) -> bool
         return False
 
 
-def _seal(
-    projection: Projection, folder: Path, model: LoopModel, columns: Columns | None, first: int, last: int
-) -> Segment:
-    log, path = projection.log, segment_path(folder, first)
+def _seal(history: History, folder: Path, model: LoopModel, columns: Columns | None, first: int, last: int) -> Segment:
+    log, path = history.log, segment_path(folder, first)
     while True:
         forgot = log.last_forgotten()
         handle, aside = tempfile.mkstemp(dir=folder, prefix=path.name, suffix=".tmp")
         try:
             with os.fdopen(handle, "w+b") as out:
-                count, encoded = _write(out, projection, model, columns, first, last)
+                count, encoded = _write(out, history, model, columns, first, last)
                 out.flush()
                 os.fsync(out.fileno())
                 out.seek(0)
@@ -205,7 +202,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _write(
-    out: Any, projection: Projection, model: LoopModel, columns: Columns | None, first: int, last: int
+    out: Any, history: History, model: LoopModel, columns: Columns | None, first: int, last: int
 ) -> tuple[int, int]:
     """Write the events with sequence numbers `first` to `last` to the file `out` as Parquet; return (how many there
     are, how many of them are stored as training examples in columns)."""
@@ -214,7 +211,7 @@ def _write(
     count = encoded = 0
     known: Floats = np.zeros((0, 0 if columns is None else columns.size - 1))
     with parquet.ParquetWriter(out, schema, compression="zstd", write_page_checksum=True) as writer:
-        for rows, examples in _blocks(projection, model, columns, first, last):
+        for rows, examples in _blocks(history, model, columns, first, last):
             arrays = [pa.array(column, field.type) for column, field in zip(zip(*rows), schema)]
             arrays.append(pa.array([kind for kind, _ in examples], pa.int8()))
             found = [example for _, example in examples]
@@ -247,11 +244,11 @@ def _stored(kind: Any) -> Any:
 
 
 def _blocks(
-    projection: Projection, model: LoopModel, columns: Columns | None, first: int, last: int
+    history: History, model: LoopModel, columns: Columns | None, first: int, last: int
 ) -> Iterator[tuple[list[Any], list[tuple[int, Encoded | None]]]]:
     """Yield (rows, examples) of the events with sequence numbers `first` to `last`: rows of the log, and (sort, arrays
     or None) of the training example of each."""
-    log = projection.log
+    log = history.log
     rows: list[Any] = []
     examples: list[tuple[int, Encoded | None]] = []
     numbers = 0
@@ -262,7 +259,7 @@ def _blocks(
         decisions |= {event.seq: event for event in log.many(sorted(given - decisions.keys()))}
         for row, event in zip(page, events):
             decided = decisions.get(event.target or 0) if event.kind == "feedback" else None
-            example = _lesson(projection, model, columns, event, decided)
+            example = _lesson(history, model, columns, event, decided)
             rows.append(row)
             examples.append(example)
             numbers += 0 if example[1] is None else example[1].x.size
@@ -281,7 +278,7 @@ def _pages(rows: Iterator[Any], last: int) -> Iterator[list[Any]]:
 
 
 def _lesson(
-    projection: Projection, model: LoopModel, columns: Columns | None, event: Event, decided: Event | None
+    history: History, model: LoopModel, columns: Columns | None, event: Event, decided: Event | None
 ) -> tuple[int, Encoded | None]:
     """Return (sort, example) of an event: what sort of training example it is (a number), and its arrays if it is
     stored in columns, else None."""
@@ -292,7 +289,7 @@ def _lesson(
         return ALONE, None
     if model.refusal(feedback.form) is not None:
         return EMPTY, None
-    step = projection.step(event, projection.decision(decided), feedback)
+    step = history.step(event, history.decision(decided), feedback)
     lesson = model.lesson(step.context, feedback, step.extra)
     if lesson is None:
         return EMPTY, None
@@ -374,33 +371,33 @@ def _distinct(features: Floats) -> tuple[Ints, Ints]:
 # ---------------------------------------------------------------------------- the fold
 
 
-def learn(projection: Projection, model: LoopModel, after: int, head: int) -> int:
-    """Let `model`, which has learned all up to event `after`, learn the feedback after it as far as segments reach, but
+def learn(history: History, fold: Fold, after: int, head: int) -> int:
+    """Let `fold`, which has learned all up to event `after`, learn the feedback after it as far as segments reach, but
     not beyond event `head`; return the sequence number up to which it has learned.
 
     Feedback between two segments, and in one that cannot be used, is read from the log. If the learner fails, learning
-    ends there, and the feedback is in `Projection.failed`."""
-    folder, log = projection.path, projection.log
+    ends there, and the fold is broken."""
+    folder, log = history.path, history.log
     listed = [
         each for each in log.segments() if each.hash and each.lessons and each.first <= head and each.last > after
     ]
     if not isinstance(folder, Path) or sum(each.lessons for each in listed) < LEAST:
         return after
-    columns = columns_of(projection, model)
+    columns = columns_of(history, fold.model)
     if columns is None:
         return after
-    fold = _Fold(projection, model, columns, log.retractions(head))
+    reader = _SegmentReader(history, fold, columns, log.retractions(head))
     for segment in listed:
-        if not fold.from_log(after, segment.first - 1):
+        if not reader.from_log(after, segment.first - 1):
             return after
         after = max(after, segment.first - 1)
         try:
-            for end, empty, found in fold.read(folder, segment, after, head):
-                if not fold.block(empty, found):
+            for end, empty, found in reader.read(folder, segment, after, head):
+                if not reader.block(empty, found):
                     return after
                 after = max(after, min(end, head))
         except _Unusable as error:
-            projection.note(f"{segment_path(folder, segment.first).name}: {error}: the log is read instead")
+            history.note(f"{segment_path(folder, segment.first).name}: {error}: the log is read instead")
     return after
 
 
@@ -408,19 +405,18 @@ class _Unusable(Exception):
     """Raised if a segment cannot be read, with the reason."""
 
 
-class _Fold:
-    """One model that learns from segments, and from the log where there are none."""
+class _SegmentReader:
+    """Lets one fold learn from segments, and from the log where there are none."""
 
-    def __init__(self, projection: Projection, model: LoopModel, columns: Columns, retractions: Retractions) -> None:
-        """Let `model` learn without what `retractions` leave out, and without what the learner failed on before."""
-        self._projection, self._model, self._columns = projection, model, columns
-        self._retractions, self._failed = retractions, len(projection.failed)
+    def __init__(self, history: History, fold: Fold, columns: Columns, retractions: Retractions) -> None:
+        """Let `fold` learn without what `retractions` leave out, and without what the learner failed on before."""
+        self._history, self._fold, self._columns, self._retractions = history, fold, columns, retractions
         self._compiles = True
 
     def read(self, folder: Path, segment: Segment, after: int, head: int) -> Iterator[tuple[int, int, list[Run]]]:
         """Yield the blocks of a segment, as `runs` does. Raise _Unusable if it cannot be read, or was sealed for
         another learner, as one that served before a promotion."""
-        columns, failed = self._columns, self._projection.failed
+        columns, failed = self._columns, self._fold.failed
         try:
             with open_segment(folder, segment) as file:
                 if stamp_of(file) != columns.stamp:
@@ -436,19 +432,18 @@ class _Fold:
     def from_log(self, after: int, up_to: int) -> bool:
         """Learn the feedback after event `after` up to `up_to` one by one; return False if the learner failed on
         some."""
-        projection = self._projection
         if after >= up_to:
             return True
-        for event, decision, feedback in projection.lessons(after, up_to, self._retractions):
-            projection.learn_one(self._model, event, decision, feedback)
-            if len(projection.failed) > self._failed:
+        for lesson in self._history.lessons(after, up_to, self._retractions):
+            self._fold.learn(self._history, *lesson)
+            if self._fold.broken:
                 return False
         return True
 
     def block(self, empty: int, found: list[Run]) -> bool:
         """Learn the runs `found` in a block of a segment, with `empty` pieces of feedback that have nothing to learn;
         return False if the learner failed on some."""
-        self._projection.count(empty, 0, 0)
+        self._fold.count(empty, 0, 0)
         return all(self._in_columns(run) or self._alone(run.seqs.tolist()) for run in found)
 
     def _in_columns(self, run: Run) -> bool:
@@ -456,25 +451,25 @@ class _Fold:
         or if it does not end in finite numbers: interpreted code may fail then."""
         if run.lessons is None or not self._compiles:
             return False
-        model = self._model
+        model = self._fold.model
         try:
             kernel, args = _kernel(model, self._columns, run)
             state, moved = kernel(*args)
         except Exception as error:
-            self._projection.note(f"compiled code is not used: {type(error).__name__}: {str(error).splitlines()[0]}")
+            self._history.note(f"compiled code is not used: {type(error).__name__}: {str(error).splitlines()[0]}")
             self._compiles = False
             return False
         state = copy_arrays(state)
         if not all(np.isfinite(array).all() for array in arrays_of(state).values()):
             return False
         model.shared = state
-        self._projection.count(len(run.at), moved, len(run.at))
+        self._fold.count(len(run.at), moved, len(run.at))
         return True
 
     def _alone(self, seqs: list[int]) -> bool:
         """Learn the feedback with the sequence numbers `seqs` one by one, read from the log; return False if the
         learner failed on some."""
-        projection, log = self._projection, self._projection.log
+        history, log = self._history, self._history.log
         for start in range(0, len(seqs), PAGE):
             events = sorted(log.many(seqs[start : start + PAGE]), key=lambda event: event.seq)
             decided = {each.seq: each for each in log.many(sorted({event.target or 0 for event in events}))}
@@ -482,8 +477,8 @@ class _Fold:
                 if (decision := decided.get(event.target or 0)) is None:
                     continue
                 feedback = records.decode_feedback(event.payload)
-                projection.learn_one(self._model, event, projection.decision(decision), feedback)
-                if len(projection.failed) > self._failed:
+                self._fold.learn(history, event, history.decision(decision), feedback)
+                if self._fold.broken:
                     return False
         return True
 
@@ -618,11 +613,11 @@ def rows_of(file: Any) -> Iterator[tuple[Any, ...]]:
         yield from zip(*[block[name].to_pylist() for name in names])
 
 
-def problems(projection: Projection) -> Iterator[tuple[str, str]]:
+def problems(history: History) -> Iterator[tuple[str, str]]:
     """Yield (the name of a segment's file, what is wrong with it) for each that is not what the log has.
 
     Every segment is read, and compared with the log event by event."""
-    log, folder = projection.log, projection.path
+    log, folder = history.log, history.path
     if not isinstance(folder, Path):
         return
     listed = log.segments()

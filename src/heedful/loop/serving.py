@@ -13,24 +13,16 @@ is none, the loop's manifest does.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from heedful.core.decoding import decoder
-from heedful.core.fold import copy_arrays
-from heedful.loop.interactions.registry import learner_version
-from heedful.loop.log import Event, Retractions
+from heedful.jit.kernel import Floats, Ints
+from heedful.loop.interactions.protocol import Interaction, LoopModel
+from heedful.loop.log import Event, Log, Retractions
 from heedful.loop.model import Person
-from heedful.loop.movement import Moves
-from heedful.loop.snapshots import Other, stamp
-
-if TYPE_CHECKING:
-    from heedful.jit.kernel import Floats, Ints
-    from heedful.loop.interactions.protocol import Interaction, LoopModel
-    from heedful.loop.log import Log
-    from heedful.loop.projection import Projection
 
 KINDS = ("experiment", "stop", "promote")
 """The kinds of events that say which learner serves, or is tried."""
@@ -135,37 +127,6 @@ def first_promotion(log: Log, retractions: Retractions, up_to: int = 2**62) -> i
     return next((seq for seq in log.places("promote") if seq <= up_to and seq not in retractions), 0)
 
 
-def check_can_start(projection: Projection) -> None:
-    """Raise ValueError if no experiment can begin: one is running, the loop shows no rankings, or its learner does not
-    serve yet.
-
-    `projection` is the loop's log with its model."""
-    running = projection.experiment
-    if running is not None:
-        raise ValueError(f"experiment: expected none that runs, got {running[0].id}: stop it first")
-    check_interleaves(projection)
-    if projection.imitates:
-        raise ValueError(f"experiment: {projection.manifest.learner} imitates {CALLER} so far: promote it first")
-
-
-def check_interleaves(projection: Projection) -> None:
-    """Raise ValueError if the loop shows no rankings, which two learners could draft together."""
-    if not projection.interaction.interleaves:
-        told = NOT_INTERLEAVED.format(loop=projection.interaction.loop)
-        raise ValueError(f"experiment: {told}; Loop.evaluate compares learners there")
-
-
-def payload_if_repeated(known: Event, about: ExperimentRecord) -> str:
-    """Return the payload to submit for an experiment whose id is in the log already, as the event `known`.
-
-    It is the earlier payload if the caller asks for the same experiment, so that the event counts as a duplicate;
-    otherwise that of `about`, which is refused."""
-    told = read_experiment(known.payload)
-    same = (told.learner, told.share, bool(told.frozen), told.alpha)
-    asked = (about.learner, about.share, bool(about.frozen), about.alpha)
-    return known.payload if same == asked else msgspec.json.encode(about).decode()
-
-
 def takes_part(experiment: str, share: float, person: str | None) -> bool:
     """Return whether `person` is among the `share` (0 to 1) of people whose lists are interleaved in this `experiment`.
 
@@ -227,68 +188,3 @@ class Running(NamedTuple):
     """side A, the learner that serves; None if that is the loop's own model, which learns on"""
     candidate: Side
     """side B, the candidate learner"""
-
-
-class Follower:
-    """A learner that learns from a loop's log without serving, such as the candidate of an experiment."""
-
-    def __init__(self, projection: Projection, interaction: Interaction[Any], until: int = 0) -> None:
-        """Begin with a model that has learned nothing; `follow` lets it learn.
-
-        `projection` is the loop's log with its model, `interaction` its kind of feedback with the learner that follows.
-        It learns up to event `until`, or for as long as the log grows if that is 0."""
-        self._projection, self.interaction, self._until = projection, interaction, until
-        self.failed = ""
-        """why the learner failed, after which it learns nothing more; "" if it did not"""
-        self.learned = 0
-        """how many pieces of feedback it has learned that the state from which it began did not have"""
-        self._position = -1
-        self.model: LoopModel = interaction.fresh()
-        self._moves = Moves()
-        self._side: Side | None = None
-
-    def follow(self, head: int) -> Side:
-        """Learn from what came in the log up to event `head`, and return the state to rank by.
-
-        The first time it begins from a state that is kept, in memory or in a snapshot, if there is one."""
-        end = min(head, self._until) if self._until else head
-        if self._position < 0:
-            frozen = end == self._until
-            self._position, self._moves = self._projection.load_newest(self.interaction, self.model, end, frozen)
-        if end > self._position and not self.failed:
-            projection = self._projection
-            for event, decision, feedback in projection.steps([self.model], self._position, end):
-                before = self._predictor(decision.person)
-                try:
-                    learned = projection.teach(self.model, event, decision, feedback)
-                except Exception as error:  # whatever a learner of somebody's own raises
-                    name = type(self.interaction.learner).__name__
-                    self.failed = f"{name} failed on feedback {event.id}: {type(error).__name__}: {error}"
-                    break
-                self.learned += 1
-                moved = learned and (before is None or self._predictor(decision.person) != before)
-                self._moves = Moves(self._moves.given + 1, self._moves.moved + moved)
-            self._position, self._side = end, None
-        if self._side is None:
-            shared = self.interaction.publish(self.model)
-            self._side = Side(self.interaction, self.model, shared, self.model.people)
-        return self._side
-
-    def _predictor(self, person: str | None) -> list[bytes] | None:
-        """Return what `Interaction.predictor` returns for `person`; None if the learner fails, as this is only used to
-        count what changed predictions."""
-        try:
-            return self.interaction.predictor(self.model, person)
-        except Exception:  # whatever a learner of somebody's own raises; it is told where the learner ranks
-            return None
-
-    def keep(self) -> Other | None:
-        """Return a copy of the model as it is now, to begin from later; None if it has learned nothing, or failed."""
-        if self.failed or self._position < 1:
-            return None
-        manifest, model = self.interaction.manifest, self.model
-        stamped = stamp(
-            manifest, self.interaction.learner, learner_version(self.interaction.learner, manifest.settings)
-        )
-        shared, people = copy_arrays(model.shared), dict(model.people)
-        return Other(manifest.learner, self._position, shared, people, self._moves, stamped)

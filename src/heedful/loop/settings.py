@@ -17,6 +17,8 @@ from heedful.core.validation import check_between, check_count, describe, is_num
 from heedful.features import Encoding, FeatureCross
 from heedful.learners.registry import UnknownLearner, is_own, is_packaged, learner_class
 from heedful.loop import records
+from heedful.loop.interactions.named import name_fitting
+from heedful.loop.interactions.registry import interaction_class, interaction_for, interaction_type
 from heedful.loop.interactions.settings import KindSettings
 
 SCHEMA = 1
@@ -168,8 +170,6 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise ValueError(f"context: expected an Encoding, such as infer(rows), got {describe(context)}")
         if not isinstance(settings, Settings):
             raise ValueError(f"settings: expected Settings(...), got {describe(settings)}")
-        from heedful.loop.interactions.registry import interaction_type
-
         kind = interaction_type(learner, settings)
         if settings.repeats and not kind.by_number:
             raise ValueError(f"repeats: expected false in {kind.loop}, got true")
@@ -261,10 +261,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 def _checked_by_kind(settings: Settings) -> dict[str, Any]:
     """Return the settings that the loop's kind of feedback checks itself, by name, with values as they are kept."""
-    from heedful.loop.interactions.protocol import Interaction
-    from heedful.loop.interactions.registry import interaction_made_by
-
-    return (interaction_made_by(settings) or Interaction).check_settings(settings)
+    found: dict[str, Any] = interaction_for(settings).check_settings(settings)
+    return found
 
 
 def _check_query(query: object, encoding: Encoding) -> None:
@@ -304,9 +302,6 @@ def built_learner(manifest: Manifest, named: Sequence[str] = ()) -> Any:
         else:
             told = f"{spec} is not one of heedful's: name it when opening the loop, learner={spec!r}"
         raise LookupError(f"learner: {told}")
-    from heedful.loop.interactions.named import name_fitting
-    from heedful.loop.interactions.registry import interaction_type
-
     kind = interaction_type(spec, manifest.settings)
     try:
         learner = kind.make_learner(spec, manifest)
@@ -356,8 +351,6 @@ def file_of(spec: str) -> str:
 def check_learner(spec: str) -> None:
     """Raise ValueError if `spec`, a name with parameters, names no learner, or gives it parameters that it does not
     have."""
-    from heedful.loop.interactions.registry import interaction_class
-
     interaction_class(learner_class(spec)).check_spec(spec)
 
 

@@ -7,14 +7,11 @@ the model is the same. Feedback that comes later takes its place, and feedback t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from heedful.loop.history import History
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
-
-if TYPE_CHECKING:
-    from heedful.loop.projection import Projection
 
 NONE = FeedbackRecord("none")
 """The answer that a list without feedback stands for, where silence is one."""
@@ -26,13 +23,13 @@ def is_over(none_after: float | None, shown: int, until: int) -> bool:
     return none_after is None or until - shown >= 1e6 * none_after
 
 
-def silent_steps(projection: Projection) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
+def silent_steps(history: History) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
     """Yield (event, decision, the answer "none") for each decision whose silence is an answer by now, in the log's
     order; nothing without the setting `none_after`.
 
-    The event is that of the feedback that there would be, at the decision's place in the log (`projection` is the log
+    The event is that of the feedback that there would be, at the decision's place in the log (`history` is the log
     with its model). Now is the time of the log's latest event. Imported decisions bring their own times."""
-    none_after, log = projection.settings.none_after, projection.log
+    none_after, log = history.settings.none_after, history.log
     if none_after is None:
         return
     retractions, until = log.retractions(), max((event.time for event in log.events()), default=0)
@@ -41,7 +38,7 @@ def silent_steps(projection: Projection) -> Iterator[tuple[Event, LoggedDecision
     for event in log.events(kinds=["decision"]):
         if event.seq in answered:
             continue
-        decision = projection.decision(event)
+        decision = history.decision(event)
         record = decision.record
         shown = activated.get(event.seq) if record.deferred else event.time
         asks = record.shown and record.arm != "imitated"  # whose order teaches, whatever is said of it

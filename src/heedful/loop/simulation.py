@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.jit.kernel import Floats, top
+from heedful.loop.history import History
 from heedful.loop.interactions.coactive import direction
 from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.snapshots import read_own
 from heedful.results.report import At, MeasuredRegret
@@ -105,19 +105,19 @@ class Truth:
     """Measures the regret of a loop by the true utility of its simulation; give it decisions with `take`, newest
     first."""
 
-    def __init__(self, projection: Projection, simulation: Simulation) -> None:
-        """Measure the regret of the loop whose log and model are `projection`, by the utility in `simulation`.
+    def __init__(self, history: History, simulation: Simulation) -> None:
+        """Measure the regret of the loop whose log and model are `history`, by the utility in `simulation`.
 
         Raise ValueError if `simulation` has weights of features that the loop does not have."""
-        names = projection.interaction.names
+        names = history.interaction.names
         strange = [name for name in simulation.weights if name not in names]
         if strange:
             raise ValueError(f"{FILE}: weights: expected features of the loop, got {strange[0]!r}")
         self.simulation = simulation
         self.w_star = np.array([simulation.weights.get(name, 0.0) for name in names])
-        self._learner, self._settings, self._k = projection.learner, projection.settings, projection.settings.k
+        self._learner, self._settings, self._k = history.learner, history.settings, history.settings.k
         self._rounds: list[_Round] = []
-        self._disturbed = "a lesson failed in the learner" if projection.failed else ""
+        self._disturbed = "a lesson failed in the learner" if history.failed else ""
 
     def disturb(self, why: str) -> None:
         """Note that the regret bounds do not apply to this log, because of `why`, unless a reason was noted already."""

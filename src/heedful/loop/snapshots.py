@@ -25,8 +25,7 @@ from heedful.core.serialization import arrays_of, read_arrays, state_like, write
 from heedful.loop.interactions.protocol import LoopModel
 from heedful.loop.log import Log
 from heedful.loop.log.store import Shelf
-from heedful.loop.model import Person
-from heedful.loop.movement import Moves
+from heedful.loop.model import Moves, Person
 from heedful.loop.settings import Manifest
 from heedful.storage import Address, Place
 

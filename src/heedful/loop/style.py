@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -31,13 +31,12 @@ from heedful.core.wording import percent
 from heedful.evaluation.leaning import log_evidence, sure
 from heedful.features.style import FEATURES, NAMES, SIZES, StyleChange, StyleMeasures, compare, is_english, measure
 from heedful.loop import records
-from heedful.loop.log import Event
+from heedful.loop.history import History
+from heedful.loop.log import Event, Log, Retractions, now
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.writer import PendingEvent, Writer
+from heedful.results.answers import Answer
 from heedful.results.style import Style, StyleRule, StyleStatement
-
-if TYPE_CHECKING:
-    from heedful.loop.log import Log, Retractions
-    from heedful.loop.packing import LoggedDecision
-    from heedful.loop.projection import Projection
 
 Describe = Callable[[str, str], str]
 """A function of the caller's, (draft, edited text) -> a few words on what the edit says, such as "prefers bullets"."""
@@ -66,17 +65,16 @@ class StyleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """what is to be said besides, in the words of whoever said it"""
 
 
-def style_of(
-    projection: Projection, person: str | None, alpha: float = 0.05, describe: Describe | None = None
-) -> Style:
-    """Return what the edits of `person` (None: of everybody) in the log of `projection` say about the style they want.
+def style_of(history: History, person: str | None, alpha: float = 0.05, describe: Describe | None = None) -> Style:
+    """Return what the edits of `person` (None: of everybody) in the log of `history` say about the style they want.
 
     `alpha` is the probability, at most, that any statement about the person is ever false; `describe` may be a function
     of the caller's that says in words what the newest edits say. Raise ValueError if `alpha` is not from 1e-6 to 0.5,
     or if `describe` returns no text; what it raises is raised."""
+    person = None if person is None else records.check_id("person", person)
     check_between("alpha", alpha, 1e-6, 0.5)
-    retractions = projection.log.retractions()
-    pairs, unread = _edits(projection, person, retractions)
+    retractions = history.log.retractions()
+    pairs, unread = _edits(history, person, retractions)
     measured, texts = list[tuple[StyleMeasures, StyleMeasures]](), list[tuple[str, str]]()
     for draft, edited in pairs:
         each = measure(draft), measure(edited)
@@ -85,7 +83,7 @@ def style_of(
             texts.append((draft, edited))
         else:
             unread += 1
-    rules = tuple(_rules(projection.log, person, retractions))
+    rules = tuple(_rules(history.log, person, retractions))
     denied = {rule.deny for rule in rules}
     changes = [compare(*each) for each in measured]
     statements = _statements(changes, [each[1].words for each in measured], alpha, denied)
@@ -93,24 +91,24 @@ def style_of(
     described = _described(describe, texts[-NEWEST:]) if describe is not None else ()
     told = [each.told for each in statements if each.told and not each.denied]
     prompt = _prompt(told, rules, described)
-    unsaid = "" if told else _unsaid(projection, person, statements, len(texts), unread)
+    unsaid = "" if told else _unsaid(history, person, statements, len(texts), unread)
     return Style(person, prompt, len(texts), english, unread, alpha, statements, rules, described, unsaid)
 
 
 # ---------------------------------------------------------------------------- from the log to pairs of texts
 
 
-def _edits(projection: Projection, person: str | None, retractions: Retractions) -> tuple[list[tuple[str, str]], int]:
+def _edits(history: History, person: str | None, retractions: Retractions) -> tuple[list[tuple[str, str]], int]:
     """Return (pairs of draft and edited text in the order of the log, how many edits have no texts in it)."""
-    columns = [c.name for c in projection.manifest.candidates.columns if c.kind in ("text", "prose")]
+    columns = [c.name for c in history.manifest.candidates.columns if c.kind in ("text", "prose")]
     found: dict[tuple[int, int], tuple[str, str] | None] = {}
-    for event, decided in projection.log.lessons(person=person):
+    for event, decided in history.log.lessons(person=person):
         if event.seq in retractions or not event.payload.startswith('{"form":"edit"'):
             continue
-        feedback, decision = records.decode_feedback(event.payload), projection.decision(decided)
+        feedback, decision = records.decode_feedback(event.payload), history.decision(decided)
         key = decision.seq, feedback.base
         found.pop(key, None)
-        draft = _attributes(projection, decision, feedback.base)
+        draft = _attributes(history, decision, feedback.base)
         changed = {columns[0]: feedback.text} if feedback.text is not None and columns else feedback.given
         if draft is None or changed is None or not columns:
             found[key] = None
@@ -119,14 +117,14 @@ def _edits(projection: Projection, person: str | None, retractions: Retractions)
     return [each for each in found.values() if each is not None], sum(each is None for each in found.values())
 
 
-def _attributes(projection: Projection, decision: LoggedDecision, candidate: int) -> Mapping[str, Any] | None:
+def _attributes(history: History, decision: LoggedDecision, candidate: int) -> Mapping[str, Any] | None:
     """Return the attributes of a candidate, by its index, of a logged decision; None if the log has none."""
-    if not projection.settings.store_text:
+    if not history.settings.store_text:
         return None
     record = decision.record
     if record.attributes:
         return record.attributes[candidate]
-    event = projection.log.at(record.items[candidate]) if record.items else None
+    event = history.log.at(record.items[candidate]) if record.items else None
     return None if event is None or event.arrays is None else msgspec.json.decode(event.payload)
 
 
@@ -193,9 +191,7 @@ def _prompt(told: Sequence[str], rules: Sequence[StyleRule], described: Sequence
     return " ".join(parts)
 
 
-def _unsaid(
-    projection: Projection, person: str | None, statements: Sequence[StyleStatement], edits: int, unread: int
-) -> str:
+def _unsaid(history: History, person: str | None, statements: Sequence[StyleStatement], edits: int, unread: int) -> str:
     """Return why nothing can be told of `person` (None: everybody) from `edits` that could be read and `unread` others,
     given the `statements`."""
     if any(each.told for each in statements):
@@ -204,7 +200,7 @@ def _unsaid(
         return f"{edits:,} {'edit does' if edits == 1 else 'edits do'} not suffice to be sure of anything"
     if not unread:
         return "nobody has edited a text" if person is None else f"{person} has edited no text"
-    if not projection.settings.store_text:
+    if not history.settings.store_text:
         return "the loop stores no texts"
     return "no edit has a text with words before and after"
 
@@ -226,6 +222,16 @@ def _described(describe: Describe, texts: Sequence[tuple[str, str]]) -> tuple[st
 
 
 # ---------------------------------------------------------------------------- corrections by hand
+
+
+def correct_style(
+    writer: Writer, person: str | None, deny: str | None, always: str | None, id: str | None = None
+) -> Answer:
+    """Correct by hand what is said of the style of `person` (None: of everybody), as `Loop.correct_style` says."""
+    event_id = records.new_id() if id is None else records.check_id("id", id)
+    event = rule_event(event_id, person, deny, always, writer.published.version, now())
+    [answer] = writer.submit([PendingEvent(event)])
+    return answer
 
 
 def rule_event(id: str, person: object, deny: object, always: object, version: int, time: int) -> Event:

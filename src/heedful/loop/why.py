@@ -15,11 +15,13 @@ from heapq import merge
 from typing import Any, NamedTuple
 
 from heedful.core.fold import copy_arrays, count_numbers
+from heedful.core.validation import check_between, check_count
+from heedful.loop import records
 from heedful.loop.explain import LoggedPast, by_size
+from heedful.loop.history import History
 from heedful.loop.interactions.protocol import Step
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.projection import Projection
 from heedful.results.explanation import EventMethod, Influence, Why
 
 BUDGET = 100_000.0
@@ -35,29 +37,33 @@ BYTES = 256_000_000
 """The most bytes of memory that the features of their decisions may take meanwhile."""
 
 
-def why(projection: Projection, id: str, item: str, top: int = 10, budget: float = BUDGET) -> Why:
+def why(history: History, id: str, item: str, top: int = 10, budget: float = BUDGET) -> Why:
     """Return why the candidate `item` of the decision `id` had its score, with the `top` pieces of feedback that moved
     it most.
 
-    `projection` is the loop's log with its model. The influence of a piece of feedback is the score minus that of a
+    `history` is the loop's log with its model. The influence of a piece of feedback is the score minus that of a
     model made without it, if making all these models costs no more than `budget`, in updates of a small perceptron.
     Otherwise it is by how much the score moved when the feedback was learned. The cost is counted beforehand, from the
-    log and the learner's `lesson_cost`, so the same log always gives the same answer. Raise LookupError if there is no
-    such decision, it was forgotten, or the item was not a candidate."""
-    known = find_decision(projection, id)
+    log and the learner's `lesson_cost`, so the same log always gives the same answer. Raise ValueError, naming the
+    field, on bad input, and LookupError if there is no such decision, it was forgotten, or the item was not a
+    candidate."""
+    id, item = records.check_id("decision", id), records.check_id("item", item)
+    check_count("top", top, least=0)
+    check_between("budget", budget, 0.0, math.inf)
+    known = find_decision(history, id)
     if item in {name for _, name in known.record.unknown}:
         raise LookupError(f"item {item} was not on offer when decision {id} was made: nothing had been learned of it")
     if item not in known.names:
         raise LookupError(f"item {item} is not among the candidates of decision {id}")
-    return _Inquiry(projection, known, known.names.index(item)).answer(top, budget)
+    return _Inquiry(history, known, known.names.index(item)).answer(top, float(min(budget, 1e300)))
 
 
-def find_decision(projection: Projection, id: str) -> LoggedDecision:
+def find_decision(history: History, id: str) -> LoggedDecision:
     """Return the decision with this id. Raise LookupError, with the reason, if it is not in the log or was
     forgotten."""
-    known = projection.find_decision(id)
+    known = history.find_decision(id)
     if known is None:
-        gone = projection.log.is_forgotten("decision", id)
+        gone = history.log.is_forgotten("decision", id)
         raise LookupError(f"decision {id} was forgotten" if gone else f"decision {id} is not in the log")
     return known
 
@@ -75,11 +81,11 @@ class _Scores(NamedTuple):
 class _Inquiry:
     """Answers why one candidate of a decision had its score; the candidate is the one with index `place`."""
 
-    def __init__(self, projection: Projection, decision: LoggedDecision, place: int) -> None:
-        self._past = LoggedPast(projection, decision.version)
-        self._projection, self._interaction, self._decision = projection, self._past.interaction, decision
-        self._place, self._x = place, projection.requests.context(decision).x
-        self._retractions = projection.log.retractions()
+    def __init__(self, history: History, decision: LoggedDecision, place: int) -> None:
+        self._past = LoggedPast(history, decision.version)
+        self._history, self._interaction, self._decision = history, self._past.interaction, decision
+        self._place, self._x = place, history.requests.context(decision).x
+        self._retractions = history.log.retractions()
         self._model = self._past.model()
         self._left = 0.0
         self._other = self._compared_with()
@@ -154,13 +160,11 @@ class _Inquiry:
     def _steps(self) -> Iterator[Step | Event]:
         """Yield what the model of the decision was made of, in order: feedback and, where items or the orders of
         decisions are learned from, their events."""
-        projection, version = self._projection, self._decision.version
+        history, version = self._history, self._decision.version
         lessons: Iterator[Step | Event] = (
-            projection.step(*lesson)
-            for lesson in projection.lessons(up_to=version)
-            if lesson[0].seq not in self._past.failed
+            history.step(*lesson) for lesson in history.lessons(up_to=version) if lesson[0].seq not in self._past.failed
         )
-        return merge(lessons, projection.others(0, version), key=_seq)
+        return merge(lessons, history.others(0, version), key=_seq)
 
     def _affordable(self, budget: float) -> list[Step | Event] | None:
         """Return all that `_steps` yields; None if leaving out each piece of feedback in turn costs more than `budget`,
@@ -194,7 +198,7 @@ class _Inquiry:
     def _count(self) -> tuple[int, int]:
         """Return (how many pieces of feedback the model was made of that still count, how many were undone or rolled
         back since)."""
-        version, log = self._decision.version, self._projection.log
+        version, log = self._decision.version, self._history.log
         then = log.retractions(version)
         learned = [seq for seq in log.places("feedback") if seq <= version and seq not in then]
         learned = [seq for seq in learned if seq not in self._past.failed]
@@ -207,9 +211,9 @@ class _Inquiry:
         if isinstance(step, Step):
             model.teach(step.context, step.feedback, step.extra, step.event.seq)
         elif step.kind == "decision":
-            self._projection.imitate(model, step)
+            self._history.imitate(model, step)
         else:
-            self._interaction.on_item(model, step, self._projection.catalogue)
+            self._interaction.on_item(model, step, self._history.catalogue)
 
     def _copy(self, model: Any) -> Any:
         """Return a new model with a copy of the state of `model`, which can learn without changing it."""

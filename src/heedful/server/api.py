@@ -15,7 +15,7 @@ from heedful.core.validation import check_between, describe
 from heedful.io import events_of_person
 from heedful.learners.registry import is_own, is_packaged
 from heedful.loop import Loop
-from heedful.loop.loop import Unerased
+from heedful.loop.retraction import Unerased
 from heedful.loop.settings import check_learner
 from heedful.results.answers import plain
 from heedful.server.auth import refuse_scope

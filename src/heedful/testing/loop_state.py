@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from heedful.core.serialization import arrays_of
 from heedful.loop import Loop
+from heedful.loop.replay import replay
 
 
 def bits(loop: Loop) -> dict[str, bytes]:
@@ -20,10 +21,7 @@ def bits_from_scratch(loop: Loop) -> dict[str, bytes]:
     """Return what `bits` would be if the log were folded from its first event, without a snapshot."""
     projection = loop.projection
     with projection.turn:
-        since = projection._since_snapshot, projection._since_mark
-        state = bits_of(projection.fold(projection._head, from_scratch=True))
-        projection._since_snapshot, projection._since_mark = since
-        return state
+        return bits_of(replay(projection, projection.log.last()[0], projection.failed).model)
 
 
 def bits_of(model: Any) -> dict[str, bytes]:

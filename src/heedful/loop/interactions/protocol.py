@@ -46,10 +46,26 @@ from heedful.spaces.ranking import Ranking, WithBaseScore
 if TYPE_CHECKING:
     from heedful.data.table import Table
     from heedful.loop.interactions.coactive.model import Model
-    from heedful.loop.projection import Projection
     from heedful.results.board import Board
     from heedful.results.explanation import Explanation, Moved
     from heedful.results.report import Arm, PredictionReport, Report
+
+
+class Readable(Protocol):
+    """What a kind of feedback reads of a loop (`heedful.loop.history.History`)."""
+
+    settings: Settings
+    """the settings of the loop"""
+    catalogue: Catalogue
+    """its items"""
+
+    @property
+    def model(self) -> LoopModel:
+        """the model, which learns in place"""
+
+    def reading_of(self, x: Any, person: str | None) -> tuple[Any, Person | None]:
+        """Return (published state, what was learned for `person` alone or None), with which to rank the candidates
+        `x`."""
 
 
 class LoopModel(Protocol):
@@ -707,11 +723,11 @@ class Interaction(Protocol[M]):
         the person, None without it."""
         return None
 
-    def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Board:
+    def standing(self, history: Readable, person: str | None, people: Sequence[str] | None) -> Board:
         """Return the ranking of all items on offer, its uncertainty, and whether it is certain enough to stop asking.
 
         It is the ranking of `person`, or of the mean utility of `people`, or of everybody if both are None.
-        `projection` holds the loop's log with the model learned from it. Raise ValueError if this kind of loop has no
+        `history` holds the items with the model that is learned of them. Raise ValueError if this kind of loop has no
         such ranking."""
         raise ValueError(f"standing: expected a loop of choices, got {self.loop}")
 

@@ -1,23 +1,25 @@
 """Finds the interaction of a loop: a package of this folder, by its name, or a class that the user's own learner
-names."""
+names.
+
+A loop's settings are checked by its interaction, so this stands below the settings and below every interaction, and
+says `Any` for a subclass of `heedful.loop.interactions.protocol.Interaction`."""
 
 from __future__ import annotations
 
 import pkgutil
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from heedful.features import Encoding
 from heedful.learners.registry import learner_class
-from heedful.loop import interactions as package
 from heedful.loop.interactions.named import UNSAID, named_interaction
-from heedful.loop.interactions.protocol import Interaction
-from heedful.loop.settings import Manifest, Settings
+from heedful.loop.interactions.settings import KindSettings
 from heedful.loop.versions import version_of
 
 
-def interaction_of(manifest: Manifest, learner: object) -> Interaction[Any]:
+def interaction_of(manifest: Any, learner: object) -> Any:
     """Return the interaction, an instance, of a loop with this `manifest` and `learner`.
 
     A setting of the manifest decides the kind of feedback if there is one, otherwise the learner. Raise LookupError if
@@ -25,7 +27,7 @@ def interaction_of(manifest: Manifest, learner: object) -> Interaction[Any]:
     return (interaction_made_by(manifest.settings) or interaction_class(type(learner)))(manifest, learner)
 
 
-def interaction_class(cls: type) -> type[Interaction[Any]]:
+def interaction_class(cls: type) -> Any:
     """Return the subclass of `Interaction` for learners of the class `cls`, which names it in an attribute or its
     docstring.
 
@@ -39,7 +41,7 @@ def interaction_class(cls: type) -> type[Interaction[Any]]:
     return known[name]
 
 
-def interaction_type(spec: str, settings: Settings) -> type[Interaction[Any]]:
+def interaction_type(spec: str, settings: KindSettings) -> Any:
     """Return the subclass of `Interaction` for a loop with these `settings` and the learner that `spec` names.
 
     A setting such as `ratings` decides it if there is one, otherwise the learner. Raise ValueError if there is
@@ -52,7 +54,7 @@ def interaction_type(spec: str, settings: Settings) -> type[Interaction[Any]]:
         raise ValueError(f"learner: {spec}: {error}") from None
 
 
-def interaction_made_by(settings: Settings) -> type[Interaction[Any]] | None:
+def interaction_made_by(settings: KindSettings) -> Any | None:
     """Return the subclass of `Interaction` that one of the `settings`, such as `ratings`, asks for; None if none of
     them does.
 
@@ -64,14 +66,20 @@ def interaction_made_by(settings: Settings) -> type[Interaction[Any]] | None:
     return made[0] if made else None
 
 
-def default_learner(settings: Settings, context: Encoding | None = None) -> str:
+def interaction_for(settings: KindSettings) -> Any:
+    """Return the subclass of `Interaction` for a loop with these `settings` whose learner is not known yet."""
+    return interaction_made_by(settings) or interactions()[UNSAID]
+
+
+def default_learner(settings: KindSettings, context: Encoding | None = None) -> str:
     """Return the name of the learner that a loop with these `settings` has if none is named.
 
     `context` is the encoding of requests, None if there is none."""
-    return (interaction_made_by(settings) or interactions()[UNSAID]).learner_for(context)
+    learner: str = interaction_for(settings).learner_for(context)
+    return learner
 
 
-def learner_version(learner: object, settings: Settings | None = None) -> str:
+def learner_version(learner: object, settings: KindSettings | None = None) -> str:
     """Return the version of the code by which a loop with this `learner` and these `settings` turns its log into a
     state, as a text; without settings, a loop whose kind of feedback the learner decides.
 
@@ -82,8 +90,13 @@ def learner_version(learner: object, settings: Settings | None = None) -> str:
 
 
 @cache
-def interactions() -> dict[str, type[Interaction[Any]]]:
+def interactions() -> dict[str, Any]:
     """Return the subclasses of `Interaction` in this folder, by name."""
-    modules = [import_module(f"{package.__name__}.{each.name}") for each in pkgutil.iter_modules(package.__path__)]
-    classes: list[Any] = [each for module in modules for each in vars(module).values() if isinstance(each, type)]
-    return {each.name: each for each in classes if Interaction in each.__mro__[1:] and hasattr(each, "name")}
+    found: dict[str, Any] = {}
+    for each in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if each.ispkg:
+            module = import_module(f"{__package__}.{each.name}")
+            classes: list[Any] = [made for made in vars(module).values() if isinstance(made, type)]
+            own = [made for made in classes if made.__module__ == module.__name__ and hasattr(made, "model_type")]
+            found |= {made.name: made for made in own}
+    return found

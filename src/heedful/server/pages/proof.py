@@ -17,9 +17,9 @@ from heedful.core.ids import new_id
 from heedful.core.validation import describe
 from heedful.learners.registry import find_learners
 from heedful.loop import Loop
-from heedful.loop.experiment import NotReady, promotions
+from heedful.loop.experiment import NotReady, check_interleaves, promotions
 from heedful.loop.interactions.registry import interaction_of
-from heedful.loop.serving import CALLER, NOT_INTERLEAVED, check_interleaves
+from heedful.loop.serving import CALLER, NOT_INTERLEAVED
 from heedful.loop.settings import candidate_manifest
 from heedful.server.api import MOST_LEARNERS, check_known
 from heedful.server.decisions import answer_fields, outcome

@@ -31,6 +31,7 @@ from heedful.loop.interactions.protocol import (
     Past,
     Proposal,
     Question,
+    Readable,
     Step,
     Tally,
 )
@@ -46,7 +47,6 @@ from heedful.spaces.comparison import EQUAL
 if TYPE_CHECKING:
     from heedful.inference.gp.posterior import Posterior
     from heedful.loop.interactions.findings import Findings
-    from heedful.loop.projection import Projection
     from heedful.results.board import Board
     from heedful.results.explanation import Explanation
     from heedful.results.report import Arm, Report
@@ -194,10 +194,10 @@ class Comparison(Interaction[ChoiceModel]):
         found = model.chances(shared, own, x)
         return None if found is None else [ItemPrediction(chance) for chance in found.tolist()]
 
-    def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Board:
+    def standing(self, history: Readable, person: str | None, people: Sequence[str] | None) -> Board:
         from heedful.loop.interactions.comparison.standing import board
 
-        return board(projection, person, people)
+        return board(history, person, people)
 
     # ------------------------------------------------------------------------ deciding
 

@@ -16,8 +16,9 @@ from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
 from heedful.jit.kernel import Ints
 from heedful.loop.interactions.comparison.model import ChoiceModel
+from heedful.loop.interactions.protocol import Readable
 from heedful.loop.model import Person
-from heedful.loop.projection import Projection, PublishedState
+from heedful.loop.publication import PublishedState
 from heedful.results.board import Board
 
 Array = npt.NDArray[np.float64]
@@ -26,19 +27,19 @@ SURE = 0.9
 """The probability that is required to stop, and to call two neighbours in the ranking ordered."""
 
 
-def board(projection: Projection, person: str | None, people: Sequence[str] | None = None) -> Board:
+def board(history: Readable, person: str | None, people: Sequence[str] | None = None) -> Board:
     """Return the ranking of the items on offer for `person`, for `people` together, or, if both are None, for
     everybody.
 
-    `projection` holds the loop's log with the model learned from it. Raise ValueError with fewer than two items on
+    `history` holds the loop's log with the model learned from it. Raise ValueError with fewer than two items on
     offer."""
-    model: Any = projection.model
-    goal = projection.settings.choices or "best"
-    offered = projection.catalogue.on_offer()
+    model: Any = history.model
+    goal = history.settings.choices or "best"
+    offered = history.catalogue.on_offer()
     if len(offered) < 2:
         raise ValueError(f"items: expected two or more on offer, to choose between, got {len(offered)}")
-    numbers = projection.catalogue.items_at(projection.catalogue.rows([version for _, version in offered]))
-    state, own = projection.reading_of(numbers, person or "")
+    numbers = history.catalogue.items_at(history.catalogue.rows([version for _, version in offered]))
+    state, own = history.reading_of(numbers, person or "")
     order = numbers.argsort()
     names, numbers = [offered[i][0] for i in order.tolist()], numbers[order]
     whose = _people(state, person, own) if people is None else [state.people[n] for n in people if n in state.people]

@@ -1,0 +1,168 @@
+"""States of a loop's models that are kept, in memory and in snapshots, to begin from in place of the first event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heedful.core.fold import copy_arrays
+from heedful.loop import segments, snapshots
+from heedful.loop.fold import Fold
+from heedful.loop.history import History
+from heedful.loop.interactions.protocol import Interaction, LoopModel
+from heedful.loop.interactions.registry import learner_version
+from heedful.loop.log import Log, Retractions
+from heedful.loop.model import Moves, Person
+
+MARKS, BETWEEN = 4, 250
+"""How many states of the model are kept in memory for undoing, and the fewest lessons between two of them."""
+
+
+class Mark(NamedTuple):
+    """A copy of the model as it was after one event, kept in memory, so that learning starts again from here after an
+    undo of recent feedback."""
+
+    position: int
+    """the sequence number of that event: all events up to it are learned"""
+    shared: Any
+    """the state that all people share, of the learner's own type"""
+    people: dict[str, Person]
+    """what was learned for single people in addition, by name"""
+    moves: Moves
+    """how many pieces of feedback the model had learned, and how many of them changed a prediction"""
+    others: tuple[snapshots.Other, ...] = ()
+    """copies of the models that follow the log without serving, those of an experiment; () if none runs"""
+
+
+class IncompleteModel(ValueError):
+    """Raised if a snapshot is asked for while the model lacks feedback that the learner failed on."""
+
+
+class Keeper:
+    """The states that are kept of one loop, and how much was learned since. The thread that writes calls it."""
+
+    def __init__(self, log: Log) -> None:
+        """Keep nothing so far; snapshots of earlier are those of the loop with this `log`."""
+        self.shelf = snapshots.shelf_of(log)
+        """where the snapshots are"""
+        self._marks: list[Mark] = []
+        self.since_snapshot = 0
+        """how much the models have learned since the last snapshot, or since the one that they began from"""
+        self._since_mark = 0
+
+    def count(self, learned: int) -> None:
+        """Count lessons that the model has learned."""
+        self.since_snapshot += learned
+        self._since_mark += learned
+
+    def ask_for_snapshot(self, history: History) -> None:
+        """Let a snapshot be due."""
+        self.since_snapshot = max(self.since_snapshot, _every(history))
+
+    # ------------------------------------------------------------------------ in memory
+
+    def mark_due(self, history: History, people: int) -> bool:
+        """Return whether a state should be kept in memory of a model with states of so many `people`."""
+        return self._since_mark >= (history.interaction.mark_every or max(BETWEEN, people))
+
+    def mark(self, fold: Fold, position: int, others: tuple[snapshots.Other, ...]) -> None:
+        """Keep a copy of the model of `fold` as it is after event `position`, and drop the oldest if there are too
+        many."""
+        shared, people = copy_arrays(fold.model.shared), dict(fold.model.people)
+        self._marks = [*self._marks, Mark(position, shared, people, fold.moves, others)][-MARKS:]
+        self._since_mark = 0
+
+    def drop_outdated(self, retractions: Retractions) -> None:
+        """Drop the states in memory that hold something that `retractions` leave out."""
+        self._marks = [mark for mark in self._marks if not retractions.changes(mark.position)]
+
+    def change_learner(self, history: History, others: Sequence[snapshots.Other]) -> None:
+        """Drop the states in memory, which are of another learner than the one that serves now, but for one of `others`
+        that is of this one: a candidate that was promoted has learned all of it already."""
+        ready = [other for other in others if other.stamped == history.stamp()]
+        self._marks = [Mark(other.position, other.shared, other.people, other.moves) for other in ready[-1:]]
+
+    # ------------------------------------------------------------------------ to begin from
+
+    def start(self, history: History, model: LoopModel, head: int) -> tuple[int, Moves]:
+        """Load the newest stored state up to event `head` that no undo has outdated into `model`, which has learned
+        nothing; return (the sequence number up to which it has learned, 0 if there is no such state, how much feedback
+        it is made of)."""
+        if self._marks:
+            mark = self._marks[-1]
+            model.shared, model.people = copy_arrays(mark.shared), dict(mark.people)
+            return mark.position, mark.moves
+        self.since_snapshot = 0
+        like, stamp = history.interaction.personal(model), history.stamp()
+        position, moves = snapshots.restore(self.shelf, model, like, history.log, head, stamp, history.note)
+        return position, Moves(*moves)
+
+    def load_mark(self, model: LoopModel, version: int) -> int:
+        """Load the newest state in memory that is at most as new as `version` into `model`, which has learned nothing;
+        return the sequence number up to which it has learned, 0 if there is no such state."""
+        there = [mark for mark in self._marks if mark.position <= version]
+        if not there:
+            return 0
+        model.shared, model.people = copy_arrays(there[-1].shared), dict(there[-1].people)
+        return there[-1].position
+
+    def start_following(
+        self, history: History, interaction: Interaction[Any], model: LoopModel, head: int, frozen: bool
+    ) -> tuple[int, Moves]:
+        """Do what `start` does for a `model` that is to follow the log without serving, such as the candidate of an
+        experiment.
+
+        `interaction` is the loop's kind of feedback with the learner of that model; `frozen` says whether the model
+        learns nothing after `head`."""
+        version = learner_version(interaction.learner, history.settings)
+        stamped = snapshots.stamp(interaction.manifest, interaction.learner, version)
+        for other in [other for mark in reversed(self._marks) for other in mark.others]:
+            if other.stamped == stamped and other.position <= head:
+                model.shared, model.people = copy_arrays(other.shared), dict(other.people)
+                return other.position, other.moves
+        like, unsaid = interaction.personal(model), lambda _: None
+        found = snapshots.restore(self.shelf, model, like, history.log, head, stamped, unsaid, True, frozen)
+        return found[0], Moves(*found[1])
+
+    # ------------------------------------------------------------------------ in snapshots
+
+    def due(self, history: History) -> bool:
+        """Return whether a snapshot should be written: as many pieces of feedback as the setting `snapshot_every` were
+        learned since the last."""
+        return self.since_snapshot >= _every(history)
+
+    def draw(
+        self,
+        history: History,
+        fold: Fold,
+        position: int,
+        retractions: Retractions,
+        others: Sequence[snapshots.Other],
+    ) -> Any:
+        """Return a snapshot of the model of `fold` as it is after event `position`, to be written. Raise
+        IncompleteModel if it lacks feedback that the learner failed on and that `retractions` do not leave out."""
+        if left := sorted(seq for seq in fold.failed if seq not in retractions):
+            event = history.log.at(left[0])
+            named = event.id if event is not None else left[0]
+            raise IncompleteModel(f"the learner failed on feedback {named}: undo it, or mend the learner")
+        stamped = history.stamp() | {"moves": list(fold.moves)}
+        return snapshots.draw(self.shelf, fold.model, position, history.log, stamped, others)
+
+    def forget(self, history: History) -> list[str]:
+        """Remove what is kept, snapshots and segments, which may hold events that were erased from the log.
+
+        Return the names of files that cannot be removed."""
+        self.shelf.clear()
+        self.forget_memory(history)
+        return segments.remove_unlisted(history.path, history.log) if isinstance(history.path, Path) else []
+
+    def forget_memory(self, history: History) -> None:
+        """Drop the decisions, items and states of the model that are in memory."""
+        self._marks = []
+        history.decisions.clear()
+        history.catalogue.look_again()
+
+
+def _every(history: History) -> int:
+    return min(history.settings.snapshot_every, history.interaction.snapshot_most)

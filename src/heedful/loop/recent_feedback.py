@@ -1,0 +1,136 @@
+"""The feedback of a loop in words and with names of items, the newest first.
+
+The log is read backwards, a page at a time, and no further than needed: the newest feedback of a long log comes as
+quickly as that of a short one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from heedful.evaluation.answers import chosen_over
+from heedful.jit.kernel import Floats
+from heedful.loop import records
+from heedful.loop.history import History
+from heedful.loop.interactions.forms import NONE, known_forms
+from heedful.loop.interactions.protocol import LoopModel
+from heedful.loop.log import Event, Log
+from heedful.loop.model import Context
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.records import FeedbackRecord
+from heedful.results.history import LessonTold
+
+PAGE = 50
+"""How many pieces of feedback are read from the log at a time."""
+
+
+def lessons(
+    history: History, limit: int = 50, before: int | None = None, person: str | None = None
+) -> tuple[LessonTold, ...]:
+    """Return the newest `limit` pieces of feedback in the loop whose log and model are `history`, the newest first.
+
+    Feedback with sequence number `before` or later is left out (None: nothing is). `person` takes only feedback on
+    decisions for that person (None: on all). Feedback that was undone is included."""
+    head = history.log.last()[0]
+    undone = history.log.retractions()
+    found = answers(history.log, head + 1 if before is None else min(before, head + 1), person)
+    return tuple(
+        [_describe_lesson(history, event, decided, event.seq in undone) for event, decided in islice(found, limit)]
+    )
+
+
+def answers(log: Log, before: int, person: str | None = None) -> Iterator[tuple[Event, Event]]:
+    """Yield (feedback event, event of the decision it answers) for feedback with a sequence number below `before`, the
+    newest first.
+
+    `person` takes only decisions for that person (None: all). Feedback that was undone is included."""
+    some: list[Event] = []
+    for event in log.newest_first(before, "feedback"):
+        some.append(event)
+        if len(some) >= PAGE:
+            yield from _with_decisions(log, some, person)
+            some = []
+    yield from _with_decisions(log, some, person)
+
+
+def _with_decisions(log: Log, some: Sequence[Event], person: str | None) -> Iterator[tuple[Event, Event]]:
+    decisions = {event.seq: event for event in log.many(sorted({event.target or 0 for event in some}))}
+    for event in some:
+        decided = decisions.get(event.target or 0)
+        if decided is not None and person in (None, decided.subject):  # somebody may be forgotten meanwhile
+            yield event, decided
+
+
+# ---------------------------------------------------------------------------- what one says
+
+
+def shown_at(history: History, decision: LoggedDecision) -> int:
+    """Return when a decision was shown, in microseconds since 1970.
+
+    That is the time at which it was made. For a decision that was deferred (made ahead of time) it is that of its
+    activation or, while it is not activated, again that at which it was made. `history` is the loop's log with its
+    model."""
+    if not decision.record.deferred:
+        return decision.since
+    activated = history.log.find("activate", decision.id)
+    return decision.since if activated is None else activated.time
+
+
+def lesson_of(
+    history: History,
+    model: LoopModel,
+    event: Event,
+    decision: LoggedDecision,
+    feedback: FeedbackRecord,
+    context: Context,
+) -> Any:
+    """Return the training example that the learner of `model` makes of a piece of feedback; None if it makes none.
+
+    `event` is the feedback's event and `feedback` its decoded record, `decision` the decision that it answers and
+    `context` the same with its candidates as an array; `history` is the loop's log. The type of the example is that
+    of the loop's kind of feedback: for grades, features with their grades. Nothing is learned here."""
+    extra: Floats = history.requests.extra(feedback, event.arrays, context, history.row_of, decision.arrays)
+    return model.lesson(context, feedback, extra)
+
+
+def _describe_lesson(history: History, event: Event, decided: Event, undone: bool) -> LessonTold:
+    decision, feedback = history.decision(decided), records.decode_feedback(event.payload)
+    record = decision.record
+    names, forms = decision.names, known_forms(history.interaction)
+    said = feedback.said if feedback.form == "unknown" else None
+    named = next(name for name in said if name in forms) if said is not None else feedback.form
+    answer = forms.get(feedback.form, NONE).answer(feedback, record.shown)  # of an unknown form: nothing
+    chosen, over = chosen_over(record.shown, answer)
+    chosen = [j for j in chosen if j >= 0 or feedback.chain]
+    numbers = (answer.values or answer.weights) if feedback.values else {}
+    values = [numbers[j] for j in chosen] if numbers else [] if answer.verdict is None else [answer.verdict[1]]
+    context = history.requests.context(decision)
+    lesson = lesson_of(history, history.model, event, decision, feedback, context)
+    return LessonTold(
+        event.id,
+        event.seq,
+        event.time,
+        named,
+        decision.id,
+        record.arm,
+        decision.person,
+        tuple([names[j] if j >= 0 else _elsewhere(history, feedback.chain[-1 - j]) for j in chosen]),
+        tuple([names[j] for j in over]),
+        tuple(values),
+        "; ".join(", ".join(names) for names in feedback.done) if feedback.done else feedback.text,
+        event.time - shown_at(history, decision) > 1e6 * history.settings.late_after,
+        undone,
+        lesson is not None and event.seq not in history.failed and history.interaction.teaches(history.model, lesson),
+        said,
+    )
+
+
+def _elsewhere(history: History, place: tuple[int, int]) -> str:
+    """Return the name of a candidate of a later decision; "" if that decision is not in the log.
+
+    `place` is (sequence number of the decision, index of the candidate)."""
+    event = history.log.at(place[0])
+    if event is None:
+        return ""
+    return history.decision(event).names[place[1]]

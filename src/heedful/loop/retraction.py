@@ -1,0 +1,139 @@
+"""Taking back what is in a log: one piece of feedback, all since a version, or a person."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from heedful.core.validation import check_count
+from heedful.core.wording import spelling
+from heedful.data.files import find_unfinished
+from heedful.loop import records, segments
+from heedful.loop.history import History
+from heedful.loop.log import Event, now, rollback_event
+from heedful.loop.writer import PendingEvent, Writer
+from heedful.results.answers import Answer, Forgotten, RolledBack
+
+
+class Unerased(TimeoutError):
+    """Raised by `forget`: the person is forgotten, but their bytes are still on the disk, as another process is
+    reading.
+
+    `forgotten` holds what `forget` would have returned."""
+
+    def __init__(self, told: str, forgotten: Forgotten) -> None:
+        super().__init__(told)
+        self.forgotten = forgotten
+
+
+def undo(writer: Writer, event: str, id: str | None = None) -> Answer:
+    """Take back the feedback or the correction by hand with the id `event`, as `Loop.undo` says."""
+    event = records.check_id("event", event)
+    undo_id = f"undo-{event}" if id is None else records.check_id("id", id)
+    if len(undo_id) > records.LONGEST_ID:
+        undo_id = f"undo-{hashlib.blake2b(event.encode(), digest_size=16).hexdigest()}"
+    target = writer.log.find("feedback", event) or writer.log.find("style", event)
+    if target is None:
+        return writer.reject_unknown(undo_id, "feedback", event)
+    while id is None and (end := writer.log.retracted_by(undo_id)):
+        undo_id = f"undo-{target.seq}-after-{end}"  # a rollback left the undo of that name out
+    undoing = Event(0, "undo", undo_id, now(), None, target.seq, writer.published.version, "{}")
+    [answer] = writer.submit([PendingEvent(undoing)])
+    return answer
+
+
+def rollback(writer: Writer, to: int, id: str | None = None, reason: str = "") -> RolledBack:
+    """Go back to version `to` of the model, as `Loop.rollback` says."""
+    event_id = records.new_id() if id is None else records.check_id("id", id)
+    check_count("to", to)
+    records.check_text("reason", reason, 1000)
+    log = writer.log
+    with writer.turn:
+        writer.catch_up()
+        version = writer.published.version
+        if to > log.last()[0]:
+            raise ValueError(f"to: expected a version from 1 to {version}, got {to}")
+        before = log.retractions()
+        [answer] = writer.submit_in_turn([PendingEvent(rollback_event(event_id, int(to), reason, version, now()))])
+        after = log.retractions()
+        oldest = min(to, *(at for at, _ in (*before.spans, *after.spans)))
+        given = {*log.places("feedback", oldest), *before.undone, *after.undone}
+        changed = [seq for seq in given if (seq in before) != (seq in after)]
+        forgotten = len(log.places("forget", to))
+        gone = sum(seq in after for seq in changed)
+        return RolledBack(answer, to, gone, len(changed) - gone, forgotten)
+
+
+def forget(writer: Writer, person: str) -> Forgotten:
+    """Erase a person, as `Loop.forget` says."""
+    person = records.check_id("person", person)
+    log = writer.log
+    with writer.turn:
+        writer.catch_up()
+        exports = tuple(str(each) for path in exported(writer) for each in (path, *find_unfinished(Path(path))))
+
+        def event(count: int) -> Event:
+            payload = records.encode({"person": log.digest("person", person), "events": count, "exports": exports})
+            return Event(0, "forget", records.new_id(), now(), None, None, writer.published.version, payload)
+
+        count = log.erase(person, event)
+        if count:
+            writer.forget_derived()
+            writer.rebuild()
+        alike = spelt_like(writer, person)
+        gone = Forgotten(count, exports if count else (), writer.published.version, alike=alike)
+        if count:
+            gone = gone._replace(unreached=log.store.unreached())
+        try:
+            finish_forgetting(writer)
+        except TimeoutError as error:
+            raise Unerased(str(error), gone._replace(erased=False)) from None
+        return gone
+
+
+def spelt_like(history: History, person: str) -> tuple[str, ...]:
+    """Return the names of other people in the log that differ from `person` in case, blanks or the code of a letter
+    alone, sorted: they may be the same person."""
+    wanted = spelling(person)
+    return tuple(sorted(each for each in history.log.people() if each != person and spelling(each) == wanted))
+
+
+def exported(history: History) -> list[str]:
+    """Return the paths of the files that exports wrote, each once, in the order of the log; "-" is stdout."""
+    noted = history.log.events(kinds=["export"])
+    return list(dict.fromkeys(records.decode_export(event.payload).path for event in noted))
+
+
+def note_export(writer: Writer, path: str | Path) -> None:
+    """Note in the log that its events were written to the file `path` ("-" for stdout), which forgetting a person
+    cannot reach. Where the log cannot be written, `notes` says so."""
+    payload = records.encode({"path": "-" if str(path) == "-" else str(Path(path).absolute())})
+    event = Event(0, "export", records.new_id(), now(), None, None, writer.published.version, payload)
+    try:
+        writer.submit([PendingEvent(event)])
+    except PermissionError as error:
+        writer.note(f"the export is not noted in the log, so forget does not name it: {error.strerror}")
+
+
+def finish_forgetting(writer: Writer) -> None:
+    """Remove the bytes of forgotten people that are still on the disk, if there are any, from the log and the
+    snapshots.
+
+    Raise TimeoutError if another process is reading the log."""
+    with writer.turn:
+        if writer.log.unfinished() and not writer.log.store.read_only:
+            if left := writer.forget_derived():
+                told = "cannot be removed, and what was forgotten is still in it: remove it and open the loop again"
+                raise TimeoutError(f"{', '.join(left)}: {told}")
+            writer.log.finish_erasing()
+            writer.keep()
+            _seal_again(writer)
+
+
+def _seal_again(writer: Writer) -> None:
+    """Write the segments again that held somebody who was forgotten; until then the log is read in their place."""
+    if any(not each.hash for each in writer.log.segments()):
+        try:
+            segments.seal(writer, 2**40)
+        except (OSError, ModuleNotFoundError) as error:
+            writer.note(f"segments are not written again ({error}): heedful seal does it")
