@@ -19,7 +19,7 @@ from heedful.loop.interactions import telling
 from heedful.loop.interactions.telling import value_texts
 from heedful.loop.packing import LoggedDecision
 from heedful.results.evaluation import Evaluation, LearnerEvaluation, Measure, Value
-from heedful.server.pages.evaluation_view import evaluation_view
+from heedful.server.pages.evaluation_view import verdict
 from kinds import Kind, each_kind, teach
 from loops import small_loop
 
@@ -461,16 +461,15 @@ def test_what_the_first_measure_cannot_tell_the_second_may_and_both_say_how_many
     second = value._replace(measure="clicks", difference=0.1, difference_low=0.05, difference_high=0.15)
     needs = value._replace(decisions_needed=36_000), second._replace(verdict="better", decisions_needed=250)
     found = two_measures(*needs)
-    [(kind, verdict)] = evaluation_view(found).verdicts
+    kind, sentence = verdict(found, found.learners[1])
     assert kind == "open"
-    assert verdict.startswith("It cannot be told yet whether b is better than a: the difference in pairs is")
-    assert verdict.endswith("By clicks it is better.")
+    assert sentence.startswith("It cannot be told yet whether b is better than a: the difference in pairs is")
+    assert sentence.endswith("By clicks it is better.")
     told = [part.text for part in telling.evaluation(found) if isinstance(part, telling.Line)]
     for n in ("36,000", "250"):
         says = "To tell the difference, if it stays as it was measured, takes about this many decisions: "
         assert any(line.endswith(f"{says}{n} for b (answered so far: 1,000).") for line in told)
-    bases = [each.basis for each in evaluation_view(found).measures]
-    assert [basis in line for basis, line in zip(bases, [told[1], told[3]])] == [True, True]
+    assert [telling.needed(found, j) in line for j, line in enumerate([told[1], told[3]])] == [True, True]
 
 
 @each_kind

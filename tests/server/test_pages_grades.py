@@ -67,15 +67,14 @@ def test_thresholds_are_drawn_where_they_lie(visitor: Visitor, tmp_path: Path) -
         assert isinstance(loop.projection.model, GradingModel)
         level = loop.projection.model.level(own)
         for person, shift in ((None, 0.0), ("p2", level)):
-            line = score_line(
-                loop.projection.interaction.cuts(loop.projection.model, state.shared, own if person else None)
-            )
-            assert line is not None
-            spots = [part.left for part in line.parts[1:]]
+            cuts = loop.projection.interaction.cuts(loop.projection.model, state.shared, own if person else None)
+            assert cuts is not None
+            grades = score_line(cuts)
+            spots = [left for left, _, _ in grades[1:]]
             assert spots == sorted(spots)
             low, high = b[0] - (b[-1] - b[0]) / 4, b[-1] + (b[-1] - b[0]) / 4
             assert spots == pytest.approx([100 * (each - low) / (high - low) for each in b], abs=0.01)
-            assert line.parts[0].told == f"below {b[0] + shift:.2f}".replace("-", "−")
+            assert grades[0][2] == f"below {b[0] + shift:.2f}".replace("-", "−")
             # what is told of a grade is where the model predicts it
             for name, grade in values(loop.predict(person=person)).items():
                 weights = list(loop.weights_of(person).values())[:-1]
@@ -87,8 +86,7 @@ def test_thresholds_are_drawn_where_they_lie(visitor: Visitor, tmp_path: Path) -
     page = visitor.get(f"{BASE}/learned?person=p2")
     rects = page.all("svg[@class='cut-line']/rect[@class='threshold']")
     assert [float(each.attrib["x"].rstrip("%")) for each in rects] == spots
-    assert line is not None
-    assert line.parts[0].told in page.at("weights")
+    assert grades[0][2] in page.at("weights")
     assert "style=" not in page.html
 
 
@@ -163,6 +161,6 @@ def test_the_verdict_says_what_the_interval_says() -> None:
     assert told(Difference(0.2, 0.1, 0.3, 40)).verdict.kind == "bad"
     assert told(Difference(0.0, -0.1, 0.1, 40)).verdict.kind == "open"
     assert told(None, (PredictionWindow(1, 1, 20, 0.5, 0.5),)).picture is None
-    drawn = chart(told(None, tuple(PredictionWindow(i, i, 10, i / 97, 1.0) for i in range(97))).picture)
-    assert drawn is not None
-    assert len(json.loads(drawn.data)["x"]) <= 20
+    picture = told(None, tuple(PredictionWindow(i, i, 10, i / 97, 1.0) for i in range(97))).picture
+    assert picture is not None
+    assert len(json.loads(chart(picture))["x"]) <= 20

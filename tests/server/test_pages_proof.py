@@ -12,11 +12,15 @@ import pytest
 from browsing import Seen, Visitor, words
 
 from heedful import Loop
+from heedful.core.wording import share, share_of
+from heedful.loop.experiment import VERDICTS
+from heedful.loop.interactions import telling
 from heedful.results.experiment import Experiment
+from heedful.results.sentences import number
 from heedful.server.keys import Keys
 from heedful.server.pages import PAGES
-from heedful.server.pages.evaluation_view import evaluation_view
-from heedful.server.pages.experiment_view import experiment_view
+from heedful.server.pages.charts import Axis
+from heedful.server.pages.evaluation_view import verdict
 from heedful.server.pages.proof import fitting
 from heedful.studies.arena import create_arena
 from heedful.studies.outputs import Outputs
@@ -59,12 +63,15 @@ def test_every_learner_that_is_offered_is_evaluated_as_the_loop_does(
     page = visitor.get(f"{PROOF}?learner={quote(' '.join(offered))}")
     assert page.status == 200
     told = page.at("told")
-    for sentence in [verdict for _, verdict in evaluation_view(found).verdicts]:
-        assert sentence in told
-    for measure, view in zip(found.measures, evaluation_view(found).measures):
+    for each in found.learners[1:]:
+        assert verdict(found, each)[1] in told
+        for value in each.values:
+            assert value.warning in told
+    for j, measure in enumerate(found.measures):
         assert measure.about in told
-        for refusal in (*view.refusals, *view.warnings):
-            assert refusal in told
+        for line in telling.refusals(found, j):
+            assert line.text in told
+        assert telling.needed(found, j) in told
     drawn = [value for each in found.learners for value in each.values if value.low is not None]
     apart = [value for each in found.learners for value in each.values if value.difference_low is not None]
     assert len(page.all("svg[@class='interval-bar']")) == len(drawn) + len(apart)
@@ -94,6 +101,15 @@ def test_an_interval_is_drawn_where_it_lies(visitor: Visitor, tmp_path: Path) ->
         100.0 * (0.04 * (most - least) - least) / (1.08 * (most - least)), abs=0.02
     )
     assert "It cannot be told yet whether perceptron is better than fair-pairs" in page.at("told")
+
+
+def test_an_interval_of_which_an_end_is_not_known_is_not_drawn() -> None:
+    axis = Axis.around([(0.0, 1.0), (-np.inf, 2.0), (None, None)])
+    assert axis == Axis(-0.04, 1.04)
+    assert axis.interval(0.5, 0.0, 1.0) == (3.7, 92.6, 50.0)
+    assert axis.interval(0.5, -np.inf, 1.0) is None
+    assert axis.interval(0.5, None, None) is None
+    assert Axis.around([(-np.inf, np.inf)], 0.0, 5.0) == Axis(0.0, 5.0)
 
 
 @pytest.mark.slow
@@ -188,15 +204,30 @@ def test_an_experiment_from_its_plan_to_its_end(visitor: Visitor, tmp_path: Path
     found = stands(path)
     assert (found.share, found.running, found.learner) == (0.5, True, "perceptron")
     assert found.frozen > 0
-    view, page = experiment_view(found), visitor.get(f"{PROOF}?said=started")
+    page = visitor.get(f"{PROOF}?said=started")
     text = page.at("experiment")
-    for told in (view.title, view.how, view.verdict, view.decided, view.agreement):
-        assert told
+    for told in (
+        "perceptron against fair-pairs",
+        f"50 % of the people get lists that both learners draft together. Both sides rank as they did at version "
+        f"{found.frozen:,}.",
+        VERDICTS[found.verdict.verdict].format(learner="perceptron", against="fair-pairs"),
+        f"The e-value is {found.verdict.e_value:.4g}; from 20 on people's preference is decided.",
+        f"In {found.agreement.decisions:,} lists of the loop's own learner, the candidate would have put the same item",
+    ):
         assert told in text
-    assert {fact.name: fact.value for fact in view.facts} == {
-        words(each.find("dt")): words(each.find("dd")) for each in page.all("dl[@class='facts']/div")
+    said, credit, answered = found.verdict, found.credit, found.answered
+    assert credit is not None
+    assert {words(each.find("dt")): words(each.find("dd")) for each in page.all("dl[@class='facts']/div")} == {
+        "Sessions": f"{said.sessions:,}",
+        "People": f"{said.people:,}",
+        "Won by the candidate": f"{share(said.share)} ({share(said.low)} to {share(said.high)})",
+        "Largest person": share(said.largest),
+        "Credit by positions": f"{number(credit, 3, sign=True)} ± {found.credit_error:.3f}",
+        "Coins": f"{found.coins.own:,} : {found.coins.candidate:,}",
+        "People outside : inside": f"{found.people.own:,} : {found.people.candidate:,}",
+        "Interleaved lists answered": _of(answered.answered, answered.interleaved),
+        "Other lists answered": _of(answered.learned_answered, answered.learned),
     }
-    assert f"{found.verdict.sessions:,}" == view.facts[0].value
     e_value = page.one("div[@class='evidence']/svg/rect")
     expected = min(max(np.log(found.verdict.e_value) / np.log(20.0), 0.0), 1.0)
     assert float(e_value.attrib["width"]) == pytest.approx(100.0 * expected, abs=0.1)
@@ -211,6 +242,10 @@ def test_an_experiment_from_its_plan_to_its_end(visitor: Visitor, tmp_path: Path
     page = visitor.post(f"{PROOF}/stop", {"id": "again"})
     assert (page.status, "none is running" in page.at("experiment")) == (422, True)
     assert "over" in page.at("experiment")
+
+
+def _of(n: int, total: int) -> str:
+    return f"{n:,} of {total:,} ({share_of(n, total)})"
 
 
 def stands(path: Path) -> Experiment:
@@ -271,7 +306,7 @@ def test_the_candidate_of_the_experiment_is_promoted_by_its_evidence(visitor: Vi
     live(path, 5)
     page = visitor.get(PROOF)
     against = [words(each) for each in page.all("ul[@id='against']/li")]
-    assert against == list(experiment_view(stands(path)).against)
+    assert against == [f"{each[:1].upper()}{each[1:]}." for each in stands(path).against_promotion]
     refused = visitor.post(f"{PROOF}/promote", {"learner": ""})
     assert refused.status == 422
     assert [each for each in against if each not in refused.at("promote")] == []

@@ -13,7 +13,7 @@ from scales import ANN, BASE, RATINGS
 
 from heedful import Loop, Settings
 from heedful.loop.interactions.rating.explanation import RatingPrediction
-from heedful.server.pages.prediction_summary import format_number
+from heedful.server.pages.charts import Axis
 from loops import rating_loop
 
 
@@ -302,4 +302,4 @@ def test_the_list_of_loops_tells_the_scale(visitor: Visitor, tmp_path: Path) -> 
     ],
 )
 def test_numbers_are_told_to_as_many_places_as_mean_something(value: float, span: float, text: str) -> None:
-    assert format_number(value, span) == text
+    assert Axis(0.0, span).number(value) == text

@@ -368,13 +368,13 @@ def _creation_time(path: Path) -> int:
 
 
 def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> ShareLink:
-    from heedful.server.pages.formatting import moment
+    from heedful.server.pages.formatting import utc
 
     when = _creation_time(path)
     name = path.name.removesuffix(".heedful")
     created = app.service.links.create("main", name, when, segment=segment, seconds=share.seconds, people=share.people)
     link, token = created
-    return ShareLink(segment, f"{reached}/s/{token}", moment(link.ends).text)
+    return ShareLink(segment, f"{reached}/s/{token}", utc(link.ends))
 
 
 def _say(

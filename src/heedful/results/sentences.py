@@ -15,9 +15,14 @@ CLICK_THROUGH = "With a click"
 """What the share of lists is called in which something was clicked."""
 
 
-def number(value: float | None, places: int = 2) -> str:
-    """Return `value` with `places` decimals and a typographic minus; an en dash for None."""
-    return "–" if value is None else f"{value:.{places}f}".replace("-", "−")
+def number(value: float | None, places: int = 2, sign: bool = False) -> str:
+    """Return `value` with `places` decimals and a typographic minus; an en dash for None.
+
+    With `sign` there is a "+" before what is above 0."""
+    if value is None:
+        return "–"
+    text = f"{value:{'+' if sign else ''}.{places}f}"
+    return text[1:] if sign and float(text) == 0.0 else text.replace("-", "−")
 
 
 def sentence(text: str) -> str:

@@ -1,32 +1,46 @@
-"""Numbers, times, feedback and events as text for pages."""
+"""Numbers, times, feedback and events as text for pages: the filters of templates (`FILTERS`), and sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
 
+from markupsafe import Markup
+
+from heedful.core.formatting import brief
+from heedful.core.wording import count, percent, share, share_of
 from heedful.loop import Loop
 from heedful.loop.interactions.forms import Json, known_forms
+from heedful.loop.signals import duration
 from heedful.results.history import LessonTold
+from heedful.results.sentences import number
+from heedful.results.sentences import sentence as as_sentence
+from heedful.server.pages.charts import chart
+from heedful.server.pages.score_line import threshold
 
 SOME = 4
 """The number of names that a sentence lists before it says how many more there are."""
 
 
-class Moment(NamedTuple):
-    """A point in time as text, for machines and for people."""
-
-    iso: str
-    """ISO 8601 in UTC: "2026-01-31T12:00:00Z\""""
-    text: str
-    """the same for people: "2026-01-31 12:00:00 UTC\""""
+def utc(micros: int) -> str:
+    """Return the point in time `micros` microseconds after the start of 1970 as text: "2026-01-31 12:00:00 UTC"."""
+    return datetime.fromtimestamp(micros // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def moment(micros: int) -> Moment:
-    """Return the point in time `micros` microseconds after the start of 1970 (UTC), as text to the second."""
-    at = datetime.fromtimestamp(micros // 1_000_000, UTC)
-    return Moment(at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%Y-%m-%d %H:%M:%S UTC"))
+def moment(micros: int) -> Markup:
+    """Return the same point in time as an HTML element, for machines and for people."""
+    text = utc(micros)
+    return Markup('<time datetime="{}">{}</time>').format(text.replace(" UTC", "Z").replace(" ", "T"), text)
+
+
+def thousands(n: int) -> str:
+    """Return a whole number with commas: "12,345"."""
+    return f"{n:,}"
+
+
+def general(value: float) -> str:
+    """Return a number with as many figures as it needs, up to six, and a typographic minus."""
+    return f"{value:g}".replace("-", "−")
 
 
 def size(n: float) -> str:
@@ -38,6 +52,11 @@ def size(n: float) -> str:
     return f"{n:,.1f} TB"
 
 
+def sentence(text: str) -> str:
+    """Return `text` with a capital letter and one full stop."""
+    return as_sentence(text.rstrip("."))
+
+
 def join_names(names: Sequence[str], most: int = SOME) -> str:
     """Return names joined for a sentence: "a, b and c". If there are more than `most`, name the first ones and count
     the others: "a, b and 7 more"."""
@@ -45,6 +64,24 @@ def join_names(names: Sequence[str], most: int = SOME) -> str:
         return f"{', '.join(names[:most])} and {len(names) - most:,} more"
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
+
+FILTERS = {
+    "brief": brief,
+    "chart": chart,
+    "count_of": count,
+    "duration": duration,
+    "general": general,
+    "moment": moment,
+    "number": number,
+    "percent": percent,
+    "share": share,
+    "share_of": share_of,
+    "sentence": sentence,
+    "size": size,
+    "thousands": thousands,
+    "threshold": threshold,
+}
+"""How templates write numbers and times of results, by the name of the filter."""
 
 # ---------------------------------------------------------------------------- lessons
 

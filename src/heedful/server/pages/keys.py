@@ -10,7 +10,6 @@ from heedful.core.validation import describe
 from heedful.server.auth import Caller
 from heedful.server.keys import SCOPES, Key, in_order, mask_prefix
 from heedful.server.pages import session
-from heedful.server.pages.formatting import Moment, moment
 from heedful.server.pages.page import Page, Visit, back, folder_for, in_thread, render
 
 MEANING = {
@@ -22,27 +21,6 @@ MEANING = {
 """scope -> what a key with it may do, in words"""
 ECHOED = 300
 """The most characters of an invalid field that are shown again in the form."""
-
-
-class Row(NamedTuple):
-    """A row of the list of API keys."""
-
-    prefix: str
-    """the first characters of the key, which identify it"""
-    name: str
-    """what its maker called it"""
-    may: str
-    """its scopes, as text"""
-    rate: str
-    """its rate limit, as text"""
-    made: Moment
-    """when it was made"""
-    revoked: Moment | None
-    """when it was revoked; None if it is valid"""
-    own: bool
-    """whether this browser is signed in with it"""
-    last: bool
-    """whether it is the only key left that may make keys"""
 
 
 class KeyForm(NamedTuple):
@@ -141,9 +119,10 @@ async def _render(visit: Visit, status: int = 200, **more: object) -> Response:
     _, most = _limits(visit, found)
     allowed = in_order(visit.caller.scopes)
     mine = [key for key in found if key.tenant == visit.caller.tenant]
-    admins = [key.prefix for key in mine if key.revoked is None and "admin" in key.scopes]
     context = {
-        "keys": [_row(visit, key, admins) for key in mine],
+        "keys": mine,
+        "admins": [key.prefix for key in mine if key.revoked is None and "admin" in key.scopes],
+        "in_order": in_order,
         "folder": folder_for(visit.service, visit.request),
         "first": first,
         "scopes": [(scope, MEANING[scope]) for scope in allowed],
@@ -155,20 +134,6 @@ async def _render(visit: Visit, status: int = 200, **more: object) -> Response:
         "begun": False,
     }
     return render(visit, "keys.html", status, tab="keys", **context | more)
-
-
-def _row(visit: Visit, key: Key, admins: list[str]) -> Row:
-    """Return the row of a key; `admins` are the prefixes of the valid keys that may make others."""
-    return Row(
-        key.prefix,
-        key.name,
-        ", ".join(in_order(key.scopes)),
-        "the server's limit" if key.rate is None else f"{key.rate:g}",
-        moment(key.created),
-        None if key.revoked is None else moment(key.revoked),
-        key.prefix == visit.caller.prefix,
-        admins == [key.prefix],
-    )
 
 
 PAGES = (

@@ -5,7 +5,8 @@ While it is open, a script loads the whole page again when an event comes in, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -21,8 +22,9 @@ from heedful.server.decisions import answer_fields
 from heedful.server.pages.card_feedback import take_back
 from heedful.server.pages.card_selection import compares_pairs, lacks_weights
 from heedful.server.pages.cards import with_titles
+from heedful.server.pages.charts import Axis
 from heedful.server.pages.feature_phrases import STRONGEST, Words, level, phrases_of
-from heedful.server.pages.formatting import Moment, describe_event, describe_lesson, moment
+from heedful.server.pages.formatting import describe_event, describe_lesson
 from heedful.server.pages.forms import person_of
 from heedful.server.pages.page import Page, Visit, back, example, render
 from heedful.server.pages.prediction_summary import summary
@@ -35,39 +37,6 @@ LESSONS = 25
 """The number of pieces of feedback on the page."""
 EVENTS = 50
 """The number of events that the page lists."""
-
-
-class Lesson(NamedTuple):
-    """A row of the table of feedback: what was said, by whom, when, and whether it was undone."""
-
-    event: str
-    """the id of the feedback"""
-    seq: int
-    """its sequence number in the log"""
-    said: str
-    """what the person said, in words"""
-    person: str | None
-    """who said it; None if that is unknown"""
-    at: Moment
-    """when it was logged"""
-    undone: bool
-    """whether it was taken back"""
-    marks: tuple[str, ...]
-    """labels: "undone", "late", "taught nothing\""""
-    why: str
-    """the last part of the path of the page that explains the decision it answers; "" if that showed nothing that was
-    on offer"""
-
-
-class EventLine(NamedTuple):
-    """A row of the list of events in the log."""
-
-    seq: int
-    """the sequence number in the log"""
-    at: Moment
-    """when it was logged"""
-    told: str
-    """what happened, in words"""
 
 
 class LessonQuery(NamedTuple):
@@ -157,7 +126,8 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
     low, high = (card.prediction.low, card.prediction.high) if card.prediction is not None else (None, None)
     predicted = None
     if not card.weights and low is not None and high is not None:
-        predicted = summary(loop, low, high, query.person, query.why is not None)
+        predicted = summary(loop, Axis(low, high), query.person, query.why is not None)
+    cuts = interaction.cuts(loop.projection.model, state.shared, person_state if known else None)
     counts = interaction.counts(state.shared, len(loop.projection.catalogue.current))
     named = any(each.person is not None for each in lessons)
     context = {
@@ -173,8 +143,11 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
         "left_out": max(len(bars) - MOST, 0),
         "predicted": predicted,
         "undirected": loop.manifest.learner if lacks_weights(loop, card) else "",
-        "line": score_line(interaction.cuts(loop.projection.model, state.shared, person_state if known else None)),
-        "lessons": [_lesson(loop, each) for each in lessons[:LESSONS]],
+        "cuts": cuts,
+        "grades": [] if cuts is None else score_line(cuts),
+        "lessons": lessons[:LESSONS],
+        "lesson": partial(describe_lesson, loop),
+        "explained": _explained(loop, lessons[:LESSONS]),
         "events": _events(loop, head),
         **report,
     }
@@ -203,29 +176,19 @@ def _so_far(loop: Loop) -> str:
     return f"From {count(feedback, 'answer')} to {shown}{back}."
 
 
-def _lesson(loop: Loop, told: LessonTold) -> Lesson:
-    """Return the row that shows one piece of feedback, `told`, in the table of feedback."""
-    known = loop.projection.find_decision(told.decision)
-    marks = {"undone": told.undone, "late": told.late, "taught nothing": not told.learned and not told.undone}
-    return Lesson(
-        told.event,
-        told.seq,
-        describe_lesson(loop, told),
-        told.person,
-        moment(told.time),
-        told.undone,
-        tuple(mark for mark, on in marks.items() if on),
-        f"why?{urlencode({'decision': told.decision})}" if known is not None and known.record.shown else "",
-    )
+def _explained(loop: Loop, lessons: Sequence[LessonTold]) -> set[str]:
+    """Return the ids of the decisions of `lessons` that showed something that was on offer."""
+    known = [loop.projection.find_decision(each.decision) for each in lessons]
+    return {each.id for each in known if each is not None and each.record.shown}
 
 
-def _events(loop: Loop, head: int) -> list[EventLine]:
-    """Return the last events up to the sequence number `head`, newest first."""
-    exporter, found = Exporter(loop, by_name=True), list[EventLine]()
+def _events(loop: Loop, head: int) -> list[tuple[int, int, str]]:
+    """Return the last events up to the sequence number `head`, newest first: (sequence number, when, what happened)."""
+    exporter, found = Exporter(loop, by_name=True), list[tuple[int, int, str]]()
     for event in islice(loop.projection.log.newest_first(head + 1), 2 * EVENTS):
         line = exporter.line(event)
         if line is not None and len(found) < EVENTS:
-            found.append(EventLine(event.seq, moment(event.time), describe_event(loop, line)))
+            found.append((event.seq, event.time, describe_event(loop, line)))
     return found
 
 

@@ -7,14 +7,12 @@ from __future__ import annotations
 import logging
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from starlette.responses import Response
 
 from heedful.loop import Loop
 from heedful.server.api import about, whole
 from heedful.server.context import as_problem
-from heedful.server.pages.formatting import Moment, moment, size
 from heedful.server.pages.page import Page, Visit, back, render
 from heedful.server.problems import Problem
 
@@ -22,37 +20,6 @@ AT_ONCE = 50
 """The number of loops on a page of the list."""
 
 log = logging.getLogger("heedful.server")
-
-
-class Row(NamedTuple):
-    """A row of the list of loops."""
-
-    name: str
-    """the name of the loop"""
-    error: str = ""
-    """why the loop cannot be opened; "" if it can. With an error the fields below are empty"""
-    learner: str = ""
-    """the learner that serves, by name and parameters"""
-    badge: str = ""
-    """the kind of its feedback, as a short label; "" for the usual kind"""
-    version: int = 0
-    """the version of the model"""
-    items: int = 0
-    """how many items are on offer"""
-    feedback: int = 0
-    """the number of pieces of feedback in its log"""
-    events: int = 0
-    """the number of events of any kind in its log"""
-    last: Moment = Moment("", "")
-    """when its last event was logged"""
-    notes: tuple[str, ...] = ()
-    """warnings that a person should look at"""
-    caveats: tuple[str, ...] = ()
-    """what cannot be measured with its settings"""
-    size: str = ""
-    """the bytes of its folder, as text"""
-    kept: bool = False
-    """whether a snapshot was saved just now"""
 
 
 async def list_loops(visit: Visit) -> Response:
@@ -82,8 +49,8 @@ async def row(visit: Visit) -> Response:
         problem = as_problem(error)
         if problem.kind == "not-found":
             raise
-        found = Row(name, problem.members["detail"])
-    return render(visit, "loops_row.html", row=found)
+        found = {"error": problem.members["detail"]}
+    return render(visit, "loops_row.html", name=name, kept=False, **found)
 
 
 async def snapshot(visit: Visit) -> Response:
@@ -97,27 +64,20 @@ async def snapshot(visit: Visit) -> Response:
     if not visit.scripted:
         return back("/")
     found = await visit.read(row_of, visit.loop, visit.name)
-    return render(visit, "loops_row.html", row=found._replace(kept=True))
+    return render(visit, "loops_row.html", name=visit.name, kept=True, **found)
 
 
-def row_of(loop: Loop, name: str) -> Row:
-    """Return the row of an open loop called `name`."""
-    known = about(loop, name)
+def row_of(loop: Loop, name: str) -> dict[str, object]:
+    """Return the values that the row of an open loop called `name` needs, by name."""
     log = loop.projection.log
     newest = log.at(log.last()[0])
-    return Row(
-        name,
-        learner=known["learner"],
-        badge=loop.projection.interaction.describe().badge,
-        version=known["version"],
-        items=known["items"],
-        feedback=known["events"].get("feedback", 0),
-        events=sum(known["events"].values()),
-        last=moment(newest.time if newest is not None else 0),
-        notes=tuple(known["notes"]),
-        caveats=tuple(known["caveats"]),
-        size=size(sum(_sizes(loop))),
-    )
+    return {
+        "error": "",
+        "about": about(loop, name),
+        "badge": loop.projection.interaction.describe().badge,
+        "last": newest.time if newest is not None else 0,
+        "bytes": sum(_sizes(loop)),
+    }
 
 
 def _sizes(loop: Loop) -> list[int]:

@@ -25,6 +25,7 @@ from heedful.server import codecs
 from heedful.server.auth import Caller
 from heedful.server.context import ServerContext
 from heedful.server.loop_worker import LoopWorker
+from heedful.server.pages.formatting import FILTERS
 from heedful.server.problems import Problem
 
 if TYPE_CHECKING:
@@ -230,6 +231,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     made.globals["static"] = static_url
+    made.filters |= FILTERS
     return made
 
 

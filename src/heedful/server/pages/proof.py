@@ -17,22 +17,19 @@ from heedful.core.ids import new_id
 from heedful.core.validation import describe
 from heedful.learners.registry import find_learners
 from heedful.loop import Loop
-from heedful.loop.experiment import NotReady, check_interleaves, promotions
+from heedful.loop.experiment import BROKEN, VERDICTS, NotReady, check_interleaves, promotions
+from heedful.loop.interactions import telling
 from heedful.loop.interactions.registry import interaction_of
 from heedful.loop.serving import CALLER, NOT_INTERLEAVED
 from heedful.loop.settings import candidate_manifest
+from heedful.results.evaluation import Evaluation
+from heedful.results.experiment import Experiment, PlannedExperiment
 from heedful.server.api import MOST_LEARNERS, check_known
 from heedful.server.decisions import answer_fields, outcome
 from heedful.server.keys import mask_prefix
+from heedful.server.pages import evaluation_view
 from heedful.server.pages.card_selection import compares_pairs
-from heedful.server.pages.evaluation_view import EvaluationView, evaluation_view
-from heedful.server.pages.experiment_view import (
-    PlanView,
-    experiment_view,
-    plan_view,
-    promotion_row,
-    sentence,
-)
+from heedful.server.pages.formatting import sentence
 from heedful.server.pages.page import Page, Visit, back, render
 from heedful.studies.study import study_of
 
@@ -52,10 +49,12 @@ ALPHA, SHARE, DAYS = "0.05", "20", "14"
 class Shown(NamedTuple):
     """What the page shows in answer to a visitor's query or form: an evaluation, a plan, or why it was refused."""
 
-    evaluation: EvaluationView | None = None
+    evaluation: Evaluation | None = None
     """how well learners predict the answers in the log; None if it was not asked for"""
-    plan: PlanView | None = None
+    plan: PlannedExperiment | None = None
     """the plan of an experiment; None if it was not asked for"""
+    part: float = 0.0
+    """the share of people who would take part in it, from 0 to 1"""
     unevaluated: str = ""
     """why the evaluation was refused, as a sentence; "" if it was not"""
     unstarted: str = ""
@@ -63,7 +62,7 @@ class Shown(NamedTuple):
     unpromoted: str = ""
     """why the learner was not promoted"""
     reasons: tuple[str, ...] = ()
-    """what speaks against promoting `overruled`, a sentence each"""
+    """what speaks against promoting `overruled`, in words"""
     overruled: str = ""
     """the learner that is promoted if the visitor confirms that these reasons do not count; "" if none was sent"""
     said: str = ""
@@ -79,7 +78,7 @@ async def show(visit: Visit) -> Response:
         shown = await _with_evaluation(visit, shown)
         if visit.scripted and "hx-history-restore-request" not in visit.request.headers:
             # 200 even if it was refused: htmx shows nothing else, and the part itself says why
-            return render(visit, "proof_evaluation.html", shown=shown)
+            return render(visit, "proof_evaluation.html", shown=shown, view=evaluation_view, telling=telling)
     if "plan" in visit.query:
         shown = await _with_plan(visit, shown)
     refused = shown.unevaluated or shown.unstarted
@@ -99,7 +98,7 @@ async def _with_evaluation(visit: Visit, shown: Shown) -> Shown:
         found = await visit.read(visit.loop.evaluate, *names, alpha=alpha)
     except ValueError as error:
         return shown._replace(unevaluated=_refusal(error))
-    return shown._replace(evaluation=evaluation_view(found))
+    return shown._replace(evaluation=found)
 
 
 async def _with_plan(visit: Visit, shown: Shown) -> Shown:
@@ -112,7 +111,7 @@ async def _with_plan(visit: Visit, shown: Shown) -> Shown:
         found = await visit.read(visit.loop.plan_experiment, part, days=days, alpha=alpha)
     except ValueError as error:
         return shown._replace(unstarted=_refusal(error))
-    return shown._replace(plan=plan_view(found, part))
+    return shown._replace(plan=found, part=part)
 
 
 async def start(visit: Visit) -> Response:
@@ -169,8 +168,8 @@ async def promote(visit: Visit) -> Response:
             id=visit.form.get("id") or None,
         )
     except NotReady as error:
-        reasons = tuple([sentence(each) for each in error.reasons])
-        shown = Shown(unpromoted=f"{error.learner} was not promoted.", reasons=reasons, overruled=error.learner)
+        refused = f"{error.learner} was not promoted."
+        shown = Shown(unpromoted=refused, reasons=tuple(error.reasons), overruled=error.learner)
         return await _render(visit, shown, 422)
     except ValueError as error:
         return await _render(visit, Shown(unpromoted=_refusal(error)), 422)
@@ -216,6 +215,10 @@ async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
         status,
         tab="proof",
         shown=shown,
+        view=evaluation_view,
+        telling=telling,
+        verdicts=VERDICTS,
+        broken=BROKEN,
         base=visit.base,
         path=f"{visit.base}/proof",
         pairs=compares_pairs(visit.loop),
@@ -227,19 +230,19 @@ async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
     )
 
 
-def _context(loop: Loop, evidence: bool) -> dict[str, Any]:
+def _context(loop: Loop, again: bool) -> dict[str, Any]:
     """Return the values that the template needs of the loop, by name.
 
-    This reads the log since the newest experiment began. In a log of at most AT_ONCE events, and always if `evidence`,
+    This reads the log since the newest experiment began. In a log of at most AT_ONCE events, and always if `again`,
     it also reads the whole log for each promotion, to compute its evidence again."""
     loop.projection.look()  # another process may have written to it
     interaction = loop.projection.interaction
     try:
-        experiment = experiment_view(loop.experiment())
+        found = loop.experiment()
     except LookupError:
-        experiment = None
+        found = None
     apprentice, imitates = loop.apprentice(), loop.projection.imitates
-    checked = evidence or loop.version <= AT_ONCE
+    checked = again or loop.version <= AT_ONCE
     promoted = promotions(loop.projection, checked)
     told = NOT_INTERLEAVED.format(loop=interaction.loop)
     return {
@@ -250,12 +253,20 @@ def _context(loop: Loop, evidence: bool) -> dict[str, Any]:
         "imitates": imitates,
         "ready": apprentice is not None and apprentice.ready,
         "not_interleaved": "" if interaction.interleaves else sentence(told),
-        "experiment": experiment,
-        "promotions": [promotion_row(each, checked) for each in promoted],
+        "experiment": found,
+        "evidence": 0.0 if found is None else evidence(found),
+        "promotions": promoted,
         "checked": checked,
         "rollback": next((each.seq - 1 for each in promoted if each.in_effect), None),
         "former": next((each.before for each in promoted if each.in_effect and each.before != CALLER), ""),
     }
+
+
+def evidence(found: Experiment) -> float:
+    """Return the length of the bar of an experiment's evidence, in percent: the logarithm of the e-value relative to
+    that of 1 / alpha."""
+    needed = math.log(1.0 / found.alpha)
+    return round(100.0 * min(max(math.log(max(found.verdict.e_value, 1.0)) / needed, 0.0), 1.0), 1)
 
 
 def fitting(loop: Loop) -> list[str]:

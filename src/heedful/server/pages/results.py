@@ -21,7 +21,6 @@ from heedful.loop import Loop
 from heedful.server.api import whole
 from heedful.server.links import MOST_PEOPLE, PEOPLE, Link
 from heedful.server.pages import arena, ranking
-from heedful.server.pages.formatting import Moment, moment
 from heedful.server.pages.forms import names_of
 from heedful.server.pages.page import SAFE, Page, Visit, back, in_thread, render
 from heedful.server.pages.participant import created_at
@@ -48,8 +47,8 @@ class LinkRow(NamedTuple):
     """whether the link shows the ranking, and asks nothing"""
     segment: str
     """the group of people who answer by it, or whose ranking it shows; "" for none"""
-    ends: Moment
-    """when it stops working"""
+    ends: int
+    """when it stops working, in microseconds since 1970"""
     begun: str
     """how many people began by it, of how many it admits: "3 of 100\""""
     state: str
@@ -213,7 +212,7 @@ def _row(link: Link) -> LinkRow:
     good, full = link.good(int(time.time() * 1e6)), link.begun >= link.most
     state = "revoked" if link.revoked is not None else "ended" if not good else "full" if full else "good"
     begun = "–" if link.shows else f"{link.begun:,} of {link.most:,}"
-    return LinkRow(link.handle, link.shows, link.segment, moment(link.ends), begun, state)
+    return LinkRow(link.handle, link.shows, link.segment, link.ends, begun, state)
 
 
 # ---------------------------------------------------------------------------- files

@@ -13,7 +13,8 @@ from heedful.loop.interactions.card import Scale
 from heedful.server.pages.card_feedback import answers_to
 from heedful.server.pages.card_order import Hand
 from heedful.server.pages.cards import title_of
-from heedful.server.pages.prediction_summary import format_number, predictions
+from heedful.server.pages.charts import Axis
+from heedful.server.pages.prediction_summary import predictions
 
 BUTTONS = 11
 """The most whole numbers on a scale that has a button for each; on other scales people type a number."""
@@ -122,7 +123,7 @@ def board(loop: Loop, scale: Scale, hand: Hand, person: str | None, acting: bool
 
 
 def _prediction(scale: Scale, value: float) -> str:
-    return f"{value:.0f}" if scale.whole else format_number(value, scale.high - scale.low)
+    return f"{value:.0f}" if scale.whole else Axis(scale.low, scale.high).number(value)
 
 
 def _exact(value: float) -> str:
