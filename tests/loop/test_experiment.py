@@ -883,7 +883,8 @@ def test_credit_of_numbers(tmp_path: Path, make: Any) -> None:
         made = loop.decide(person="p", id="d")
         if make is choice_loop:
             loop.feedback("d", choice="first")
-            feedback, expected = {"choice": "first"}, None
+            feedback = {"choice": "first"}
+            expected = {loop.projection.find_decision("d").record.shown[0]: 1.0}
         else:
             feedback, expected = {"rating": {made.shown[0]: 5, made.shown[1]: 2}}, {0: 2.0, 1: -1.0}
         known = loop.projection.find_decision("d")

@@ -3,7 +3,7 @@ declares, listed, told and taken back; and fields of any other form."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from browsing import Seen, Visitor, words
 
 from heedful import Loop
+from heedful.evaluation.answers import Answer
 from heedful.loop.interactions.forms import (
     ACTIONS,
     BETTER,
@@ -120,6 +121,9 @@ class Survey(Form):
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         return {"likes": [decided.names[j] for j in record.chosen]}
+
+    def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
+        return Answer(best=tuple(record.chosen), picked=True)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ A prediction is the one that was logged with its decision, so it was made before
 feedback gives each answer two scores, one for the prediction and one for the baseline (an error, or whether it was
 right); the means, their difference with its interval and the series over time are computed here.
 
-One rule holds for all kinds whose answers are numbers: an answer counts if it was predicted, by this loop and not by
-somebody else; the baseline has learned from all that was answered before, and from none of the same piece of feedback.
+One rule holds for all kinds whose answers are numbers: an answer counts if it is about an item that this loop, and
+nobody else, showed, and has a score if it was predicted; the baseline has learned from all that was answered before,
+and from none of the same piece of feedback.
 """
 
 from __future__ import annotations
@@ -69,18 +70,16 @@ class Wording(NamedTuple):
 
 
 def prediction_report(
-    answers: Iterable[ScoredAnswer], wording: Wording, most: float, details: dict[str, Any], came: bool = False
+    answers: Iterable[ScoredAnswer], wording: Wording, most: float, details: dict[str, Any]
 ) -> PredictionReport:
     """Return the report on how well `answers` were predicted; they come in any order.
 
     The two scores of one answer, of its prediction and of the baseline, differ by at most `most`. `wording` holds the
-    texts for this kind of feedback, `details` what else it reports, by name, as JSON; `came` says whether there was
-    any answer, predicted or not."""
+    texts for this kind of feedback, `details` what else it reports, by name, as JSON."""
     found = sorted(answers, key=lambda each: (each.seq, each.place))
     named = wording.measure, wording.lower_is_better, wording.compared_with
     if not found:
-        unsaid = wording.no_prediction if came else wording.no_answer
-        return PredictionReport(*named, 0, None, None, None, unsaid, (), details)
+        return PredictionReport(*named, 0, None, None, None, wording.no_answer, (), details)
     score, baseline = np.array([each.score for each in found]), np.array([each.baseline for each in found])
     known = ~np.isnan(score)
     numbers: dict[str | int, int] = {}
@@ -162,6 +161,8 @@ class Judged(NamedTuple):
     """the arm of the decision"""
     decision: int
     """the sequence number of the decision"""
+    counts: bool
+    """whether it is about an item that this loop, and nobody else, showed"""
 
 
 class NumberTally:
@@ -189,10 +190,10 @@ class NumberTally:
         who = decision.seq if decision.person is None else decision.person
         for event, answer in given:
             for i, (j, value) in enumerate(answer.values.items() if answer.stated else ()):
-                expected = predicted.get(j, math.nan)
-                name = decision.names[j]
+                expected, counts = predicted.get(j, math.nan), record.arm != "imported" and j in record.shown
+                name, arm = decision.names[j], record.arm
                 self._judged.append(
-                    Judged(event.seq, i, event.time, who, name, value, expected, record.arm, decision.seq)
+                    Judged(event.seq, i, event.time, who, name, value, expected, arm, decision.seq, counts)
                 )
 
     def report(self) -> PredictionReport:
@@ -201,14 +202,12 @@ class NumberTally:
         for _, together in groupby(judged, key=lambda each: each.seq):
             numbers = list(together)
             for each in numbers:
-                if not math.isnan(each.predicted):
-                    losses = (
-                        self._loss(number, each.value) for number in (each.predicted, self._baseline.predict(each.item))
-                    )
+                if each.counts:
+                    losses = (self._loss(n, each.value) for n in (each.predicted, self._baseline.predict(each.item)))
                     scored.append(ScoredAnswer(each.seq, each.place, each.time, each.who, *losses))
             for each in numbers:
                 self._baseline.learn(each.item, each.value)
-        return prediction_report(scored, self._wording, self._most, self._details(judged), came=bool(judged))
+        return prediction_report(scored, self._wording, self._most, self._details(judged))
 
 
 class ChoiceTally:

@@ -44,7 +44,7 @@ def rating_tally(scale: Scale) -> NumberTally:
       caller's score or at random)"""
 
     def details(judged: Sequence[Judged]) -> dict[str, Any]:
-        mean = mean_of([each.value for each in judged if each.arm != "imported"])
+        mean = mean_of([each.value for each in judged if each.counts])
         return {"mean": mean, "picked": plain(_compare_picks(judged, scale))}
 
     loss, most = (lambda predicted, rating: abs(predicted - rating)), scale.high - scale.low
