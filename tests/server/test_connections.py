@@ -609,3 +609,11 @@ def test_idle_connections_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
                 wire = stack.enter_context(Wire(url, timeout=60.0))
             time.sleep(0.2)
         assert wire.closed()
+
+
+def test_who_was_answered_before_the_body_came_is_idle_then(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main, "KEEP_ALIVE", 1)
+    with served(folder) as url, Wire(url) as wire:
+        assert asked(wire, request("POST", "/nothing", None, "Content-Length: 3") + b"{").status == 404
+        wire.send(b"} ")
+        assert wire.closed()

@@ -523,37 +523,8 @@ def test_names_of_the_worst_kind_for_a_dictionary(url: str, ask: Caller) -> None
 # ---------------------------------------------------------------------------- HTTP that is none
 
 
-@pytest.mark.parametrize(
-    "length", ["-1", "1e3", "0x10", "1_0", "", " ", "1 1", "1,1", "99999999999999999999999", "+5", "five"]
-)
-def test_a_length_that_is_none(url: str, length: str) -> None:
-    with Wire(url) as wire:
-        wire.send(request("POST", DECIDE, None, f"Content-Length: {length}") + b"{}")
-        answer = wire.answer()
-        if answer is not None:
-            refused(answer, "malformed", field="request")
-        assert wire.closed()
-
-
-@pytest.mark.parametrize("lines", [("5", "5"), ("5", "2"), ("2", "5")], ids=str)
-def test_two_lengths(url: str, lines: tuple[str, str]) -> None:
-    with Wire(url) as wire:
-        wire.send(request("POST", DECIDE, None, *[f"Content-Length: {each}" for each in lines]) + b"{}   ")
-        refused(wire.answer(), "malformed", field="request")
-        assert wire.closed()
-
-
-SMUGGLED = [
-    ("Transfer-Encoding: chunked", "Content-Length: 5"),
-    ("Content-Length: 5", "Transfer-Encoding: chunked"),
-    ("Transfer-Encoding: chunked", "Transfer-Encoding: identity"),
-    ("Transfer-Encoding: identity",),
-    ("Transfer-Encoding: gzip",),
-    ("Transfer-Encoding: chunked, gzip",),
-    ("Transfer-Encoding: xchunked",),
-    ("Transfer-Encoding : chunked",),
-    ("Transfer-Encoding:\x0bchunked",),
-]
+SMUGGLED = [("Transfer-Encoding: chunked", "Content-Length: 5"), ("Transfer-Encoding: gzip, chunked",)]
+"""One that the parser refuses, and one that it takes; `oddities.py` has all the others."""
 
 
 @pytest.mark.parametrize("lines", SMUGGLED, ids=str)
@@ -576,47 +547,6 @@ def test_a_length_that_comes_late(url: str) -> None:
         with Wire(url) as wire:
             wire.send(request("POST", target, None, *lines) + inner)
             refused(wire.must(), "too-large", field="headers")
-            assert wire.closed()
-
-
-GARBAGE = [
-    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)),  # TLS
-    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    b"\x80\x2e\x01\x00\x02\x00\x15\x00\x00\x00\x10",
-    b"SSH-2.0-OpenSSH_9.0\r\n",
-    b"EHLO x\r\n",
-    b"*1\r\n$4\r\nPING\r\n",
-    b"GET / HTTP/9.9\r\n\r\n",
-    b"GET / HTTP/1.1 x\r\n\r\n",
-    b"GET  /v1 HTTP/1.1\r\n\r\n",
-    b"GET\t/\tHTTP/1.1\r\n\r\n",
-    b"FROB / HTTP/1.1\r\n\r\n",
-    b"get / HTTP/1.1\r\n\r\n",
-    b"GET x HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    b"GET / HTTP/1.1\r\nHost localhost\r\n\r\n",
-    b"GET / HTTP/1.1\r\n: x\r\n\r\n",
-    b"GET / HTTP/1.1\r\nA B: x\r\n\r\n",
-    b"GET / HTTP/1.1\r\nHost: a\0b\r\n\r\n",
-    b"GET / HTTP/1.1\r\nX: a\rb\r\n\r\n",
-    b"GET /\0 HTTP/1.1\r\n\r\n",
-    b"GET /\xff HTTP/1.1\r\n\r\n",
-    b"CONNECT localhost:80 HTTP/1.1\r\n\r\n",
-    b"{}\r\n\r\n",
-    b"\0" * 1000,
-    b"\xff" * 1000,
-    b"\r\n" * 1000 + b"x",
-    b"HTTP/1.1 200 OK\r\n\r\n",
-]
-
-
-@pytest.mark.parametrize("garbage", GARBAGE, ids=lambda g: repr(g[:16]))
-def test_garbage(url: str, garbage: bytes) -> None:
-    with Wire(url) as wire:
-        wire.send(garbage)
-        answer = wire.answer()
-        if answer is not None:
-            assert answer.kind in ("malformed", "wrong-host", "not-found", "not-allowed", "too-slow"), answer
-        if answer is None or answer.kind in ("malformed", "too-slow"):
             assert wire.closed()
 
 
@@ -650,11 +580,6 @@ def test_an_old_version_of_http(url: str) -> None:
         wire.send(b"GET /v1/loops HTTP/1.0\r\n\r\n")
         refused(wire.answer(), "wrong-host", field=None)
         assert wire.closed()
-    with Wire(url) as wire:
-        wire.send(b"GET /v1/loops\r\n\r\n")  # HTTP/0.9
-        answer = wire.must()
-        assert answer.kind in ("malformed", "wrong-host")
-        assert wire.closed()
 
 
 def test_many_requests_at_once_are_answered_in_order(url: str) -> None:
@@ -672,33 +597,6 @@ def test_many_requests_at_once_are_answered_in_order(url: str) -> None:
                 assert answer.value["id"] == f"p{i}"
 
 
-UPGRADES = [
-    ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"),
-    (
-        "Connection: Upgrade",
-        "Upgrade: websocket",
-        "Sec-WebSocket-Version: 13",
-        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
-    ),
-    ("Upgrade: h2c",),
-    ("Connection: Upgrade",),
-]
-
-
-@pytest.mark.parametrize("lines", UPGRADES, ids=str)
-def test_an_upgrade_that_is_not_had(url: str, lines: tuple[str, ...]) -> None:
-    """Some clients offer one with every first request: it is not taken up, and what they ask is answered."""
-    with Wire(url) as wire:
-        for i in range(3):
-            wire.send(request("POST", DECIDE, json.dumps({"id": f"u{i}"}).encode(), *lines))
-            answer = wire.must()
-            assert (answer.status, answer.value["id"]) == (200, f"u{i}")
-            wire.send(request("GET", "/healthz", None, *lines))
-            assert wire.must().status == 200
-        wire.send(request("GET", "/healthz"))
-        assert wire.must().status == 200
-
-
 def test_who_waits_to_be_told_to_go_on(url: str) -> None:
     with Wire(url) as wire:
         wire.send(request("POST", DECIDE, None, "Content-Length: 11", "Expect: 100-continue"))
@@ -709,14 +607,6 @@ def test_who_waits_to_be_told_to_go_on(url: str) -> None:
         with Wire(url) as wire:
             wire.send(request("POST", DECIDE, None, line, "Expect: 100-continue"))
             refused(wire.answer(), kind, "malformed", field="body" if kind == "too-large" else "Content-Encoding")
-
-
-def test_lines_that_come_twice(url: str) -> None:
-    """The last one counts; none is let in by the first."""
-    with Wire(url) as wire:
-        wire.send(request("POST", DECIDE, b"{}", "Host: evil.com"))
-        answer = wire.must()
-        assert answer.status in (400, 421), answer
 
 
 # ---------------------------------------------------------------------------- cut off, slow, without end

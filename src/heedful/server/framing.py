@@ -15,7 +15,8 @@ _AUTHORITY = rb"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})*)(?::[
 _HOST = re.compile(_AUTHORITY)
 _ABSOLUTE = re.compile(rb"https?://(?=[^:/?])(" + _AUTHORITY + rb")(/[^?]*)?(\?.*)?", re.IGNORECASE)
 _ONCE = (b"host", b"authorization", b"content-type", b"idempotency-key", b"origin", b"sec-fetch-site")
-_OFFER = (b"upgrade", b"http2-settings")
+OFFER = (b"upgrade", b"http2-settings")
+"""The names of headers that offer to switch to another protocol."""
 
 
 def fault(version: str, target: bytes, headers: Lines) -> str | None:
@@ -36,7 +37,7 @@ def fault(version: str, target: bytes, headers: Lines) -> str | None:
     codings = [value for name, value in headers if name == b"transfer-encoding"]
     if codings and version == "1.0":  # RFC 9112, 6.1
         return "Transfer-Encoding: expected none with HTTP/1.0, got one"
-    if codings and (len(codings) > 1 or codings[0].strip(b" \t").lower() != b"chunked"):
+    if codings and codings[0].lower() != b"chunked":
         return "Transfer-Encoding: expected chunked, and nothing else, got another"
     for name, value in headers:
         if name == b"host" and not _HOST.fullmatch(value.strip(b" \t")):
@@ -54,19 +55,3 @@ def split_target(target: bytes) -> tuple[bytes | None, bytes]:
     match = _ABSOLUTE.fullmatch(target)
     assert match is not None, "faults are looked for first"
     return match[1], (match[2] or b"/") + (match[3] or b"")
-
-
-def without_offer(headers: Lines) -> list[tuple[bytes, bytes]]:
-    """Return the headers without those that offer to switch to another protocol (Upgrade, HTTP2-Settings).
-
-    Their names are removed from the header Connection, too; its other values, such as "close", stay."""
-    kept = []
-    for name, value in headers:
-        if name == b"connection":
-            tokens = [token.strip(b" \t") for token in value.split(b",")]
-            value = b", ".join(token for token in tokens if token.lower() not in _OFFER)
-            if not value:
-                continue
-        if name not in _OFFER:
-            kept.append((name, value))
-    return kept

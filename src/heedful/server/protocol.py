@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import httptools
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from heedful.server import framing
@@ -58,6 +57,10 @@ class HeadBuffer:
         return self._transport.is_closing()
 
 
+class Refused(Exception):
+    """Stops the parser: nothing more of the connection is read."""
+
+
 class Protocol(HttpToolsProtocol):
     """uvicorn's HTTP/1.1 protocol of one connection, with heedful's limits: it refuses requests that arrive too slowly,
     or whose head or body is too large."""
@@ -84,12 +87,12 @@ class Protocol(HttpToolsProtocol):
         most: int | None = getattr(self.config.app, "connections", None)
         if self.shared:
             self.timeout_keep_alive, self._patience = SHARED_KEEP_ALIVE, SHARED_UNREAD
-            theirs = SHARED_MOST if most is None else min(SHARED_MOST, most // 2)
-            if sum(getattr(each, "shared", False) for each in self.connections) > theirs:
+            most = SHARED_MOST if most is None else min(SHARED_MOST, most // 2)
+            if sum(getattr(connection, "shared", False) for connection in self.connections) > most:
                 transport.abort()
         elif most is not None and len(self.connections) > most:
-            told = f"expected at most {most} connections at once, got more: try again"
-            self.refuse(Problem("unavailable", told, headers={"Retry-After": "1"}))
+            detail = f"expected at most {most} connections at once, got more: try again"
+            self.refuse(Problem("unavailable", detail, headers={"Retry-After": "1"}))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the handlers of all unanswered requests that the connection has ended."""
@@ -112,12 +115,11 @@ class Protocol(HttpToolsProtocol):
             self._between += len(data)  # until a part of the body comes: lines of chunks, and trailers
         # What is between the headers does not count, but it has to end as well. The parser keeps a line till it ends.
         most = 2 * MOST_HEADERS + len(data)
-        if self._before_body > most or self._between > most or self._headers_so_far > MOST_HEADERS:
+        if self._before_body > most or self._between > most:
             self._too_large("headers", MOST_HEADERS)
         elif self._so_far > MOST_HEADERS + FRAMES * self._most():
             self._too_large("body", self._most())
         else:
-            self._unset_keepalive_if_required()
             self._feed(data)
 
     def _feed(self, data: bytes) -> None:
@@ -127,9 +129,8 @@ class Protocol(HttpToolsProtocol):
                 return
             except httptools.HttpParserUpgrade as offered:
                 data = self._without_offer(data[offered.args[0] :])
-            except httptools.HttpParserError:
-                if not self._last:
-                    self.send_400_response("")
+            except httptools.HttpParserError:  # also in a callback, which has refused the request
+                self.send_400_response("")
                 return
 
     def _without_offer(self, rest: bytes) -> bytes:
@@ -137,15 +138,13 @@ class Protocol(HttpToolsProtocol):
 
         `rest` is what follows the head. Java's client makes such an offer with its first request, and the parser skips
         the body then, so the request is parsed again without the offer."""
-        if self._last:
-            return b""
         method = self.parser.get_method()
-        if not self._offered or method == b"CONNECT":
+        if method == b"CONNECT":
             self.send_400_response("")
             return b""
         self._offered = False
         head = [method + b" " + self.url + b" HTTP/" + self.parser.get_http_version().encode()]
-        head += [name + b": " + value for name, value in framing.without_offer(self.headers)]
+        head += [name + b": " + value for name, value in self.headers if name not in framing.OFFER]
         self.parser = httptools.HttpRequestParser(self)
         return b"\r\n".join([*head, b"", b""]) + rest
 
@@ -162,7 +161,8 @@ class Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Note when the first byte of a request came."""
         if self._last:
-            return
+            raise Refused
+        self._unset_keepalive_if_required()
         self._headers_so_far, self._before_body, self._between = 0, 1, 0
         if self.began is None:
             self.began = self.loop.time()
@@ -170,75 +170,59 @@ class Protocol(HttpToolsProtocol):
 
     def on_url(self, url: bytes) -> None:
         """Take a part of the request's target (path and query), which the parser may deliver in several parts."""
-        self._headers_so_far += len(url)
-        if self._headers_so_far <= MOST_HEADERS:
-            super().on_url(url)
+        self._count(len(url))
+        super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header. A trailer (a header after the body) counts towards the limit but is dropped (RFC 9110,
         6.5.1)."""
-        self._headers_so_far += len(name) + len(value) + 4
-        if self._headers_so_far <= MOST_HEADERS and self._before_body >= 0:
+        self._count(len(name) + len(value) + 4)
+        if self._before_body >= 0:
             super().on_header(name, value)
+
+    def _count(self, size: int) -> None:
+        """Count `size` more bytes of a head or of its trailers."""
+        self._headers_so_far += size
+        if self._headers_so_far > MOST_HEADERS:
+            self._too_large("headers", MOST_HEADERS)
+            raise Refused
 
     def on_headers_complete(self) -> None:
         """Check the head of a request; refuse it, or begin to handle it."""
-        if self._last:
-            return
-        if self._headers_so_far > MOST_HEADERS:
-            self._too_large("headers", MOST_HEADERS)
-            return
         if wrong := framing.fault(self.parser.get_http_version(), self.url, self.headers):
             self.refuse(Problem("malformed", wrong, field=wrong.partition(":")[0]))
-            return
+            raise Refused
         if len(self.pipeline) >= AHEAD:
-            self._last = True
             self.transport.abort()  # a client that sends so much ahead does not wait for answers
-            return
+            raise Refused
         self._before_body = -1
         if self.parser.should_upgrade():
             self._offered = True
             return
         authority, self.url = framing.split_target(self.url)
         if authority is not None:
-            self.headers[:] = [(b"host", authority), *[each for each in self.headers if each[0] != b"host"]]
+            self.headers[:] = [(b"host", authority), *[header for header in self.headers if header[0] != b"host"]]
         super().on_headers_complete()
         self._cycles = (*self._unanswered_cycles(), self.cycle)
         if not self.expect_100_continue and self.scope["method"] != "HEAD":  # else a head is followed by nothing
             self.cycle.transport = HeadBuffer(self.transport)  # type: ignore[assignment]
 
     def _unanswered_cycles(self) -> list[RequestResponseCycle]:
-        return [each for each in self._cycles if not each.response_complete]
+        return [cycle for cycle in self._cycles if not cycle.response_complete]
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of a request's body. Nearly always it is the whole body, which is then not copied."""
+        """Take a part of a request's body."""
         self._between = 0
-        if self._last or self._offered or self.cycle.response_complete:
-            return
-        cycle: Any = self.cycle
-        if not cycle.body:
-            cycle.body = body
-        else:  # in place from here on: there may be thousands of small parts
-            if isinstance(cycle.body, bytes):
-                cycle.body = bytearray(cycle.body)
-            cycle.body += body
-        if len(cycle.body) > HIGH_WATER_LIMIT:
-            self.flow.pause_reading()
-        cycle.message_event.set()
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Note that a request has arrived completely, and whether the connection takes another."""
-        if self._last or self._offered:
-            return
-        if self._headers_so_far > MOST_HEADERS:  # with its trailers
-            self._too_large("headers", MOST_HEADERS)
+        if self._offered:
             return
         self._before_body, self._so_far, self.began = 0, 0, None
         super().on_message_complete()
         if not self.parser.should_keep_alive():  # a trailer may say so too: the parser reads nothing behind it
             self.cycle.keep_alive = False
-            if self.cycle.response_complete:
-                self.transport.close()
         self._last = not self.cycle.keep_alive  # RFC 9112, 9.6
 
     def on_response_complete(self) -> None:
@@ -272,7 +256,7 @@ class Protocol(HttpToolsProtocol):
             self.transport.abort()
             return
         if arriving:
-            self._cycles = tuple(each for each in self._cycles if each is not self.cycle)
+            self._cycles = tuple(cycle for cycle in self._cycles if cycle is not self.cycle)
             if self.pipeline and self.pipeline[0][0] is self.cycle:
                 self.pipeline.popleft()  # it is never begun
             self.cycle.disconnected = True  # its route counts it
@@ -287,7 +271,7 @@ class Protocol(HttpToolsProtocol):
 
     def _say(self, problem: Problem) -> None:
         headers, body = problem_bytes(problem)
-        always = b"".join([b"%s: %s\r\n" % each for each in self.server_state.default_headers])
+        always = b"".join([b"%s: %s\r\n" % header for header in self.server_state.default_headers])
         head = [b"HTTP/1.1 %d %s\r\n" % (problem.status, problem.title.encode()), always, headers]
         self.transport.write(b"".join([*head, b"connection: close\r\n\r\n", body]))
         self.transport.close()
