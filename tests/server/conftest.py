@@ -10,9 +10,16 @@ import pytest
 from asking import Caller
 from browsing import Visitor
 
+from heedful.server import server_log
 from heedful.server.context import Options
 from heedful.server.main import served
 from kinds import FIFTH
+
+
+@pytest.fixture(autouse=True)
+def _nothing_was_logged() -> None:
+    """A log of the server in which no line was yet, of which equal ones are counted."""
+    server_log._logged.clear()
 
 
 @pytest.fixture(scope="session")

@@ -131,7 +131,9 @@ SPOILT: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
-def test_a_damaged_log_is_its_own_loops_affair(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
+def test_a_damaged_log_is_its_own_loops_affair(
+    tmp_path: Path, spoil: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
     folder = made(tmp_path / "served", "a", "b")
     with Loop.open(folder / "a.heedful") as loop:
         d = loop.decide(id="d1")
@@ -149,6 +151,8 @@ def test_a_damaged_log_is_its_own_loops_affair(tmp_path: Path, spoil: Callable[[
             client.get("/v1/loops/a/events"),
         ):
             problem(reply, 500, "damaged")
+        [line] = [record.getMessage() for record in caplog.records]  # of five requests
+        assert "a.heedful" in line
         assert client.get("/v1/loops").json()["loops"] == ["a", "b"]
         told = taught(client, "b", range(2, 5))
         for suffix in ("", "-wal", "-shm"):
@@ -175,7 +179,7 @@ def test_a_newer_log_is_not_damaged(tmp_path: Path) -> None:
         taught(client, "b", range(2))
 
 
-def test_a_decision_that_was_damaged_meanwhile(tmp_path: Path) -> None:
+def test_a_decision_that_was_damaged_meanwhile(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Found when feedback on it is to be read: on its own, and in a batch, of which the rest is not half there."""
     folder = made(tmp_path / "served", "a", "b")
     with Loop.open(folder / "a.heedful") as loop:
@@ -193,6 +197,7 @@ def test_a_decision_that_was_damaged_meanwhile(tmp_path: Path) -> None:
             problem(client.post("/v1/loops/a/feedback", json=events), 500, "damaged")
         assert client.post("/v1/loops/a/feedback", json=good).json()["status"] == "applied"
         problem(client.get("/v1/loops/a/decisions/d1/explanation"), 500, "damaged")
+        assert caplog.text.count("restore a back-up") == 1  # of four requests
     assert [id for id, _ in told] == ["e5", "e6"]
 
 

@@ -68,22 +68,6 @@ def test_what_the_disk_refuses_is_not_damage(number: str) -> None:
     assert "log.db" not in str(told)
 
 
-def test_one_cause_is_logged_once_in_a_while_with_a_count(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = [1000.0]
-    monkeypatch.setattr("heedful.server.context.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("heedful.server.context._TOLD", {})
-    full, out = OSError(errno.ENOSPC, "the disk is full", "log.db"), OutOfConnections("no connection left")
-    for _ in range(500):
-        assert as_problem(full).status == as_problem(out).status == 503
-    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
-    now[0] += 61
-    as_problem(full)
-    assert "499 more" in caplog.records[-1].getMessage()
-    assert len(caplog.records) == 3
-
-
 def test_a_database_without_a_connection_left_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
     import psycopg
 

@@ -3,7 +3,6 @@ loop."""
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from heedful.core.validation import describe
 from heedful.server.keys import SCOPES, Key, Keys, Stamp, check_rate, in_order
 from heedful.server.problems import Problem
 from heedful.server.rate_limit import Bucket
+from heedful.server.server_log import log
 from heedful.storage.sqlite import WAIT
 
 BURST = 2.0, 10.0
@@ -26,8 +26,6 @@ _HEADER = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] hk_[a-z0-9]{8}_[A-Za-z0-9_-]{43
 _LOOPBACK = rb"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?"
 _HOST = re.compile(_LOOPBACK, re.IGNORECASE)
 _ORIGIN = re.compile(rb"https?://" + _LOOPBACK, re.IGNORECASE)
-
-log = logging.getLogger("heedful.server")
 
 
 class Caller(NamedTuple):

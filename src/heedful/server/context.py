@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from heedful.server.links import Links
 from heedful.server.loops import Loops
 from heedful.server.metrics import Metrics, Texts
 from heedful.server.problems import Problem, bad_input, out_of_files
+from heedful.server.server_log import log
 from heedful.server.sessions import Sessions
 from heedful.server.threads import Threads, Turns
 from heedful.storage import Closed, Damaged, Moved, Newer, OutOfConnections, Owned, Place, Unreachable
@@ -45,12 +45,6 @@ _OF_THE_DISK = {
     errno.EIO: "a file of the server cannot be read or written: a full or broken disk, or one that is read-only",
 }
 """What the system says of a file, in words for answers: nothing is damaged, and it may pass."""
-
-QUIET = 60.0
-"""Seconds in which errors of one cause are logged once."""
-_TOLD: dict[str, tuple[float, int]] = {}  # cause -> (when it was logged, how many came since)
-
-log = logging.getLogger("heedful.server")
 
 
 class Options(NamedTuple):
@@ -186,14 +180,9 @@ class ServerContext:
                 log.exception("loops that nobody uses could not be closed")
 
 
-def _log_now_and_then(cause: str, error: Exception) -> None:
-    """Log an error of the `cause`, unless one was logged within `QUIET` seconds: it counts in the next line then."""
-    at, more = _TOLD.get(cause, (-QUIET, 0))
-    if time.monotonic() - at < QUIET:
-        _TOLD[cause] = at, more + 1
-    else:
-        log.error("%s: %s%s", cause, error, f" (and {more:,} more since the last such line)" if more else "")
-        _TOLD[cause] = time.monotonic(), 0
+def _log_cause(cause: str, error: Exception) -> None:
+    """Log an error of the `cause`, for all loops once in a while."""
+    log.error("%s: %s", cause, error, extra={"cause": cause})
 
 
 def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
@@ -213,11 +202,11 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
             "unavailable", told, headers={"Retry-After": "1"}, **({"owner": error.owner} if error.owner else {})
         )
     if isinstance(error, Newer):
-        _log_now_and_then("a log of another version", error)
+        _log_cause("a log of another version", error)
         told = "a newer heedful has written the log of this loop; nothing was changed: ask a server of that version"
         return Problem("unavailable", told, headers={"Retry-After": "60"})
     if isinstance(error, OutOfConnections):
-        _log_now_and_then("out of connections", error)
+        _log_cause("out of connections", error)
         told = "the database has no connection left; nothing was changed: send it again"
         return Problem("unavailable", told, headers={"Retry-After": "1"})
     if isinstance(error, Unreachable):
@@ -227,11 +216,11 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
         told = "somebody else has been writing for too long; nothing was changed: send it again"
         return Problem("unavailable", told, headers={"Retry-After": "1"})
     if isinstance(error, OSError) and out_of_files(error):
-        _log_now_and_then("no more files may be opened", error)
+        _log_cause("no more files may be opened", error)
         told = "the server has as many files open as it may; nothing was changed: send it again"
         return Problem("unavailable", told, headers={"Retry-After": "1"})
     if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
-        _log_now_and_then(_OF_THE_DISK[error.errno], error)
+        _log_cause(_OF_THE_DISK[error.errno], error)
         return Problem(
             "unavailable", f"{_OF_THE_DISK[error.errno]}; nothing was changed", headers={"Retry-After": "60"}
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -20,6 +19,7 @@ from heedful.server.codecs import Headers
 from heedful.server.context import ServerContext
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem
+from heedful.server.server_log import log
 
 KINDS = ("item", "decision", "activate", "feedback", "undo", "rollback", "experiment", "stop", "promote", "style")
 AT_ONCE = 500
@@ -30,8 +30,6 @@ LOOK = 1.0
 TOGETHER, PAUSE = 25, 0.005
 """How many followers of a loop are sent new events in one turn of the event loop, and the seconds until the next
 turn."""
-
-log = logging.getLogger("heedful.server")
 
 pause = asyncio.sleep
 Holds = Callable[[], Awaitable[bool]]

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -34,6 +33,7 @@ from heedful.server.pages import FIRST, page_caller
 from heedful.server.pages.page import FORM
 from heedful.server.problems import Problem
 from heedful.server.routes import ROUTES, check_caller
+from heedful.server.server_log import log
 from heedful.storage import Address
 
 PING, PATIENCE = 0.5, 3.0
@@ -48,8 +48,6 @@ STREAMS = "events"
 OPEN = SIZE
 """The most bytes of a body that comes without a key or a session: a click that a page reports, or a small form."""
 _WITHOUT_KEY = frozenset(route.path.rpartition("/")[2] for route in ROUTES if route.scope is None)
-
-log = logging.getLogger("heedful.server")
 
 Reply = tuple[int, list[tuple[bytes, bytes]], bytes]
 """status, headers and body of an answer"""

@@ -8,7 +8,6 @@ large reads. The file is long because deciding, learning and leaving share one t
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import Executor
@@ -23,6 +22,7 @@ from heedful.loop.feedback import UnknownDecision
 from heedful.loop.records import check_id
 from heedful.loop.writer import AGAIN, PendingEvent
 from heedful.results.answers import Answer, Decision
+from heedful.server.server_log import log
 from heedful.server.threads import AT_ONCE, Turn, Turns
 from heedful.storage import Moved
 
@@ -34,8 +34,6 @@ Group = list[Request]
 
 WRITE_AHEAD = 4_000_000
 """Bytes after which SQLite's write-ahead file is moved into the log: often, so that no move takes long."""
-
-log = logging.getLogger("heedful.server")
 
 GROUP = 256
 """The number of waiting requests from which on they are committed without waiting for more. A group with more events

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import logging
 import sys
 import time
 from collections import Counter
@@ -22,6 +21,7 @@ from heedful.loop import Loop
 from heedful.loop.snapshots import LOG
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem
+from heedful.server.server_log import log
 from heedful.server.threads import Turns
 from heedful.storage import Address, Moved, Newer, Place, Unreachable
 from heedful.storage.address import NAME, SUFFIX
@@ -35,8 +35,6 @@ AGAIN_AFTER = 10.0
 them."""
 TRIM_AFTER = 10.0
 """Seconds between two times that memory of closed loops is returned to the system."""
-
-log = logging.getLogger("heedful.server")
 
 
 def loop_name(name: str, given: object) -> str:

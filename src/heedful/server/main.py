@@ -22,9 +22,9 @@ from heedful.server.app import App, create_app
 from heedful.server.context import Options
 from heedful.server.problems import FILES, Problem
 from heedful.server.protocol import Protocol
+from heedful.server.server_log import log
 from heedful.storage import Address, Place, place_of
 
-log = logging.getLogger("heedful.server")
 # Of a stream that is cut off as its log cannot be read any more, which is logged where that is known.
 logging.getLogger("uvicorn.error").addFilter(lambda record: "without completing response" not in str(record.msg))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import threading
 import time
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from heedful.server.server_log import log
 from heedful.storage import Address, Unreachable
 from heedful.storage.postgres import Connection, Server, plain
 from heedful.storage.tables import STEPS
@@ -18,8 +18,6 @@ from heedful.storage.tables import STEPS
 LOOK = 0.5
 """Seconds between two looks whether keys have changed."""
 _TABLE = re.compile(r"\b(FROM|INTO|UPDATE) (keys|sessions|links)\b")
-
-log = logging.getLogger("heedful.server")
 
 
 @lru_cache(100)
@@ -121,15 +119,11 @@ class Watch:
             self.stamp, self._looked = stamp, time.monotonic()
 
     def _run(self) -> None:
-        told = False
         while not self._ended.wait(LOOK):
             try:
                 self.look()
-                told = False
-            except (Unreachable, TimeoutError) as error:
-                if not told:  # until it can be reached, what is known holds
-                    log.warning("%s", error)
-                told = True
+            except (Unreachable, TimeoutError) as error:  # until it can be reached, what is known holds
+                log.warning("%s", error)
             except Exception:
                 log.exception("the keys could not be read")
 

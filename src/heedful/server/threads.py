@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import queue
 import threading
 from collections.abc import Callable
@@ -31,8 +30,6 @@ AT_ONCE: dict[str, tuple[int, float]] = {
 "large" the decoding and handling of a large body, which is in memory meanwhile,
 "streams" a read for a stream of events, "commits" a commit or the wait for the disk, "keeping" a snapshot, "opening" a
 loop that is opened."""
-
-log = logging.getLogger("heedful.server")
 
 
 class Turn(asyncio.Semaphore):

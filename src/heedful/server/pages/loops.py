@@ -4,7 +4,6 @@ The list itself opens no loop: a script requests each row when it comes into vie
 
 from __future__ import annotations
 
-import logging
 from functools import partial
 from pathlib import Path
 
@@ -15,11 +14,10 @@ from heedful.server.api import about, whole
 from heedful.server.context import as_problem
 from heedful.server.pages.page import Page, Visit, back, render
 from heedful.server.problems import Problem
+from heedful.server.server_log import log
 
 AT_ONCE = 50
 """The number of loops on a page of the list."""
-
-log = logging.getLogger("heedful.server")
 
 
 async def list_loops(visit: Visit) -> Response:
