@@ -12,6 +12,7 @@ import pytest
 from heedful.server.context import as_problem
 from heedful.storage import Address, OutOfConnections
 from heedful.storage.postgres import Server
+from locked import lock
 from loops import small_loop
 from processes import here, problem, taught
 from unprivileged import unprivileged
@@ -58,6 +59,21 @@ def test_a_folder_that_is_read_only_is_served_for_reading(tmp_path: Path, what: 
             os.chmod(path, 0o700)
             again = [client.post("/v1/loops/a/decisions", json={}).status_code for _ in range(2)]
             assert again == [503, 200]  # without a restart
+
+
+def test_a_loop_that_may_not_be_read_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in "ab":
+        small_loop(tmp_path / f"{name}.heedful", control=0.0).close()
+    lock(tmp_path / "a.heedful", monkeypatch)
+    with here(tmp_path) as (_, client):
+        assert client.get("/v1/loops").json()["loops"] == ["a", "b"]
+        for _ in range(3):
+            assert "cannot be read" in problem(client.get("/v1/loops/a"), 503, "unavailable")["detail"]
+        assert client.get("/v1/loops/b").status_code == 200
+    [line] = [record.getMessage() for record in caplog.records]
+    assert "a.heedful" in line
 
 
 @pytest.mark.parametrize("number", ["EACCES", "EDQUOT", "EFBIG", "EIO", "ENOSPC", "EPERM", "EROFS"])

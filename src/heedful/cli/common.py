@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.console import BadInput, Failure, note
-from heedful.storage.address import Address, Place, is_address, place_of, shown_path
+from heedful.cli.console import BadInput, Failure, note, reading_input
+from heedful.core.paths import PathKind, path_kind
+from heedful.storage.address import LOG, Address, Place, is_address, place_of, shown_path
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -86,14 +87,25 @@ def place(name: str) -> Place:
     return Path(name if as_it_is else f"{name}.heedful")
 
 
+def kind_of(path: str | Path) -> PathKind:
+    """Return what is at `path`, as `path_kind` says it. Raise BadInput where the system does not tell."""
+    with reading_input():
+        return path_kind(path)
+
+
+def holds_loop(folder: Path) -> bool:
+    """Return whether `folder` is that of a loop. Raise BadInput where the system does not tell."""
+    return kind_of(folder / LOG) == "file"
+
+
 def find_loop(name: str) -> Place:
     """Return the folder of the existing loop `name` (see `place`). Raise BadInput, which says how to make one, if there
     is none. In a database, opening it tells whether it exists."""
     folder = place(name)
     if isinstance(folder, Address):
         return folder
-    if not (folder / "log.db").is_file():
-        wrong = "this folder holds no loop" if folder.is_dir() else "no such loop"
+    if not holds_loop(folder):
+        wrong = "this folder holds no loop" if kind_of(folder) == "folder" else "no such loop"
         raise BadInput(f"{folder}: {wrong}; make one: {shell_quote(['heedful', 'init', name, 'ITEMS.csv'])}")
     return folder
 

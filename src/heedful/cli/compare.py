@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from heedful.cli.common import Json
+from heedful.cli.common import Json, holds_loop
 from heedful.cli.console import (
     BadInput,
     check_extra,
@@ -207,7 +207,7 @@ def _open_or_create(
     keep: bool,
 ) -> tuple[Path, list[str]]:
     """Return (folder of the study `source`, or of a new one in `folder`, a line for each file that was left out)."""
-    if (source / "log.db").is_file():
+    if holds_loop(source):
         for option, value in (("--name", name), ("--identifier", identifier)):
             if value is not None:
                 raise BadInput(f"{option}: expected none with a study that is there, got {value!r}")
@@ -228,13 +228,13 @@ def _open_or_create(
             for option, value in (("--identifier", identifier), ("--show", fields.get("show"))):
                 if value is not None:
                     raise BadInput(f"{option}: expected none with --models, got {value!r}")
-            if (path / "log.db").is_file():
+            if holds_loop(path):
                 _check_same(path, goal, fields)
             return path, open_arena(source, path, goal or "ranking", fields)
         with notes().status("Reading what is to be compared"):
             material = read_material(source, identifier)
         left_out = [f"{part.name}: {part.why}" for part in material.left_out]
-        if (path / "log.db").is_file():
+        if holds_loop(path):
             _check_same(path, goal, fields)
             _add_material(path, material, keep)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heedful.cli.common import holds_loop
 from heedful.cli.console import BadInput, note, notes
 from heedful.core.wording import count
 
@@ -30,7 +31,7 @@ def open_arena(source: Path, path: Path, goal: str, told: dict[str, Any]) -> lis
     with notes().status("Reading the answers of models"):
         outputs = read_outputs(source)
     size = f"{len(outputs.answers):,} models, {count(len(outputs.prompts), 'prompt')}"
-    if (path / "log.db").is_file():
+    if holds_loop(path):
         with Loop.open(path) as loop:
             new, gone = extend_arena(loop, outputs)
         note(f"going on with {path}: {size}" + (f"; {new:,} new models" if new else ""))

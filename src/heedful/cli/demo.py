@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli import demo_loops, demo_once, demo_proof
+from heedful.cli.common import holds_loop
 from heedful.cli.console import (
     BadInput,
     check_extra,
@@ -113,7 +114,7 @@ def _home(folder: Path | None) -> Iterator[Path]:
         with TemporaryDirectory(prefix="heedful-demo-", ignore_cleanup_errors=True) as temporary:
             yield Path(temporary)
         return
-    if (folder / "log.db").is_file():
+    if holds_loop(folder):
         raise BadInput(f"--dir: expected the folder that loops are in, got one of them: {str(folder)!r}")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     yield folder

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import Json, Own, asking, find_loop, open_loop
+from heedful.cli.common import Json, Own, asking, find_loop, kind_of, open_loop
 from heedful.cli.console import BadInput, Failure, note, print_json, reading_input
 from heedful.cli.engine import EngineOption, check_option, distributing
 from heedful.cli.output import check_plot
@@ -127,7 +127,7 @@ def evaluate(
         _of_loops(names, own_learners, learner or (), alpha, engine, jobs, json)
         return
     name = names[0]
-    if Path(name).is_file():
+    if kind_of(name) == "file":
         evaluation, parts = _of_table(Path(name), learner or (), alpha, of_table)
     elif Path(name).suffix in TABLES:
         raise BadInput(f"{name}: there is no such file")
@@ -161,7 +161,7 @@ def _of_loops(
     for name in names:
         if names.count(name) > 1:
             raise BadInput(f"NAME: expected each loop once, got {name} {names.count(name)} times")
-        if Path(name).is_file():
+        if kind_of(name) == "file":
             raise BadInput(f"{name}: expected a loop, got a file; a table is evaluated by itself")
     places, failures, results = [find_loop(name) for name in names], [], {}
     with distributing():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import As, Json, Name, Options, Own, asking, numbers, open_loop, pairs
+from heedful.cli.common import As, Json, Name, Options, Own, asking, kind_of, numbers, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, console, note, notes, print_json, reading_input, say
 from heedful.cli.import_summary import Tally, report_json, show_counts, show_report
 from heedful.core.wording import count
@@ -128,8 +128,7 @@ def import_(
     if chains and ubi is None:
         raise BadInput("--chains: expected --ubi too, got none")
     for file in [*files, *(path for path in (ubi, traces) if path is not None)]:
-        if not file.is_file() and not file.is_fifo():
-            raise BadInput(f"{file}: {'expected a file, got a folder' if file.is_dir() else 'no such file'}")
+        _check_is_file(file)
     if format is not None and url is None and (ubi is not None or not files):
         raise BadInput("--ubi: expected none with --as, got it" if ubi else "FILE: expected some with --as, got none")
     from heedful.io.table_import import holds_events
@@ -182,6 +181,13 @@ def import_(
         note(told_of)
     if tally.rejected or unused:
         raise typer.Exit(1)
+
+
+def _check_is_file(path: Path) -> None:
+    """Raise BadInput unless a file, or a pipe, is at `path`."""
+    kind = kind_of(path)
+    if kind in ("folder", ""):
+        raise BadInput(f"{path}: {'expected a file, got a folder' if kind else 'no such file'}")
 
 
 def _check_objects(file: Path) -> None:
@@ -433,8 +439,7 @@ def validate(
     Exit codes: 0 every line is right; 1 some are not, or the loop cannot be read; 2 bad input.
     """
     path = Path(name) if file is None else file
-    if not path.is_file() and not path.is_fifo():
-        raise BadInput(f"{path}: {'expected a file, got a folder' if path.is_dir() else 'no such file'}")
+    _check_is_file(path)
     tally, problems = Tally(), list[Mapping[str, Any]]()
 
     def take(outcome: Outcome) -> None:

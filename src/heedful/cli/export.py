@@ -18,6 +18,7 @@ import typer
 from heedful.cli.common import As, Json, Name, Options, Own, asking, note_alike, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, check_extra, note, print_json, say
 from heedful.cli.import_summary import report_json, show_report
+from heedful.core.paths import path_kind
 from heedful.core.wording import count
 from heedful.data.files import TEMPORARY, find_unfinished
 
@@ -183,7 +184,7 @@ def _check_target(file: str, target: Path) -> None:
         raise BadInput(f"{file}: expected a file, got a folder")
     if os.path.exists(file) and not os.path.isfile(file):
         raise BadInput(f"{file}: expected a file, got a pipe, a socket or a device; - writes to stdout")
-    if not target.parent.is_dir():
+    if path_kind(target.parent) != "folder":
         raise BadInput(f"{file}: expected a file in a folder that is there, got none at {target.parent}")
     if target.is_symlink():
         raise BadInput(f"{file}: expected a file, got links that go round in a circle")

@@ -13,6 +13,7 @@ from heedful.cli.common import Json
 from heedful.cli.console import BadInput, check_extra, console, new_table, note, notes, print_json, reading_input, say
 from heedful.cli.engine import EngineOption, Jobs, check_option, distributing
 from heedful.core.engine import cores
+from heedful.core.paths import path_kind
 
 if TYPE_CHECKING:
     from heedful.papers.figure import Figure, Outcome, Panel
@@ -87,7 +88,7 @@ def figure(
         check_labels(labels)
         figures = list(FIGURES.values()) if all_ else [find_figure(str(name))]
         figures = figures if labels == "right" else [with_labels(one, labels) for one in figures]
-        if not data.is_dir():
+        if path_kind(data) != "folder":
             raise BadInput(f"--data: expected a folder, got {str(data)!r}")
         out.mkdir(parents=True, exist_ok=True)
     sources = Sources(data, letor)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from heedful.cli.common import Json, asking, pairs, place, read_json, read_text, shell_quote
+from heedful.cli.common import Json, asking, holds_loop, pairs, place, read_json, read_text, shell_quote
 from heedful.cli.console import BadInput, Failure, console, new_table, print_json, reading_input, say
 from heedful.cli.signature import add_parameters, option
 from heedful.core.wording import count
@@ -314,7 +314,7 @@ def _create(
                 query_features=query_features,
             )
     except FileExistsError as error:
-        if isinstance(folder, Path) and not (folder / "log.db").is_file():
+        if isinstance(folder, Path) and not holds_loop(folder):
             raise BadInput(f"{folder}: {error.strerror}, and no loop: expected another NAME") from error
         go_on = f"{shell_quote(['heedful', 'decide', name])} goes on with it"
         go_on += "; to begin again, remove it, with all that it learned"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.common import Json, asking, database
+from heedful.cli.common import Json, asking, database, kind_of
 from heedful.cli.console import BadInput, Failure, console, new_table, note, print_json, say
 from heedful.storage.address import shown_path
 
@@ -28,7 +28,7 @@ def open_keys(folder: Path) -> Iterator[Keys]:
     Raise BadInput if there is no such folder or if something is refused, and Failure if the database cannot be read.
     """
     home = database() or folder
-    if isinstance(home, Path) and not home.is_dir():
+    if isinstance(home, Path) and kind_of(home) != "folder":
         raise BadInput(f"--folder: expected a folder that is there, got {shown_path(folder)!r}")
     from heedful.server.keys import Keys
     from heedful.storage import Damaged

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.cli.console import check_extra, reading_input
+from heedful.core.paths import path_kind
 from heedful.data.spreadsheet import write_table
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ def check_path(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
         return
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{option}: expected a name that ends in {' or '.join(suffixes)}, got {path.name!r}")
-    if not path.parent.is_dir():
+    if path_kind(path.parent) != "folder":
         raise ValueError(f"{option}: expected a file in a folder that exists, got {str(path)!r}")
-    if path.is_dir():
+    if path_kind(path) == "folder":
         raise ValueError(f"{option}: expected a file, got a folder, {str(path)!r}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ValueError(f"{option}: expected a file that may be written, got {str(path)!r}")

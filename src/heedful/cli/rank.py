@@ -12,7 +12,7 @@ import typer
 
 from heedful.cli.board import show_leaderboard, show_ranking
 from heedful.cli.board_files import draw, write_pairs
-from heedful.cli.common import Json
+from heedful.cli.common import Json, holds_loop
 from heedful.cli.console import BadInput, Failure, check_extra, notes, print_json, reading_input
 from heedful.cli.output import check_path
 from heedful.data.spreadsheet import rows_of, write_table
@@ -159,7 +159,7 @@ def rank(
         from heedful.data.choices import open_pairs
         from heedful.data.roles import columns_of
 
-        if (file / "log.db").is_file():
+        if holds_loop(file):
             from heedful.cli.compare_models import loaded_battles
 
             loaded: LoadedPairs | LoadedChoices = loaded_battles(file, votes)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.common import asking, database
+from heedful.cli.common import asking, database, holds_loop, kind_of
 from heedful.cli.console import BadInput, Failure, check_extra, check_server, interrupt_once, note
 from heedful.storage.address import shown_path
 
@@ -111,9 +111,9 @@ def serve(
     home: Place = Path(".") if folder is None else folder
     if folder is None and (database_address := database()) is not None:
         home = database_address
-    if isinstance(home, Path) and not home.is_dir():
+    if isinstance(home, Path) and kind_of(home) != "folder":
         raise BadInput(f"DIR: expected a folder that is there, got {shown_path(folder)!r}")
-    if isinstance(home, Path) and (home / "log.db").is_file():
+    if isinstance(home, Path) and holds_loop(home):
         raise BadInput(f"DIR: expected the folder that loops are in, got one of them: {str(folder)!r}")
     if isinstance(home, Path) and not os.access(home, os.W_OK):
         problem = (

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.fold import F, Learner, S, T, X, Y, coerce, generators
+from heedful.core.paths import path_kind
 
 SCHEMA = 1
 
@@ -164,8 +165,10 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any
     from safetensors import SafetensorError, safe_open
 
     file = Path(path)
-    if not file.is_file():
-        raise FileNotFoundError(f"{file}: expected a snapshot, got {'a folder' if file.is_dir() else 'no such file'}")
+    kind = path_kind(file)
+    if kind != "file":
+        got = "a folder" if kind == "folder" else "no such file"
+        raise FileNotFoundError(f"{file}: expected a snapshot, got {got}")
     _check_there(file)
     try:
         with safe_open(file, framework="numpy") as opened:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from heedful.core.paths import path_kind
+
 # A decimal number and nothing else: `float` would also take nan, inf, 1_0 and the digits of other scripts.
 NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
@@ -114,7 +116,7 @@ def is_number(text: str) -> bool:
 def existing_or_gz(path: Path) -> Path:
     """Return the path, or the same path with ".gz" appended if only that file exists."""
     packed = path.with_name(path.name + ".gz")
-    return packed if packed.is_file() and not path.is_file() else path
+    return packed if path_kind(packed) == "file" and path_kind(path) != "file" else path
 
 
 def number_in(text: str) -> float | None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from heedful.core.paths import path_kind
 from heedful.data.files import cut_repr, numbered_lines
 from heedful.data.svmlight import MAX_FEATURES, FloatArray, Target, read_blocks, stack_blocks
 
@@ -118,7 +119,7 @@ def _blocks(
 def _counts(path: Path, rows: int) -> list[int]:
     """Return the rows of each query, from the file next to `path`; raise ValueError unless they sum to `rows`."""
     names = [stem + end for stem in (path.name, path.name.removesuffix(".gz")) for end in (".query", ".group")]
-    side = next((path.with_name(name) for name in names if path.with_name(name).exists()), None)
+    side = next((path.with_name(name) for name in names if path_kind(path.with_name(name))), None)
     if side is None:
         files = " or ".join(dict.fromkeys(names))
         raise ValueError(f"{path.name}: qid: expected qid:ID in every line or counts in {files}, got neither")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.core.paths import path_kind
 from heedful.data.files import cut_repr, existing_or_gz, open_uncompressed
 
 Ints = NDArray[np.int64]
@@ -63,9 +64,9 @@ def load_movielens(folder: str | PathLike[str]) -> Ratings:
     rated twice by a user.
     """
     folder = Path(folder)
-    if not folder.is_dir():
+    if path_kind(folder) != "folder":
         raise FileNotFoundError(f"{folder}: no such folder; nothing is fetched: name the one that holds MovieLens")
-    format = next((form for form in _FORMATS if existing_or_gz(folder / form.ratings).is_file()), None)
+    format = next((form for form in _FORMATS if path_kind(existing_or_gz(folder / form.ratings)) == "file"), None)
     if format is None:
         expected = "expected ratings.dat and movies.dat (1M) or u.data, u.item and u.genre (100K), plain or .gz"
         raise FileNotFoundError(f"{folder}: no MovieLens in it: {expected}; nothing is fetched")

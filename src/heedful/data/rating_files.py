@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
+from heedful.core.paths import path_kind
 from heedful.data.files import is_number, open_uncompressed
 from heedful.data.ratings import (
     Columns,
@@ -48,8 +49,8 @@ def open_ratings(
     and if a folder has several files of ratings.
     """
     path = Path(path)
-    if path.is_dir():
-        if not any((path / name).is_file() for name in _MOVIELENS):
+    if path_kind(path) == "folder":
+        if not any(path_kind(path / name) == "file" for name in _MOVIELENS):
             return open_ratings(_the_one(path), columns, twice=twice, words=words, missing=missing)
         if columns:
             raise ValueError(f"{path.name}: columns: expected none with MovieLens, got {', '.join(columns)}")

@@ -25,6 +25,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 from heedful import learners
+from heedful.core.paths import path_kind
 from heedful.learners.coactive.online_convex import OnlineConvex, is_rule
 from heedful.spaces.ordinal import Ranks
 
@@ -198,7 +199,7 @@ def _import_file(place: str) -> ModuleType:
     """Return the module in the file `place`, imported under a name made from its path, so that compiled code finds it
     again."""
     path = Path(place).expanduser().resolve()
-    if not path.is_file():
+    if path_kind(path) != "file":
         raise FileNotFoundError(f"{place}: no such file; expected FILE.py:Class")
     name = f"{_OWN_MODULE}{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}_{_digest(path)}"
     if name in sys.modules:

@@ -12,6 +12,7 @@ from heedful.loop.interactions.registry import default_learner, interaction_type
 from heedful.loop.log import Event, Log, now
 from heedful.loop.settings import Manifest, Settings, built_learner, named_learners
 from heedful.storage import Address, Place
+from heedful.storage.address import LOG
 
 
 def make_manifest(
@@ -52,7 +53,7 @@ def new_loop(place: Place, manifest: Manifest) -> Iterator[None]:
         snapshots.make_folder(place)
     log = None
     try:
-        log = Log(place if isinstance(place, Address) else place / snapshots.LOG, create=True)
+        log = Log(place if isinstance(place, Address) else place / LOG, create=True)
         payload = manifest.to_json(learner_version(learner, manifest.settings))
         with log.writing():
             log.append([Event(1, "loop", "loop", now(), None, None, 0, payload)])

@@ -30,6 +30,7 @@ from heedful.loop.strangers import why_nothing_learned
 from heedful.loop.writer import AGAIN, PendingEvent, Writer
 from heedful.results.answers import Answer
 from heedful.storage import Address, Busy, Owned, Place
+from heedful.storage.address import LOG
 
 LONG = 200
 """The most events that are learned in place while readers wait; before more, readers keep a copy of the people's
@@ -50,7 +51,7 @@ class Projection(Writer):
 
         `named` and the errors are those of a `History`; also raise FileNotFoundError if there is no loop, and
         ValueError if the log is damaged."""
-        log = Log(path if isinstance(path, Address) else path / snapshots.LOG, read_only=read_only)
+        log = Log(path if isinstance(path, Address) else path / LOG, read_only=read_only)
         try:
             super().__init__(path, log, named)
             self._open()

@@ -29,7 +29,6 @@ from heedful.loop.model import Moves, Person
 from heedful.loop.settings import Manifest
 from heedful.storage import Address, Place
 
-LOG = "log.db"
 KEPT = 3
 """How many of the newest snapshots are always kept: an older one serves when a recent lesson is undone."""
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heedful.core.paths import path_kind
 from heedful.papers.panels import (
     BOOKS,
     CHAINS,
@@ -75,7 +76,9 @@ def _complete(names: Sequence[str], places: Sequence[Path]) -> list[Path]:
     """Return the files `names` in the first of the folders `places` that has all of them, plain or gzip; [] if none
     has."""
     for place in places:
-        versions = [[file for file in (place / name, place / f"{name}.gz") if file.is_file()] for name in names]
+        versions = [
+            [file for file in (place / name, place / f"{name}.gz") if path_kind(file) == "file"] for name in names
+        ]
         if all(versions):
             return [files[0] for files in versions]
     return []

@@ -34,14 +34,14 @@ PATIENCE = 5.0
 REST = 2.0
 """After a large body was decoded, the next one waits this many times as long, so that other requests have a turn."""
 
-_FULL, _LOCKED = "the disk is full", "a file of the server cannot be written, and is only read"
+_FULL, _CLOSED = "the disk is full", "a file of the server cannot be read, or cannot be written, by its user"
 _OF_THE_DISK = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
     errno.EFBIG: "a file of the server may not grow any more",
-    errno.EACCES: _LOCKED,
-    errno.EPERM: _LOCKED,
-    errno.EROFS: _LOCKED,
+    errno.EACCES: _CLOSED,
+    errno.EPERM: _CLOSED,
+    errno.EROFS: "a file of the server cannot be written, and is only read",
     errno.EIO: "a file of the server cannot be read or written: a full or broken disk, or one that is read-only",
 }
 """What the system says of a file, in words for answers: nothing is damaged, and it may pass."""

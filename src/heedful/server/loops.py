@@ -16,15 +16,15 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heedful.core.paths import path_kind
 from heedful.learners.registry import is_own
 from heedful.loop import Loop
-from heedful.loop.snapshots import LOG
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem
 from heedful.server.server_log import log
 from heedful.server.threads import Turns
 from heedful.storage import Address, Moved, Newer, Place, Unreachable
-from heedful.storage.address import NAME, SUFFIX
+from heedful.storage.address import LOG, NAME, SUFFIX
 
 if TYPE_CHECKING:
     from heedful.loop.log.table import Directory
@@ -380,8 +380,12 @@ def _each(jobs: Sequence[Callable[[], object]]) -> list[Exception]:
 
 
 def _is_loop(path: Place) -> bool:
-    """Return whether there may be a loop at `path`. In a database this is always True: opening the loop tells."""
-    return isinstance(path, Address) or (path / LOG).is_file()
+    """Return whether there may be a loop at `path`. In a database, and where it cannot be seen, this is True: opening
+    the loop tells."""
+    try:
+        return isinstance(path, Address) or path_kind(path / LOG) == "file"
+    except OSError:
+        return True
 
 
 def not_found(name: str) -> Problem:

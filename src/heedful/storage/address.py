@@ -15,6 +15,8 @@ in these: an "@" or "/" of its own would be."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """A name of a loop, or of a tenant, that has a place in a URL."""
 SUFFIX = ".heedful"
+LOG = "log.db"
+"""The file with the log of a loop, in the loop's folder."""
 _URL = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]+):/")
 
 

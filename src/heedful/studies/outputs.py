@@ -14,6 +14,7 @@ from math import comb
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from heedful.core.paths import path_kind
 from heedful.data.files import cut_list, cut_repr
 from heedful.data.messages import is_message, messages_in, says_more
 from heedful.data.spreadsheet import text_of
@@ -67,15 +68,16 @@ def read_outputs(folder: Path) -> Outputs:
     ValueError, with the place, for a table without an answer and a prompt or an id, the same prompt twice in one entry,
     two texts of one prompt, two entries of one name, and if there are not two models that answered the same prompt.
     """
-    if not folder.exists():
+    if not (kind := path_kind(folder)):
         raise FileNotFoundError(f"{folder}: no such folder")
-    if not folder.is_dir():
+    if kind != "folder":
         raise ValueError(f"{folder.name}: expected a folder with an entry for each model, got a file")
     prompts, answers, left_out = dict[str, str](), dict[str, dict[str, str]](), list[LeftOut]()
     first_place = dict[str, str]()  # where the text of a prompt was read
     for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
-        name = path.name if path.is_dir() else path.name.removesuffix(".gz").rpartition(".")[0]
-        if not path.is_dir() and not path.name.removesuffix(".gz").lower().endswith(TABLES):
+        is_folder = path_kind(path) == "folder"
+        name = path.name if is_folder else path.name.removesuffix(".gz").rpartition(".")[0]
+        if not is_folder and not path.name.removesuffix(".gz").lower().endswith(TABLES):
             left_out.append(LeftOut(path.name, f"expected a folder, or a table ({', '.join(TABLES)})"))
             continue
         if path.is_symlink() and folder.resolve() not in path.resolve().parents:
@@ -86,7 +88,7 @@ def read_outputs(folder: Path) -> Outputs:
             raise ValueError(f"{path.name}: expected one entry for each model, got another one of {name!r}")
         answers_of_model = answers.setdefault(name, {})
         for where, id, prompt, answer in (
-            _texts(path, left_out) if path.is_dir() else _rows(path, name == PROMPTS, left_out)
+            _texts(path, left_out) if is_folder else _rows(path, name == PROMPTS, left_out)
         ):
             _check_name(where, "id", id)
             if id in answers_of_model:
@@ -220,7 +222,7 @@ def _texts(folder: Path, left_out: list[LeftOut]) -> Iterator[Found]:
     for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
         where = f"{folder.name}/{path.name}"
         try:
-            if path.is_dir() or path.suffix.lower() not in TEXTS:
+            if path_kind(path) == "folder" or path.suffix.lower() not in TEXTS:
                 raise ValueError(f"expected a text ({', '.join(TEXTS)}), got another kind of file")
             content = read_file(path, 4 * LONGEST + 3, f"at most {LONGEST:,} characters")
             text = content.decode("utf-8-sig").replace("\r\n", "\n").strip()

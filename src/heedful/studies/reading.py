@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from heedful.core.paths import path_kind
 from heedful.data.files import MISSING, cut_repr
 from heedful.data.preflib import SUFFIXES as PREFLIB
 from heedful.data.preflib import load_preflib
@@ -70,9 +71,9 @@ def read_material(source: Path, identifier: str | None = None) -> Material:
     does not exist, and ValueError, naming what is wrong, if it cannot be read or has fewer than 2 or more than 10,000
     items.
     """
-    if not source.exists():
+    if not (kind := path_kind(source)):
         raise FileNotFoundError(f"{source}: no such file or folder")
-    if source.is_dir():
+    if kind == "folder":
         if identifier is not None:
             raise ValueError("identifier: expected none with a folder, whose files name the items, got one")
         material = _folder(source)

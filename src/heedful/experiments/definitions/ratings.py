@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from heedful.core.paths import path_kind
 from heedful.experiments.definitions.base import (
     BadOption,
     GridExperiment,
@@ -165,7 +166,11 @@ class Ratings(GridExperiment):
         if is_drawn(name):
             return (), values | {"world": name}
         place = folder / name
-        files = sorted(file for file in place.iterdir() if file.is_file()) if place.is_dir() else [place]
+        files = (
+            sorted(file for file in place.iterdir() if path_kind(file) == "file")
+            if path_kind(place) == "folder"
+            else [place]
+        )
         return (str(place),), values | {"sha256": checksums(files)}
 
     def blank(self, values: Mapping[str, Any]) -> Setting:

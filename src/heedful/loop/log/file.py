@@ -19,6 +19,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from heedful.core.paths import path_kind
 from heedful.loop.log.event import COLUMNS, WIDTH
 from heedful.loop.log.schema import APPLICATION, PRAGMAS, SCHEMA, TRIGGERS
 from heedful.loop.log.store import Run, unwritable
@@ -53,7 +54,7 @@ class LogFile:
         self.read_only = read_only or self._locked
         self.owns = self.locks_readers = not self.read_only
         self._immutable = False  # whether SQLite reads it as a file that nobody writes to
-        if not create and not self.path.is_file():
+        if not create and path_kind(self.path) != "file":
             raise FileNotFoundError(errno.ENOENT, "no such log; make one with heedful init", str(self.path))
         if create:
             self._database.create()
