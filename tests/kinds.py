@@ -142,6 +142,9 @@ NAMES = [f"i{j}" for j in range(12)]
 ROUTERS = ["pairwise-logistic:rate=0.3", "perceptron", "second-order", "convex:radius=0.7", "online-convex"]
 PREDICTS = frozenset({"Decision.predicted", "Report.prediction"})
 ARMS = frozenset({"Report.sample_ratio"})
+BOARD = frozenset({"Board.verdict", "Board.version"}) | {
+    f"BoardRow.{name}" for name in ("utility", "utility_low", "utility_high", "comparisons")
+}
 """What reports say where lists are compared with those of a control."""
 KINDS = (
     Kind(
@@ -186,7 +189,7 @@ KINDS = (
         "preference-gp",
         ComparisonReference,
         specs("pairwise"),
-        PREDICTS | {"Explanation.prediction", "About.choices"},
+        PREDICTS | {"Explanation.prediction", "About.choices"} | BOARD,
     ),
     Kind(
         "routing",

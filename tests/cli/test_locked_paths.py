@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from command import heedful
-from heedful.data.datasets import check
 
 from heedful import Loop
 from heedful.core.serialization import read_arrays
@@ -68,8 +67,6 @@ READERS: dict[str, Callable[[Path], object]] = {
     "films": load_movielens,
     "films in it": lambda folder: load_movielens(folder / "inside"),
     "queries": lambda folder: load_letor(folder / "a.csv"),
-    "data sets": lambda folder: check(folder / "inside"),
-    "data sets that it holds": check,
 }
 
 

@@ -24,7 +24,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-import heedful.loop.projection
+import heedful.loop.decisions
+import heedful.loop.keeper
 from budget import FACTOR
 from heedful import Loop
 from heedful.data.jsonl import Line
@@ -672,8 +673,8 @@ def test_any_life_of_a_loop_is_what_its_reference_says(kind: Kind, monkeypatch: 
 def live(kind: Kind, monkeypatch: pytest.MonkeyPatch, lives: int, steps: int) -> None:
     """Check so many lives, with few decisions in memory and marks every few lessons: what a long life has, in a short
     one."""
-    monkeypatch.setattr(heedful.loop.projection, "CACHED", 3)
-    monkeypatch.setattr(heedful.loop.projection, "BETWEEN", 3)
+    monkeypatch.setattr(heedful.loop.decisions, "CACHED", 3)
+    monkeypatch.setattr(heedful.loop.keeper, "BETWEEN", 3)
     monkeypatch.setattr(Comparison, "mark_every", 3)
     run_state_machine_as_test(
         life_of(kind.reference, kind.other if kind.own is None else f"{kind.other}:rate=0.2"),

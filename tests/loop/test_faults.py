@@ -1040,7 +1040,7 @@ def test_a_loop_that_cannot_be_made_leaves_nothing(tmp_path: Path, monkeypatch: 
             small_loop(tmp_path / "loop", bad)
         assert not list(tmp_path.iterdir())
     with monkeypatch.context() as patched:
-        patched.setattr("heedful.loop.Loop._put", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+        patched.setattr("heedful.loop.loop.put_items", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
         with pytest.raises(OSError, match="full"):
             small_loop(tmp_path / "loop")
     assert not list(tmp_path.iterdir())

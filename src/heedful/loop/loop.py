@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from heedful.core.validation import check_between
 from heedful.core.wording import count
 from heedful.data.frames import Frame
 from heedful.features.encoding import Encoding
@@ -542,6 +543,7 @@ class Loop:
         a loop that shows no rankings."""
         from heedful.loop.experiment import plan_experiment
 
+        check_between("days", days, 1e-3, 3650.0)
         self.projection.look()
         return plan_experiment(self.projection, share, days, alpha)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from heedful.core.validation import check_count
 from heedful.evaluation.answers import chosen_over
 from heedful.jit.kernel import Floats
 from heedful.loop import records
@@ -31,7 +32,12 @@ def lessons(
     """Return the newest `limit` pieces of feedback in the loop whose log and model are `history`, the newest first.
 
     Feedback with sequence number `before` or later is left out (None: nothing is). `person` takes only feedback on
-    decisions for that person (None: on all). Feedback that was undone is included."""
+    decisions for that person (None: on all). Feedback that was undone is included. Raise ValueError, naming the field,
+    on bad input."""
+    check_count("limit", limit, most=10_000)
+    if before is not None:
+        check_count("before", before)
+    person = None if person is None else records.check_id("person", person)
     head = history.log.last()[0]
     undone = history.log.retractions()
     found = answers(history.log, head + 1 if before is None else min(before, head + 1), person)
