@@ -40,6 +40,7 @@ COMMANDS = (
     "import {}/a.heedful {}/a.jsonl", "validate {}/a.jsonl", "import {}/none {}/a.csv",
     "evaluate {}/a.csv", "evaluate {}/a.heedful", "evaluate {}/a.csv {}/b.csv", "rank {}/a.csv", "rank {}",
     "compare {}/a.csv", "compare {}/inside", "compare {} --models", "init {}/new {}/a.csv", "serve {}/inside",
+    "serve {}", "keys list --folder {}/inside", "figure jair2015/fig2 --data {}",
     "figure jair2015/fig2 --data {}/inside", "simulate letor {}/a.csv --learner {}/a.py:Mine",
     "simulate letor {}/a.csv --plot {}/inside/a.png", "simulate ratings {}/a.csv", "simulate movielens {}",
     "simulate movielens {}/inside",
