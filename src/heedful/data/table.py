@@ -206,27 +206,26 @@ class _Unhashable:
 
 
 class _Coder:
-    """Builder of a `CodedColumn` (distinct values, and an index for each cell) from cells that arrive in parts."""
+    """Builder of a `CodedColumn` (distinct values, and an index for each cell) from cells that arrive in parts, all of
+    types that can be compared by ==."""
 
     def __init__(self) -> None:
         self._index: defaultdict[Any, int] = defaultdict()
         self._index.default_factory = self._index.__len__  # a new value gets the next number
         self._parts: list[npt.NDArray[np.int64]] = []
 
-    def add(self, cells: list[Any]) -> None:
-        if not set(map(type, cells)) <= _PLAIN:
-            cells = [cell if type(cell) in _PLAIN else _Unhashable(cell) for cell in cells]
+    def add(self, cells: Sequence[Any]) -> None:
         self._parts.append(np.fromiter(map(self._index.__getitem__, cells), np.int64, len(cells)))
 
     def column(self) -> CodedColumn:
-        values = [value.value if isinstance(value, _Unhashable) else value for value in self._index]
-        return CodedColumn(values, np.concatenate(self._parts))
+        return CodedColumn(list(self._index), np.concatenate(self._parts))
 
 
 def _code(cells: list[Any]) -> CodedColumn:
     coder = _Coder()
-    coder.add(cells)
-    return coder.column()
+    coder.add([cell if type(cell) in _PLAIN else _Unhashable(cell) for cell in cells])
+    values, codes = coder.column()
+    return CodedColumn([value.value if isinstance(value, _Unhashable) else value for value in values], codes)
 
 
 def table_of(placed: list[tuple[str, dict[str, Any]]], name: str = "") -> Table:
@@ -456,11 +455,6 @@ def _no_utf8(path: Path) -> Exception:
 
 def _rows_only(part: list[list[str]], form: _Form) -> list[list[str]]:
     """Return the rows among the records of a `part`; others count in `form.left`, csv.Error is for a ragged one."""
-    lengths = set(map(len, part))
-    if lengths == {form.cells}:
-        first = set(map(itemgetter(0), part))
-        if "" not in first and not any(record[0] in first for record in form.skip):
-            return part
     rows = []
     for record in part:
         if not any(map(str.strip, record)):
@@ -476,6 +470,18 @@ def _rows_only(part: list[list[str]], form: _Form) -> list[list[str]]:
     return rows
 
 
+def _columns_of(part: list[list[str]], form: _Form) -> list[tuple[str, ...]]:
+    """Return the columns of the rows among the records of a `part`; [] if there is none. Errors are as above."""
+    try:
+        columns = list(zip(*part, strict=True))
+    except ValueError:  # records of several lengths
+        columns = []
+    heads = ("", *(record[0] for record in form.skip))
+    if len(columns) == form.cells and not any(head in columns[0] for head in heads):
+        return columns  # as nearly always
+    return list(zip(*_rows_only(part, form)))
+
+
 def _columns(path: Path, form: _Form, positions: list[int]) -> list[CodedColumn]:
     """Return the columns of a CSV at these `positions`, cells not stripped, reading a part at a time."""
     coders, has_rows = [_Coder() for _ in positions], False
@@ -487,10 +493,10 @@ def _columns(path: Path, form: _Form, positions: list[int]) -> list[CodedColumn]
                 lines.readline()
             reader = _reader(lines, form.mark)
             while part := list(islice(reader, _AT_ONCE)):
-                rows = _rows_only(part, form)
-                has_rows = has_rows or bool(rows)
-                for j, coder in zip(positions, coders):
-                    coder.add(list(map(itemgetter(j), rows)))
+                if columns := _columns_of(part, form):
+                    has_rows = True
+                    for j, coder in zip(positions, coders):
+                        coder.add(columns[j])
         if not has_rows:
             raise csv.Error("no rows")
     except (csv.Error, ValueError):
