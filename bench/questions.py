@@ -240,7 +240,8 @@ def calibration(people: int) -> dict[str, Any]:
         quartiles = np.quantile([p.asked if p.asked >= 0 else 999 for p in everybody], [0.25, 0.5, 0.75]).tolist()
         were = [(everybody[u].asked - t if everybody[u].asked >= 0 else 999, left) for t, left, u in said]
         inside = float(np.mean([left.low <= w <= left.high for w, left in were])) if were else float("nan")
-        medians = [float(np.median([w for w, _ in were])), float(np.median([left.about for _, left in were]))]
+        median = float(np.median([w for w, _ in were]))
+        low, high = (float(np.median([getattr(left, end) for _, left in were])) for end in ("low", "high"))
         key = f"{goal}, {rule}, prior sd {amplitude:g}{'' if exact else ', of the Gaussian of EP alone'}"
         figures[key] = {
             "studies": people,
@@ -249,8 +250,8 @@ def calibration(people: int) -> dict[str, Any]:
             "standard error": round(float(np.std([p.right for p in stopped]) / np.sqrt(len(stopped))), 4),
             "said sure, mean": round(float(np.mean([p.sure for p in stopped])), 4),
             "questions, quartiles": quartiles,
-            "left, median said": medians[1],
-            "left, median it was": medians[0],
+            "left, median said": [low, high],
+            "left, median it was": median,
             "left, share within the 80 % said": round(inside, 3),
             "processor s": round(time.thread_time() - start, 1),
         }
@@ -259,7 +260,7 @@ def calibration(people: int) -> dict[str, Any]:
         table.add_row(
             goal, rule, f"{amplitude:g}", str(exact), f"{len(stopped)}/{people}",
             f"{right:.3f} +- {one['standard error']:.3f}",
-            f"{one['said sure, mean']:.3f}", str(quartiles), f"{medians[1]:g} / {medians[0]:g}, inside {inside:.2f}",
+            f"{one['said sure, mean']:.3f}", str(quartiles), f"{low:g} to {high:g} / {median:g}, inside {inside:.2f}",
         )  # fmt: skip
     out.print(table)
     return figures

@@ -73,8 +73,8 @@ CELLS = [  # those that differ most come first
 ]
 
 
-def study(cell: Cell, seed: int, number: int) -> tuple[int, int, int, int] | None:
-    """(-1, 0 or 1: it took fewer, as many, or more than said; low, about, high); None if nothing was left to ask."""
+def study(cell: Cell, seed: int, number: int) -> tuple[int, int, int] | None:
+    """(-1, 0 or 1: it took fewer, as many, or more than said; low, high); None if nothing was left to ask."""
     rng = np.random.default_rng([seed, cell.items, round(10 * cell.spread), cell.answers, len(cell.goal), number])
     truth = cell.spread * rng.standard_normal(cell.items)
     pairs = [answered(truth, rng.choice(cell.items, 2, replace=False), rng) for _ in range(cell.answers)]
@@ -87,11 +87,11 @@ def study(cell: Cell, seed: int, number: int) -> tuple[int, int, int, int] | Non
                 return None
             said = estimate_remaining(posterior, cell.goal, at=AT)
         elif sure:
-            return (-1 if asked < said.low else 0, said.low, said.about, said.high)
+            return (-1 if asked < said.low else 0, said.low, said.high)
         if asked >= said.low and said.high >= said.most:
-            return (0, said.low, said.about, said.high)
+            return (0, said.low, said.high)
         if asked >= said.high:
-            return (1, said.low, said.about, said.high)
+            return (1, said.low, said.high)
         pairs.append(answered(truth, np.array(next_question(posterior.whole(), GOALS[cell.goal])[:2]), rng))
         asked += 1
 
@@ -128,19 +128,19 @@ def run(cell: Cell, studies: int) -> None:
 
 def judged(studies: list[list[int]]) -> str:
     """How often it took fewer, as many and more than was said, with the standard error, and what was said, medians."""
-    where, low, about, high = np.array(studies).T
+    where, low, high = np.array(studies).T
     inside = float((where == 0).mean())
     error = np.sqrt(max(inside * (1.0 - inside), 1e-9) / where.size)
     mark = "" if inside >= HOLDS - 2.0 * error else "  less"
     fewer, more = float((where < 0).mean()), float((where > 0).mean())
     open_ = float((high >= 100).mean())
-    told = f"{np.median(low):g} / {np.median(about):g} / {np.median(high):g}"
+    told = f"{np.median(low):g} to {np.median(high):g}"
     return f"{inside:.3f} +- {error:.3f}, fewer {fewer:.3f}, more {more:.3f}; said {told}, open {open_:.2f}{mark}"
 
 
 def table() -> Table:
     drawn = Table(title="How often it took as many questions as was said (80 %), and what was said")
-    for name in ("cell", "studies", "within, standard error; fewer; more; low / median / high; share of 'or more'"):
+    for name in ("cell", "studies", "within, standard error; fewer; more; said, medians; share of 'or more'"):
         drawn.add_column(name)
     for cell in CELLS:
         if cell.file.exists():

@@ -316,10 +316,10 @@ def test_a_listing_of_many_items_comes_in_pages(connect: Connected, server: Faul
 # ---------------------------------------------------------------------------- falling back
 
 FAULTS = {
-    "hangs": (faulty.hang, "no answer within 0.1 s"),
-    "slow first byte": (faulty.late, "no answer within 0.1 s"),
-    "half an answer": (faulty.half, "no answer within 0.1 s"),
-    "dribbles": (faulty.dribble, "no answer within 0.1 s"),
+    "hangs": (faulty.hang, "no answer within"),
+    "slow first byte": (faulty.late, "no answer within"),
+    "half an answer": (faulty.half, "no answer within"),
+    "dribbles": (faulty.dribble, "no answer within"),
     "503": (faulty.with_(problem("unavailable", 503, "busy")), "busy"),
     "500": (faulty.with_(problem("damaged", 500, "broken")), "broken"),
     "429": (faulty.with_(problem("too-many", 429, "too many")), "too many"),
@@ -347,7 +347,7 @@ def test_decide_gives_the_callers_order_in_time(
 ) -> None:
     """As the reason says: who waits for the end of a slow answer sees another one."""
     server.otherwise, reason = FAULTS[fault]
-    cars = connect(server.url, KEY, timeout=0.1 if "0.1 s" in reason else 5.0).loop("cars")
+    cars = connect(server.url, KEY, timeout=0.1 if reason == "no answer within" else 5.0).loop("cars")
     with caplog.at_level(logging.WARNING):
         d = cars.decide(NAMES, prior=[1.0, 3.0, 2.0], show=2, id="d1")
     assert d.fallback
