@@ -550,4 +550,4 @@ def test_the_sushi_of_five_thousand(tmp_path: Path) -> None:
     won = [(place[:, [i]] < place).sum() for i in range(10)]
     assert [row["item"] for row in got["ranking"]] == [names[i] for i in np.argsort(-np.array(won))]
     assert got["ranking"][0]["best"] > 0.99
-    assert got["stop"]
+    assert got["verdict"]["stop"]

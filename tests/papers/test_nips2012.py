@@ -270,7 +270,7 @@ def test_models_by_name(data: PairwiseDataset) -> None:
         np.testing.assert_allclose(mean, -mean[::-1], atol=1e-9)
         assert (var > 0.0).all()
     one, other = (model(f"hierarchical{more}")(parts.problem, answers, None) for more in (f":nu0={kept}", "-tuned"))
-    np.testing.assert_array_equal(one.fitted.population.cov, other.fitted.population.cov)
+    np.testing.assert_array_equal(one.fit.population.cov, other.fit.population.cov)
     assert model("cp:D=5")(parts.problem, answers, None).mw.shape == (20, 5)
     with pytest.raises(ValueError, match=r"^model: expected one of cpu, cp, .*, got 'gp'$"):
         model("gp")

@@ -144,7 +144,7 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
         "predicted": predicted,
         "undirected": loop.manifest.learner if lacks_weights(loop, card) else "",
         "cuts": cuts,
-        "grades": [] if cuts is None else score_line(cuts),
+        "regions": [] if cuts is None else score_line(cuts),
         "lessons": lessons[:LESSONS],
         "lesson": partial(describe_lesson, loop),
         "explained": _explained(loop, lessons[:LESSONS]),

@@ -17,7 +17,7 @@ import numpy as np
 
 from heedful.core.validation import check_count, describe
 from heedful.core.wording import percent, share
-from heedful.evaluation.answers import Answer, Scale
+from heedful.evaluation.answers import Answer, Scale, said_pairs
 from heedful.features import Encoding
 from heedful.features.columns import Category, Prose, Text, Vector
 from heedful.jit.kernel import Floats, Ints
@@ -99,7 +99,7 @@ class Routing(Coactive):
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         self._costs = table.find_costs(manifest)
-        self.scale = Scale(0.0, 1.0)
+        self.scale = Scale(0.0, 1.0, differ=1.0)
 
     # ------------------------------------------------------------------------ making a loop
 
@@ -498,7 +498,11 @@ class Routing(Coactive):
         if answer.values:
             [(j, thumb)] = answer.values.items()
             return bool(abs(float(sigmoid(margins[[j]])[0]) - thumb) > 0.5)
-        return any(margins[better] < margins[worse] for better, worse in answer.pairs)
+        pairs = said_pairs(step.context.record.shown, answer)
+        return any(margins[better] < margins[worse] for better, worse in pairs if min(better, worse) >= 0)
+
+    def gains(self, model: Any, shared: object, own: Person | None, step: Step) -> tuple[float, float] | None:
+        return None  # one of two answers is chosen: no list is corrected
 
     def error(self, model: Any, step: Step) -> float | None:
         return Interaction.error(self, model, step)
