@@ -181,7 +181,7 @@ def test_names_and_sides_swapped_give_the_mirrored_board(seed: int, tied: bool) 
     for row in one.board.ranking:
         other = turned_rows[f"x{row.item}"]
         assert (row.score_low, row.score_high) == pytest.approx((other.score_low, other.score_high), abs=1e-4)
-        assert row.comparisons == other.comparisons
+        assert row.votes == other.votes
     assert (one.wins == two.wins[np.ix_(at, at)]).all()
     assert (one.ties == two.ties[np.ix_(at, at)]).all()
     lost = [{**row, "winner": swap[row["winner"]]} for row in rows]  # who won, lost: the board upside down
