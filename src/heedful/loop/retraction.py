@@ -21,8 +21,8 @@ class Unerased(TimeoutError):
 
     `forgotten` holds what `forget` would have returned."""
 
-    def __init__(self, told: str, forgotten: Forgotten) -> None:
-        super().__init__(told)
+    def __init__(self, reason: str, forgotten: Forgotten) -> None:
+        super().__init__(reason)
         self.forgotten = forgotten
 
 
@@ -57,8 +57,8 @@ def rollback(writer: Writer, to: int, id: str | None = None, reason: str = "") -
         [answer] = writer.submit_in_turn([PendingEvent(rollback_event(event_id, int(to), reason, version, now()))])
         after = log.retractions()
         oldest = min(to, *(at for at, _ in (*before.spans, *after.spans)))
-        given = {*log.places("feedback", oldest), *before.undone, *after.undone}
-        changed = [seq for seq in given if (seq in before) != (seq in after)]
+        candidates = {*log.places("feedback", oldest), *before.undone, *after.undone}
+        changed = [seq for seq in candidates if (seq in before) != (seq in after)]
         forgotten = len(log.places("forget", to))
         gone = sum(seq in after for seq in changed)
         return RolledBack(answer, to, gone, len(changed) - gone, forgotten)
@@ -123,8 +123,8 @@ def finish_forgetting(writer: Writer) -> None:
     with writer.turn:
         if writer.log.unfinished() and not writer.log.store.read_only:
             if left := writer.forget_derived():
-                told = "cannot be removed, and what was forgotten is still in it: remove it and open the loop again"
-                raise TimeoutError(f"{', '.join(left)}: {told}")
+                advice = "cannot be removed, and what was forgotten is still in it: remove it and open the loop again"
+                raise TimeoutError(f"{', '.join(left)}: {advice}")
             writer.log.finish_erasing()
             writer.keep()
             _seal_again(writer)

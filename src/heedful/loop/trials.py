@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from heedful.core.validation import check_between, describe
 from heedful.loop import apprentice, records
 from heedful.loop.experiment import NotReady, check_can_start, evidence_of, evidence_of_log, look
@@ -64,10 +62,10 @@ def payload_if_repeated(known: Event, about: ExperimentRecord) -> str:
 
     It is the earlier payload if the caller asks for the same experiment, so that the event counts as a duplicate;
     otherwise that of `about`, which is refused."""
-    told = read_experiment(known.payload)
-    same = (told.learner, told.share, bool(told.frozen), told.alpha)
-    asked = (about.learner, about.share, bool(about.frozen), about.alpha)
-    return known.payload if same == asked else msgspec.json.encode(about).decode()
+    earlier = read_experiment(known.payload)
+    same = (earlier.learner, earlier.share, bool(earlier.frozen), earlier.alpha)
+    requested = (about.learner, about.share, bool(about.frozen), about.alpha)
+    return known.payload if same == requested else records.encode(about)
 
 
 def stop_experiment(writer: Writer, id: str | None = None) -> Answer:
@@ -96,9 +94,9 @@ def find_experiment(history: History, id: str | None = None) -> Experiment:
         event = log.find("experiment", records.check_id("experiment", id))
     if event is None:
         imitates = apprentice.look(history) if history.imitates else None
-        there = "" if imitates is None else f": {imitates.told}"
-        told = f"there was none{there}" if id is None else f"{id} is not in the log"
-        raise LookupError(f"experiment: {told}")
+        progress = "" if imitates is None else f": {imitates.told}"
+        reason = f"there was none{progress}" if id is None else f"{id} is not in the log"
+        raise LookupError(f"experiment: {reason}")
     return look(history, event)
 
 
@@ -137,11 +135,11 @@ def promote(
 
 def _promoted_already(writer: Writer, known: Event, learner: str | None, by: str, reason: str) -> Promoted:
     """Return the answer to a promotion whose id is in the log already, as the event `known`."""
-    told = read_promotion(known.payload)
+    earlier = read_promotion(known.payload)
     answer = Answer("duplicate", known.id, known.seq, writer.published.version)
-    if (learner or told.learner, by, reason) != (told.learner, told.by, told.reason):
+    if (learner or earlier.learner, by, reason) != (earlier.learner, earlier.by, earlier.reason):
         answer = writer.reject(known.id, f"promote {known.id} is in the log already, with other content")
-    return Promoted(answer, told.learner, told.before, told.evidence, told.forced)
+    return Promoted(answer, earlier.learner, earlier.before, earlier.evidence, earlier.forced)
 
 
 def _evidence(history: History, learner: str | None) -> tuple[str, str, int | None, dict[str, Any], list[str]]:
@@ -154,8 +152,9 @@ def _evidence(history: History, learner: str | None) -> tuple[str, str, int | No
             raise ValueError(f"learner: expected {watched.learner}, which imitates {CALLER}, got {learner}")
         return watched.learner, CALLER, None, apprentice.evidence_of(watched), list(watched.against_promotion)
     if running is not None and learner in (None, running[1].learner) and (learner is None or running[1].share):
-        found = look(history, running[0])
-        return running[1].learner, serving, running[0].seq, evidence_of(found), list(found.against_promotion)
+        experiment = look(history, running[0])
+        against = list(experiment.against_promotion)
+        return running[1].learner, serving, running[0].seq, evidence_of(experiment), against
     if learner is None:
         raise ValueError("learner: expected its name, as no experiment is running")
     history.candidate(learner)

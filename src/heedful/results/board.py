@@ -154,13 +154,13 @@ class Verdict(NamedTuple):
         """Return in a sentence whether enough is known, with probability `sure`; `favourite` is what people call that
         item, by default its name."""
         if self.goal == "best":
-            told = f"{favourite or self.favourite} is the best with probability {share(self.probability)}"
+            knowledge = f"{favourite or self.favourite} is the best with probability {share(self.probability)}"
         else:
-            told = f"{share(self.probability)} of all pairs are expected to be in the right order"
+            knowledge = f"{share(self.probability)} of all pairs are expected to be in the right order"
         if self.stop:
-            return f"Sure enough ({percent(sure)}): {told}."
+            return f"Sure enough ({percent(sure)}): {knowledge}."
         left = "" if self.left is None else f"; {self.left.told}"
-        return f"Not sure enough yet ({percent(sure)}): {told}{left}."
+        return f"Not sure enough yet ({percent(sure)}): {knowledge}{left}."
 
 
 class Board(NamedTuple):
@@ -207,15 +207,15 @@ class Board(NamedTuple):
 
     def apart(self, called: Mapping[str, str] | None = None) -> str:
         """Return a sentence on which neighbours cannot be told apart. `called` has other names of the items."""
-        told = []
+        groups = []
         for group in self.alike[:MOST_GROUPS]:
             names = [one_line(called[name] if called else name) for name in group]
             few = names if len(names) <= 5 else [*names[:3], f"{len(names) - 4} more", names[-1]]
-            told.append(f"{', '.join(few[:-1])} and {few[-1]}")
+            groups.append(f"{', '.join(few[:-1])} and {few[-1]}")
         if len(self.alike) > MOST_GROUPS:
-            told.append(f"and {len(self.alike) - MOST_GROUPS:,} more such groups")
-        if told:
-            return f"Neighbours that cannot be told apart (less than {percent(self.sure)}): {'; '.join(told)}."
+            groups.append(f"and {len(self.alike) - MOST_GROUPS:,} more such groups")
+        if groups:
+            return f"Neighbours that cannot be told apart (less than {percent(self.sure)}): {'; '.join(groups)}."
         every = f"Every item is better than the next with {percent(self.sure)} or more"
         if any(row.place_low < row.place_high for row in self.ranking):
             every += "; its places leave out 5 % on each side, so those of neighbours may overlap"
