@@ -202,6 +202,33 @@ def test_two_models_are_shown_to_choose_between(tmp_path: Path) -> None:
         assert loop.report().learned.answered == 0  # choices teach, and have no value of their own
 
 
+def test_a_person_who_judges_the_same_answer_both_ways_contradicts_themselves(tmp_path: Path) -> None:
+    """Whether the thumb names the model or not; and nothing in it corrects a list."""
+    with make(tmp_path / "r") as loop:
+        for i, answer in enumerate(({"thumb": "up"}, {"thumb": "down"}, {"thumb": "down", "item": "small"})):
+            loop.decide(["small"], context={"embedding": embedding(0)}, person="ann", id=f"d{i}")
+            loop.feedback(f"d{i}", **answer)
+        found = loop.health()
+        assert sum(window.repeated for window in found.windows) == 2
+        assert sum(window.contradictory for window in found.windows) == 1
+        assert found.corrections is None
+        assert found.uncorrected == "answers of this kind of feedback correct no list"
+
+
+@pytest.mark.parametrize("answer", [{"better": ["large", "small"]}, {"better": "large"}])
+def test_an_order_of_two_answers_contradicts_the_model_as_a_choice_does(tmp_path: Path, answer: Any) -> None:
+    with make(tmp_path / "r") as loop:
+        for i in range(8):
+            d = loop.decide(["small", "large"], show=2, context={"embedding": embedding(0)}, id=f"d{i}")
+            loop.feedback(d.id, choice="first" if d.shown[0] == "small" else "second")
+        d = loop.decide(["small", "large"], show=2, context={"embedding": embedding(0)}, id="last")
+        assert loop.report().feedback.contradictory == 0
+        assert d.shown[0] == "small"
+        loop.feedback("last", **answer)
+        assert loop.report().feedback.contradictory == 1
+        assert loop.health().corrections is None
+
+
 def test_a_report_names_the_model_that_it_compares_with_and_says_what_compares_with_each(tmp_path: Path) -> None:
     with make(tmp_path / "r", control=0.2) as loop:
         notes = " ".join(loop.projection.interaction.findings(loop.report()).notes)
