@@ -226,6 +226,13 @@ def test_an_order_of_two_answers_contradicts_the_model_as_a_choice_does(tmp_path
         assert d.shown[0] == "small"
         loop.feedback("last", **answer)
         assert loop.report().feedback.contradictory == 1
+
+
+def test_an_order_of_two_answers_corrects_no_list(tmp_path: Path) -> None:
+    with make(tmp_path / "r") as loop:
+        for i in range(20):
+            d = loop.decide(["small", "large"], show=2, context={"embedding": embedding(0)}, id=f"d{i}")
+            loop.feedback(d.id, better="small" if i % 3 else "large")
         assert loop.health().corrections is None
 
 
