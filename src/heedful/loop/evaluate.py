@@ -27,7 +27,8 @@ from heedful.jit.kernel import Floats, Ints
 from heedful.loop.growing import Column, GrowingTable, Marks, People
 from heedful.loop.history import History
 from heedful.loop.interactions.measure import Compared, ListClick
-from heedful.loop.interactions.protocol import Interaction, LoopModel, Step
+from heedful.loop.interactions.protocol import Interaction, Step
+from heedful.loop.model import View, view_of
 from heedful.loop.records import check_time
 from heedful.loop.silence import silent_steps
 from heedful.results.evaluation import Evaluation, LearnerEvaluation, Measure, PositionBias, Value, Verdict
@@ -117,11 +118,12 @@ def evaluate(
             if event.seq > after:
                 who = decision.seq if decision.person is None else decision.person
                 answered.add(decision.seq)
-                for sum_, compared in zip(sums, interaction.compare(models, step)):
+                views = [interaction.view(model, decision.person) for model in models]
+                for sum_, compared in zip(sums, interaction.compare(views, step)):
                     sum_.add(who, decision.seq, compared)
-                clicks.add(who, decision.seq, interaction.clicks(models, step))
-                lists.add(who, models, step)
-                places.add(who, models, step)
+                clicks.add(who, decision.seq, interaction.clicks(views, step))
+                lists.add(who, views, step)
+                places.add(who, views, step)
             for fold in folds:
                 fold.learn(step)
         except Exception as error:  # whatever a learner of somebody's own raises
@@ -167,7 +169,7 @@ class _Fold:
             self.lessons += self.model.teach(step.context, step.feedback, step.extra, step.event.seq)
 
     def weights(self) -> dict[str, float]:
-        found = np.asarray(self.model.effective(self.model.shared, None), float)
+        found = np.asarray(self.model.effective(view_of(self.model)), float)
         return dict(zip(self._interaction.names, found.tolist())) if found.ndim == 1 else {}
 
 
@@ -290,13 +292,13 @@ class _Lists:
         self._drawn = False
         """whether any of them was drawn at random"""
 
-    def add(self, who: str | int, models: Sequence[LoopModel], step: Step) -> None:
+    def add(self, who: str | int, views: Sequence[View[Any]], step: Step) -> None:
         decision = step.decision
         mu = decision.record.probability
         if mu is None or decision.seq in self._counted:
             return
         scores = self._interaction.list_scores(step)
-        pi = None if scores is None else self._interaction.chances(models, step)
+        pi = None if scores is None else self._interaction.chances(views, step)
         if scores is None or pi is None:
             return
         self._counted.add(decision.seq)
@@ -462,10 +464,10 @@ class _Places:
         """for each answer, the weights of each learner at each place (L, 3)"""
         self._chosen = GrowingTable(3)
 
-    def add(self, who: str | int, models: Sequence[LoopModel], step: Step) -> None:
+    def add(self, who: str | int, views: Sequence[View[Any]], step: Step) -> None:
         if step.decision.record.arm != "sampled":
             return
-        told = self._interaction.places(models, step)
+        told = self._interaction.places(views, step)
         if told is None:
             return
         self._decisions.append(step.decision.seq)

@@ -107,7 +107,7 @@ class _Reading:
 
     def __init__(self, projection: History) -> None:
         self._projection, self._interaction = projection, projection.interaction
-        self._present, self._published = projection.model, projection.published
+        self._published = projection.published
         self._model: LoopModel = projection.fresh()
         self._said: dict[str, dict[Hashable, float]] = {}
         """person -> question -> what the person answered to it last"""
@@ -164,18 +164,16 @@ class _Reading:
             self.lists[step.decision.seq] = shown._replace(answered=event.time)
         try:
             empty = model.lesson(step.context, step.feedback, step.extra) is None
-            error = interaction.error(model, step)
-            before = interaction.position(model, step)
+            view = interaction.view(model, person)
+            error, before = interaction.error(view, step), interaction.position(view, step)
             if event.seq not in self._projection.failed:
                 model.teach(step.context, step.feedback, step.extra, event.seq)
-            after = interaction.position(model, step)
+            after = interaction.position(interaction.view(model, person), step)
         except Exception as failure:  # whatever a learner of somebody's own raises
             learner = self._projection.manifest.learner
             raise ValueError(f"learner: {learner} failed on feedback {event.id}: {failure}") from failure
         moved = float(np.abs(after - before).sum()) if before.shape == after.shape else 0.0
-        state = self._published
-        own = state.people.get(interaction.person(person) or "")
-        gains = interaction.gains(self._present, state.shared, own, step)
+        gains = interaction.gains(self._published.view(person), step)
         record, answer, scale = (
             step.decision.record,
             interaction.answer(step.decision, step.feedback),

@@ -20,7 +20,7 @@ from heedful.loop.decisions import Decisions
 from heedful.loop.interactions.protocol import Interaction, LoopModel, Step
 from heedful.loop.interactions.registry import interaction_of, learner_version
 from heedful.loop.log import Event, Log, Retractions
-from heedful.loop.model import Moves, Person
+from heedful.loop.model import Moves, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.publication import PublishedState
 from heedful.loop.records import FeedbackRecord
@@ -205,19 +205,16 @@ class History:
         """feedback that the learner failed on and the model leaves out: sequence number -> what went wrong, in words"""
         return self.published.failed
 
-    def reading(self, person: str | None) -> tuple[PublishedState, Person | None]:
-        """Return (published state, what was learned for `person` alone, of a version that fits it).
-
-        The second is None if `person` is None (a decision for nobody in particular) or if nothing was learned for
-        them."""
+    def reading(self, person: str | None) -> tuple[PublishedState, View[Any]]:
+        """Return (published state, the same for `person`, None for nobody in particular)."""
         state = self.published
-        return state, state.people.get(person) if person is not None else None
+        return state, state.view(person)
 
-    def reading_of(self, x: Any, person: str | None) -> tuple[PublishedState, Person | None]:
-        """Return (published state, what was learned for `person` alone or None), with which to rank the candidates `x`.
+    def reading_of(self, x: Any, person: str | None) -> tuple[PublishedState, View[Any]]:
+        """Return (published state, the same for `person`), with which to rank the candidates `x`.
 
         `x` are features (m, N) of m candidates with N features each, or the numbers of m items (m,)."""
-        return self.reading(self.interaction.person(person))
+        return self.reading(person)
 
     # ------------------------------------------------------------------------ decisions
 

@@ -5,8 +5,7 @@ Each interaction (`heedful.loop.interactions`, one for each kind of feedback) ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from heedful.jit.kernel import Floats
 from heedful.loop.records import DecisionRecord
@@ -34,10 +33,23 @@ class Moves(NamedTuple):
     """how many of them changed a prediction"""
 
 
-def own_state(people: Mapping[str, Person], name: str | None) -> Person | None:
-    """Return what was learned for the person `name` alone, out of `people`; None if nothing was, or if `name` is
-    None."""
-    return people.get(name) if name is not None else None
+M_co = TypeVar("M_co", covariant=True)
+
+
+class View(NamedTuple, Generic[M_co]):
+    """A model as it is for one person: what decisions, predictions and judgements are made from."""
+
+    model: M_co
+    """the model (`LoopModel`), which has the functions that rank and predict"""
+    shared: Any
+    """the state that all people share: the model's own, or a copy that was published to readers"""
+    person: Person | None = None
+    """what was learned for the person alone; None if nothing was, or for nobody in particular"""
+
+
+def view_of(model: Any, name: str | None = None) -> View[Any]:
+    """Return `model` as it is now for the person `name`, None for nobody in particular."""
+    return View(model, model.shared, None if name is None else model.people.get(name))
 
 
 class Context(NamedTuple):

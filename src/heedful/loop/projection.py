@@ -20,7 +20,7 @@ from heedful.loop.group import GroupCommit
 from heedful.loop.interactions.protocol import LoopModel
 from heedful.loop.keeper import IncompleteModel, Keeper
 from heedful.loop.log import Event, Log, Retractions
-from heedful.loop.model import Person
+from heedful.loop.model import View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.publication import PublishedState
 from heedful.loop.records import FeedbackRecord
@@ -383,15 +383,14 @@ class Projection(Writer):
             fold.moves, fold.failed,
         )  # fmt: skip
 
-    def reading(self, person: str | None) -> tuple[PublishedState, Person | None]:
-        """Return (published state, what was learned for `person` alone, of a version that fits it).
+    def reading(self, person: str | None) -> tuple[PublishedState, View[Any]]:
+        """Return (published state, the same for `person`, of a version that fits it).
 
-        The second is None if `person` is None (a decision for nobody in particular) or if nothing was learned for them.
         It waits for a moment while another thread is learning from feedback of that person."""
         while True:
-            state, own = super().reading(person)
-            if own is None or own.since <= state.version:
-                return state, own
+            state, view = super().reading(person)
+            if view.person is None or view.person.since <= state.version:
+                return state, view
             if self.turn.acquire(blocking=False):
                 try:
                     if self._stale:  # the thread that was learning this was interrupted
@@ -401,17 +400,14 @@ class Projection(Writer):
             else:
                 time.sleep(0.0)  # a newer state is published in a moment
 
-    def reading_of(self, x: Any, person: str | None) -> tuple[PublishedState, Person | None]:
-        """Return (published state, what was learned for `person` alone or None), with which to rank the candidates `x`.
-
-        `x` are features (m, N) of m candidates with N features each, or the numbers of m items (m,). If the state does
-        not know some of them yet, what other processes wrote to the log is taken in first.
-        """
-        state, own = super().reading_of(x, person)
+    def reading_of(self, x: Any, person: str | None) -> tuple[PublishedState, View[Any]]:
+        """Return what `History.reading_of` does. If the state does not know some of the candidates `x` yet, what other
+        processes wrote to the log is taken in first."""
+        state, view = super().reading_of(x, person)
         if self.interaction.lacks(state.shared, x):
             self.catch_up()  # waits for the thread that takes it in
-            state, own = super().reading_of(x, person)
-        return state, own
+            state, view = super().reading_of(x, person)
+        return state, view
 
     # ------------------------------------------------------------------------ keeping
 

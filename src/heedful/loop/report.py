@@ -20,7 +20,6 @@ from heedful.loop.arms import DrawnArms, ShownList, arm_difference, compare_shar
 from heedful.loop.history import History
 from heedful.loop.interactions.protocol import Interaction, Step
 from heedful.loop.log import Event
-from heedful.loop.model import own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.silence import NONE, is_over
@@ -219,9 +218,7 @@ class _Look:
             self.tally.take(decision, [(event, answer(decision, feedback)) for event, feedback in given])
 
     def _contradicts(self, step: Step, lesson: object) -> bool:
-        interaction, state = self._history.interaction, self._state
-        own = own_state(state.people, interaction.person(step.decision.person))
-        return interaction.contradicts(self._history.model, state.shared, own, step, lesson)
+        return self._history.interaction.contradicts(self._state.view(step.decision.person), step, lesson)
 
 
 # ---------------------------------------------------------------------------- the arms

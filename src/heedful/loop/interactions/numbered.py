@@ -8,7 +8,7 @@ import numpy as np
 
 from heedful.core.fold import copy_arrays
 from heedful.jit.kernel import Floats
-from heedful.loop.model import Person
+from heedful.loop.model import Person, View
 
 S = TypeVar("S")
 
@@ -36,7 +36,7 @@ class Numbered(Generic[S]):
         file."""
         return Number(0)
 
-    def effective(self, shared: S, person: Person | None) -> Floats:
+    def effective(self, view: View[Any]) -> Floats:
         return np.zeros(0)
 
     def present_state(self) -> S:

@@ -32,7 +32,7 @@ from heedful.loop.interactions.named import loop_learner, name_fitting
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.telling import Part
 from heedful.loop.log import Event
-from heedful.loop.model import Context, Person, own_state
+from heedful.loop.model import Context, Person, View, view_of
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord, check_id, check_number
 from heedful.loop.request import Request
@@ -63,9 +63,8 @@ class Readable(Protocol):
     def model(self) -> LoopModel:
         """the model, which learns in place"""
 
-    def reading_of(self, x: Any, person: str | None) -> tuple[Any, Person | None]:
-        """Return (published state, what was learned for `person` alone or None), with which to rank the candidates
-        `x`."""
+    def reading_of(self, x: Any, person: str | None) -> tuple[Any, View[Any]]:
+        """Return (published state, the same for `person`), with which to rank the candidates `x`."""
 
 
 class LoopModel(Protocol):
@@ -107,11 +106,9 @@ class LoopModel(Protocol):
     def refusal(self, form: str, /) -> str | None:
         """Return why the learner cannot use feedback of the form with the name `form` ("clicks"); None if it can."""
 
-    def effective(self, shared: Any, person: Person | None, /) -> Any:
-        """Return the weight of each of the N features for a person (N,); empty (0,) for a model without such weights.
-
-        `shared` is the learner's state for all people; `person` is the person's own state, None for the weights that
-        all people share."""
+    def effective(self, view: View[Any], /) -> Any:
+        """Return the weight of each of the N features for a person (N,); empty (0,) for a model without such
+        weights."""
 
 
 CALLERS_SCORE = "the caller's score"
@@ -350,8 +347,7 @@ class Interaction(Protocol[M]):
     reported.
 
     Subclass it for a new kind; methods with a body here do what most kinds do. Arguments that many methods share:
-    `model` is the loop's model, `shared` the state that all people share, as published to readers, `own` the state of
-    the person asked about (None if there is none), and `x` the candidates of a request, as features (m, N) for m
+    `view` is the loop's model for the person asked about, and `x` the candidates of a request, as features (m, N) for m
     candidates and N features or, in kinds that know items by number, as item numbers (m,)."""
 
     name: str
@@ -643,7 +639,7 @@ class Interaction(Protocol[M]):
         return False
 
     def imitation_record(
-        self, model: M, shared: Any, own: Person | None, request: Request, shown: Ints, rng: np.random.Generator
+        self, view: View[M], request: Request, shown: Ints, rng: np.random.Generator
     ) -> dict[str, Any]:
         """Return what the log keeps of a decision that is shown in the caller's order and from which the learner is to
         learn.
@@ -651,8 +647,6 @@ class Interaction(Protocol[M]):
         These are "ranks", the rank, from 1, that the learner would give to each item shown, and, if the caller gave
         scores, "scores", these as given.
 
-        - `model`, `shared`, `own`: the model, the published state for all people, the person's own state, None without
-          one
         - `request`, `shown`: the request with its m candidates, and the indices of the candidates shown
         - `rng`: draws the order in which the learner sees the candidates, so that the ranks of items with equal scores
           do not depend on the caller's order
@@ -660,7 +654,7 @@ class Interaction(Protocol[M]):
         Raise ValueError, naming the field, if the caller's scores cannot be imitated."""
         drawn = rng.permutation(len(request.x))
         ranks = np.empty(drawn.size, np.int64)
-        ranks[drawn[self.order(model, shared, own, request.x[drawn])]] = 1 + np.arange(drawn.size)
+        ranks[drawn[self.order(view, request.x[drawn])]] = 1 + np.arange(drawn.size)
         kept: dict[str, Any] = {"ranks": ranks[shown].tolist()}
         return kept | ({"scores": [request.scores[j] for j in shown.tolist()]} if request.scores else {})
 
@@ -701,6 +695,10 @@ class Interaction(Protocol[M]):
         `name` is None for a decision for nobody in particular."""
         return name
 
+    def view(self, model: M, name: str | None) -> View[M]:
+        """Return `model` as it is now for the person `name`, None for nobody in particular."""
+        return view_of(model, self.person(name))
+
     def lacks(self, shared: Any, x: Any) -> bool:
         """Return whether the published state `shared` is older than some of the m candidates `x`, so that it has to be
         published again.
@@ -708,19 +706,17 @@ class Interaction(Protocol[M]):
         `x` are N features each (m, N) or item numbers (m,). Only kinds that know items by number can lack one."""
         return False
 
-    def order(self, model: M, shared: Any, own: Person | None, x: Any) -> Ints:
+    def order(self, view: View[M], x: Any) -> Ints:
         """Return the indices of the m candidates `x`, best first (m,); equally good ones stay in the order of the
         request.
 
-        `x` are N features each (m, N) or item numbers (m,). `model` holds the learner, `shared` the published state for
-        all people, `own` what was learned for the person, None without it."""
+        `x` are N features each (m, N) or item numbers (m,)."""
 
-    def predict(self, model: M, shared: Any, own: Person | None, x: Any) -> list[ItemPrediction] | None:
+    def predict(self, view: View[M], x: Any) -> list[ItemPrediction] | None:
         """Return the predicted answer to each of the m candidates `x`, in their order; None if nothing is predicted.
 
         An answer is a grade, a rating or the probability of being chosen. `x` are N features each (m, N) or item
-        numbers (m,). `model` holds the learner, `shared` the published state for all people, `own` what was learned for
-        the person, None without it."""
+        numbers (m,)."""
         return None
 
     def standing(self, history: Readable, person: str | None, people: Sequence[str] | None) -> Board:
@@ -731,29 +727,25 @@ class Interaction(Protocol[M]):
         such ranking."""
         raise ValueError(f"standing: expected a loop of choices, got {self.loop}")
 
-    def cuts(self, model: M, shared: Any, own: Person | None) -> list[float] | None:
+    def cuts(self, view: View[M]) -> list[float] | None:
         """Return the k - 1 thresholds, rising, that divide the score of an item (weights times features) into k grades;
         None if there are none.
 
-        They are those of the person whose own state is `own`, or, if it is None, those that all people share. `model`
-        holds the learner, `shared` the published state for all people."""
+        They are those of the person of `view`, or, if it has none, those that all people share."""
         return None
 
     def why_not_predicted(self, shared: Any) -> str:
         """Return why the state `shared` predicts nothing of items so far, in words; "" if it predicts something."""
         return "Nothing is predicted."
 
-    def used(self, model: M, shared: Any, own: Person | None) -> set[int]:
+    def used(self, view: View[M]) -> set[int]:
         """Return the numbers of the items that are not shown to a person again unless the request asks for repeats.
 
-        They are, for example, those that the person has rated. `model` holds the learner, `shared` the published state
-        for all people, `own` what was learned for the person, None without it. The set is empty in most kinds."""
+        They are, for example, those that the person has rated. The set is empty in most kinds."""
         return set()
 
-    def own_answers(self, shared: Any, own: Person | None) -> dict[int, str]:
-        """Return what a person answered, in a word or two for each item, by item number: {3: "said 4"}.
-
-        `shared` is the published state for all people, `own` what was learned for the person, None without it."""
+    def own_answers(self, view: View[Any]) -> dict[int, str]:
+        """Return what a person answered, in a word or two for each item, by item number: {3: "said 4"}."""
         return {}
 
     def counts(self, shared: Any, items: int) -> str:
@@ -789,19 +781,15 @@ class Interaction(Protocol[M]):
         kind."""
         return
 
-    def eligible(self, model: M, shared: Any, own: Person | None, asked: Question) -> Ints | None:
+    def eligible(self, view: View[M], asked: Question) -> Ints | None:
         """Return the indices of the candidates of the request `asked` that may be shown to its person; None for all.
 
-        For example, items that the person has rated may be left out. `model` holds the learner, `shared` the published
-        state for all people, `own` what was learned for the person, None without it. Raise ValueError if too few are
-        left."""
+        For example, items that the person has rated may be left out. Raise ValueError if too few are left."""
         return None
 
     def propose(
         self,
-        model: M,
-        shared: Any,
-        own: Person | None,
+        view: View[M],
         asked: Question,
         eligible: Ints | None,
         rng: np.random.Generator,
@@ -810,8 +798,6 @@ class Interaction(Protocol[M]):
 
         `asked.arm` is the policy: by the model, in the caller's order, ...
 
-        - `model`, `shared`, `own`: the model, the published state for all people, the person's own state, None without
-          one
         - `eligible`: indices of the candidates that may be shown; None for all
         - `rng`: the random generator of this one decision"""
 
@@ -875,28 +861,26 @@ class Interaction(Protocol[M]):
         `context` is the `decision` with its candidates as an array, `past` the log up to it, from which the model of
         that time is learned again. Raise LookupError if there was nothing to decide."""
 
-    def item_scores(self, model: M, person: str | None, x: Any, places: Sequence[int]) -> Floats | None:
-        """Return the scores (k,) that `model` gives to k candidates of a decision for `person`; None if it gives none.
+    def item_scores(self, view: View[M], x: Any, places: Sequence[int]) -> Floats | None:
+        """Return the scores (k,) that the model gives to k candidates of a decision; None if it gives none.
 
         `x` are the m candidates of the decision, as N features each (m, N) or item numbers (m,); `places` are the
         indices of the k candidates. By default a score is the inner product of weights and features."""
-        w, rows = model.effective(model.shared, own_state(model.people, self.person(person))), x[list(places)]
+        w, rows = view.model.effective(view), x[list(places)]
         return scores(rows, w) if rows.ndim == 2 and w.shape == rows.shape[1:] else None
 
-    def contributions(self, model: M, person: str | None, x: Any, place: int) -> Contributions:
-        """Return how much each feature of one candidate contributes to the score that `model` gives the candidate for
-        `person`.
+    def contributions(self, view: View[M], x: Any, place: int) -> Contributions:
+        """Return how much each feature of one candidate contributes to the score that the model gives it.
 
         `x` are the m candidates of a decision, as N features each (m, N) or item numbers (m,); `place` is the index of
         the candidate. If there are no contributions, the result says why."""
-        if self.item_scores(model, person, x, [place]) is None:
+        if self.item_scores(view, x, [place]) is None:
             return parts_of.none(f"{type(self.learner).__name__} has no weights of features: there are no parts")
-        w = model.effective(model.shared, own_state(model.people, self.person(person)))
-        return parts_of.linear(self.names, w, x[place], "score")
+        return parts_of.linear(self.names, view.model.effective(view), x[place], "score")
 
-    def adds_up(self, model: M, person: str | None, feedback: FeedbackRecord) -> bool:
-        """Return whether learning from `feedback` changes the scores for `person` by the same amount, whatever else
-        `model` has learned.
+    def adds_up(self, view: View[M], feedback: FeedbackRecord) -> bool:
+        """Return whether learning from `feedback` changes the scores for a person by the same amount, whatever else
+        the model has learned.
 
         If so, a score is a sum over pieces of feedback, and what each of them added is also what leaving it out would
         take away."""
@@ -927,22 +911,22 @@ class Interaction(Protocol[M]):
         """Return the measures (names, ranges and texts) by which learners are compared on a log of this kind, the main
         one first."""
 
-    def compare(self, models: Sequence[M], step: Step) -> Sequence[Compared | None]:
-        """Compare what each of the L `models` predicts with the answer in `step`; return a comparison for each of
+    def compare(self, views: Sequence[View[M]], step: Step) -> Sequence[Compared | None]:
+        """Compare what each of L models predicts with the answer in `step`; return a comparison for each of
         `measures()`, in that order.
 
-        `step` is one piece of feedback with the decision that it answers; no model has learned from it yet. A
-        comparison is None if the answer says nothing by that measure."""
+        `views` are the models for the person who answered, `step` is one piece of feedback with the decision that it
+        answers; no model has learned from it yet. A comparison is None if the answer says nothing by that measure."""
 
-    def clicks(self, models: Sequence[M], step: Step) -> Sequence[ListClick] | None:
-        """Return the clicks in `step` on the items of a list, with what each of the L `models` ranks before them.
+    def clicks(self, views: Sequence[View[M]], step: Step) -> Sequence[ListClick] | None:
+        """Return the clicks in `step` on the items of a list, with what each of L models ranks before them.
 
         `step` is one piece of feedback with the decision that it answers; no model has learned from it yet. Return None
         if it does not say what of a list was clicked, or if the places that the items had are not known."""
         return None
 
-    def chances(self, models: Sequence[M], step: Step) -> Floats | None:
-        """Return the probability (L,) with which each of the L `models` would show exactly the list that was shown in
+    def chances(self, views: Sequence[View[M]], step: Step) -> Floats | None:
+        """Return the probability (L,) with which each of L models would show exactly the list that was shown in
         `step`.
 
         `step` is one piece of feedback with the decision that it answers. The probability is nan for a model that
@@ -969,11 +953,11 @@ class Interaction(Protocol[M]):
         score = self.score(step.decision, [step.feedback])
         return None if score is None else (score,)
 
-    def places(self, models: Sequence[M], step: Step) -> tuple[Floats, Floats, Floats] | None:
+    def places(self, views: Sequence[View[M]], step: Step) -> tuple[Floats, Floats, Floats] | None:
         """Return weights with which one list drawn at random counts in estimates of how other rankings would do at
         their first three places; None if it does not count.
 
-        The rankings are those of L `models`; `step` is one piece of feedback with the decision that it answers. The
+        The rankings are those of L models; `step` is one piece of feedback with the decision that it answers. The
         three arrays are
         - weights (L, 3) for each place, 0 unless the model's ranking has the item shown there,
         - weights (L, 3) for each place, 0 unless the model's ranking has the items shown there and above,
@@ -994,11 +978,9 @@ class Interaction(Protocol[M]):
         """Return the named tuple of what `PredictionReport.details` has; None if it has none."""
         return None
 
-    def contradicts(self, model: M, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
+    def contradicts(self, view: View[M], step: Step, lesson: Any) -> bool:
         """Return whether the feedback in `step` says the opposite of what the model would predict now.
 
-        - `model`, `shared`, `own`: the model, its present state for all people, the person's own state, None without
-          one
         - `step`: one piece of feedback with the decision that it answers
         - `lesson`: the training example that `LoopModel.lesson` made of it"""
 
@@ -1050,40 +1032,38 @@ class Interaction(Protocol[M]):
 
     # ------------------------------------------------------------------------ the health of feedback
 
-    def error(self, model: M, step: Step) -> float | None:
-        """Return how wrong the prediction of `model` for the feedback in `step` is, from 0 to 1; None if it predicts
-        nothing of it.
+    def error(self, view: View[M], step: Step) -> float | None:
+        """Return how wrong the prediction for the feedback in `step` is, from 0 to 1; None if nothing of it is
+        predicted.
 
         `step` is one piece of feedback with the decision that it answers, from which the model has not learned yet. The
         error is measured by the first of `measures()`."""
-        measure, compared = self.measures()[0], self.compare([model], step)[0]
+        measure, compared = self.measures()[0], self.compare([view], step)[0]
         if compared is None or not compared.weights.sum() > 0.0:
             return None
         value = float(compared.values[0] @ compared.weights / compared.weights.sum())
         good = (value - measure.low) / (measure.high - measure.low)
         return None if math.isnan(good) else min(max(1.0 - good if measure.more_is_better else good, 0.0), 1.0)
 
-    def gains(self, model: M, shared: Any, own: Person | None, step: Step) -> tuple[float, float] | None:
+    def gains(self, view: View[M], step: Step) -> tuple[float, float] | None:
         """Return (utility of the corrected list, utility of the best list), each minus the utility of the list shown.
 
-        Utilities are by the present model: `model` holds the learner, `shared` its state for all people, `own` what was
-        learned for the person, None without it. `step` is one piece of feedback with the decision that it answers.
-        Return None if the feedback corrects no list."""
+        Utilities are by the present model. `step` is one piece of feedback with the decision that it answers. Return
+        None if the feedback corrects no list."""
         return None
 
-    def position(self, model: M, step: Step) -> Floats:
-        """Return the weights of `model` for all people (N,); without weights, its predictions for the items shown in
+    def position(self, view: View[M], step: Step) -> Floats:
+        """Return the weights of the model for all people (N,); without weights, its predictions for the items shown in
         `step`.
 
         How much this array changes while the model learns from the feedback in `step` tells how far the feedback moved
         the model. It is empty if there are neither weights nor predictions. `step` is one piece of feedback with its
         decision."""
-        weights = np.array(model.effective(model.shared, None), np.float64)
+        weights = np.array(view.model.effective(view._replace(person=None)), np.float64)
         if weights.size:
             return weights
-        own = model.people.get(self.person(step.decision.person) or "")
-        found = self.predict(model, model.shared, own, step.context.x[list(step.context.record.shown)])
-        return np.array([] if found is None else [each.value for each in found], np.float64)
+        predictions = self.predict(view, step.context.x[list(step.context.record.shown)])
+        return np.array([] if predictions is None else [each.value for each in predictions], np.float64)
 
     def order_reader(self) -> Model | None:
         """Return a model that reads any feedback as an order better than the one shown, whatever the loop's learner

@@ -121,13 +121,13 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
     report, card = report_context(loop), interaction.describe()
     known = query.person is not None and log.newest("decision", query.person) > 0
     own = loop.settings.shrink > 0.0 or not card.weights
-    state, person_state = loop.projection.reading(query.person)
+    state, view = loop.projection.reading(query.person if known else None)
     bars = [] if loop.overflown else phrases_of(loop, words).bars(loop.weights_of(query.person))
     low, high = (card.prediction.low, card.prediction.high) if card.prediction is not None else (None, None)
     predicted = None
     if not card.weights and low is not None and high is not None:
         predicted = summary(loop, Axis(low, high), query.person, query.why is not None)
-    cuts = interaction.cuts(loop.projection.model, state.shared, person_state if known else None)
+    cuts = interaction.cuts(view)
     counts = interaction.counts(state.shared, len(loop.projection.catalogue.current))
     named = any(each.person is not None for each in lessons)
     context = {

@@ -147,8 +147,7 @@ def items_left(loop: Loop, person: str | None) -> list[str]:
 
     They are done with an item once they have rated it, or acted on it as much as counts for a rating."""
     catalogue = loop.projection.catalogue
-    state, own = loop.projection.reading(person)
-    used = loop.projection.interaction.used(loop.projection.model, state.shared, own)
+    used = loop.projection.interaction.used(loop.projection.reading(person)[1])
     return [name for name in list(catalogue.current) if catalogue.number(name) not in used]
 
 

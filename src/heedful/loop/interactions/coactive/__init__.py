@@ -40,7 +40,7 @@ from heedful.loop.interactions.protocol import (
     columns_stamp,
     is_compiled_alike,
 )
-from heedful.loop.model import Context, Person, own_state
+from heedful.loop.model import Context, View, view_of
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.settings import Manifest, check_named
@@ -160,7 +160,7 @@ class Coactive(Lists[Model]):
         return Model(self.learner, self._shrink, self.manifest.settings.apprentice)
 
     def predictor(self, model: Model, person: str | None) -> list[bytes] | None:
-        own = own_state(model.people, person)
+        own = view_of(model, person).person
         parts: list[Any] = [model.learner.weights(model.shared.learned)]
         if own is not None and (offset := model.learner.weights(own.state.learned)[:-1]).any():
             parts += [offset, own.lessons]  # it counts for more, the more lessons there were
@@ -177,8 +177,8 @@ class Coactive(Lists[Model]):
 
     # ------------------------------------------------------------------------ reading
 
-    def order(self, model: Model, shared: Any, own: Person | None, x: Floats) -> Ints:
-        return top(scores(x, model.effective(shared, own)), len(x))
+    def order(self, view: View[Model], x: Floats) -> Ints:
+        return top(scores(x, view.model.effective(view)), len(x))
 
     def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
         looked = newest.looked
@@ -194,14 +194,12 @@ class Coactive(Lists[Model]):
 
     def propose(
         self,
-        model: Model,
-        shared: Any,
-        own: Person | None,
+        view: View[Model],
         asked: Question,
         eligible: Ints | None,
         rng: np.random.Generator,
     ) -> Proposal:
-        return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng)
+        return propose_list(view, asked, self.manifest.settings, self._draws, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
@@ -221,13 +219,13 @@ class Coactive(Lists[Model]):
         gap = x[first] - (x[second] if second is not None else 0.0)
 
         def lead(model: Model) -> float:
-            return float(scores(gap[None, :], _weights(model, decision.person))[0])
+            return float(scores(gap[None, :], model.effective(view_of(model, decision.person)))[0])
 
         model, moved = past.follow(lead)
         margin = lead(model)
         parts = [
             Part(name, float(w), float(a), float(a - g), float(w * g))
-            for name, w, a, g in zip(self.names, _weights(model, decision.person), x[first], gap)
+            for name, w, a, g in zip(self.names, model.effective(view_of(model, decision.person)), x[first], gap)
             if w * g != 0.0
         ]
         return Explanation(
@@ -241,11 +239,11 @@ class Coactive(Lists[Model]):
             tuple(moved),
         )
 
-    def adds_up(self, model: Model, person: str | None, feedback: FeedbackRecord) -> bool:
+    def adds_up(self, view: View[Model], feedback: FeedbackRecord) -> bool:
         """A perceptron's step adds up. Exceptions are thumbs, which make a logistic step; a person with weights of
         their own, which count the more, the more feedback the person gave; and a learner that imitates an order."""
-        additive = bool(getattr(model.learner, "additive", False)) and not self.manifest.settings.apprentice
-        return additive and feedback.form != "thumb" and own_state(model.people, person) is None
+        additive = bool(getattr(view.model.learner, "additive", False)) and not self.manifest.settings.apprentice
+        return additive and feedback.form != "thumb" and view.person is None
 
     def candidate(self, spec: str) -> Model:
         if (other := named_interaction(learner_class(spec))) != self.name:
@@ -261,7 +259,7 @@ class Coactive(Lists[Model]):
         about = texts.PAIRS, texts.NO_PAIRS, texts.SWAP
         return (Measure("swapped pairs", *about, most_weight=most, once=True, counts="pair"),)
 
-    def compare(self, models: Sequence[Model], step: Step) -> Sequence[Compared | None]:
+    def compare(self, views: Sequence[View[Model]], step: Step) -> Sequence[Compared | None]:
         """Compare pairs of neighbours that were shown in either order at random with a known probability.
 
         An answer contradicts what was shown far more often than it confirms it, and people click more at the top. Both
@@ -274,10 +272,10 @@ class Coactive(Lists[Model]):
         better = [record.shown[at - 1 if upper else at] for at, upper, _ in pairs]
         worse = [record.shown[at if upper else at - 1] for at, upper, _ in pairs]
         gaps = x.take(better, axis=0) - x.take(worse, axis=0)
-        ahead = np.array([gaps.dot(_weights(model, step.decision.person)) for model in models])
+        ahead = np.array([gaps.dot(view.model.effective(view)) for view in views])
         return (Compared(np.heaviside(ahead, 0.5), np.array([weight for _, _, weight in pairs])),)
 
-    def clicks(self, models: Sequence[Model], step: Step) -> Sequence[ListClick] | None:
+    def clicks(self, views: Sequence[View[Model]], step: Step) -> Sequence[ListClick] | None:
         record, form = step.context.record, step.feedback.form
         if form not in ("clicks", "none") or record.unknown or record.after or len(record.shown) < 2:
             return None
@@ -290,11 +288,11 @@ class Coactive(Lists[Model]):
             upper[start : start + 2 * len(weights) : 2] = weights
             lower[start + 1 : start + 1 + 2 * len(weights) : 2] = weights
         rows = np.argsort(shown, kind="stable")  # the items shown in the order of the candidates, as ties go by that
-        x, person = step.context.x[np.array(shown)[rows]], step.decision.person
-        above = np.zeros((len(shown), len(models)), np.int64)
-        for j, model in enumerate(models):
+        x = step.context.x[np.array(shown)[rows]]
+        above = np.zeros((len(shown), len(views)), np.int64)
+        for j, view in enumerate(views):
             before = 0
-            for place in rows[self.order(model, model.shared, own_state(model.people, person), x)].tolist():
+            for place in rows[self.order(view, x)].tolist():
                 above[place, j] = before
                 before |= 1 << place
         return [ListClick(i, float(upper[i]), float(lower[i]), above[i].tolist()) for i in clicked]
@@ -317,7 +315,7 @@ class Coactive(Lists[Model]):
 
     # ------------------------------------------------------------------------ reporting
 
-    def contradicts(self, model: Model, shared: Any, own: Person | None, step: Step, lesson: Lesson | Thumb) -> bool:
+    def contradicts(self, view: View[Model], step: Step, lesson: Lesson | Thumb) -> bool:
         """Return whether w . D < 0 for the present weights w, where D = phi(x, better) - phi(x, shown) is the step in
         feature space that the feedback asks for: the negative parts of w . D in Shivaswamy & Joachims (JAIR 2015)."""
         reader = order_reader(self.learner)
@@ -325,8 +323,8 @@ class Coactive(Lists[Model]):
         if said is None:
             return False
         if isinstance(said, Thumb):  # as in learning, it is compared with what is usual
-            said = said._replace(z=said.z - shared.usual.z)
-        products = model.effective(shared, own) * direction(reader, said)
+            said = said._replace(z=said.z - view.shared.usual.z)
+        products = view.model.effective(view) * direction(reader, said)
         return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
 
     def order_reader(self) -> Model:
@@ -334,8 +332,8 @@ class Coactive(Lists[Model]):
 
     # ------------------------------------------------------------------------ the health of feedback
 
-    def error(self, model: Model, step: Step) -> float | None:
-        """Return the share of pairs (item picked, item shown and not picked) that `model` ranks the wrong way; a tie
+    def error(self, view: View[Model], step: Step) -> float | None:
+        """Return the share of pairs (item picked, item shown and not picked) that the model ranks the wrong way; a tie
         counts 1/2.
 
         As people pick more at the top, this does not measure how good a learner is; a change over time says that
@@ -346,7 +344,7 @@ class Coactive(Lists[Model]):
         others = [j for j in step.context.record.shown if j not in picked]
         if not picked or not others:
             return None
-        u = step.context.x @ _weights(model, step.decision.person)
+        u = step.context.x @ view.model.effective(view)
         gaps = u[others][:, None] - u[sorted(picked)]
         return float(((np.sign(gaps) + 1.0) / 2.0).mean())
 
@@ -355,7 +353,7 @@ class Coactive(Lists[Model]):
         """the model that reads feedback as a better order, made once"""
         return self.order_reader()
 
-    def gains(self, model: Model, shared: object, own: Person | None, step: Step) -> tuple[float, float] | None:
+    def gains(self, view: View[Model], step: Step) -> tuple[float, float] | None:
         """U(ybar) - U(y) and U(y*) - U(y) by the present weights, of clicks or an order."""
         from heedful.worlds.users import utility  # needed here alone, and a decision takes no simulated people
 
@@ -366,7 +364,7 @@ class Coactive(Lists[Model]):
         lesson = reader.lesson(step.context, feedback, step.extra)
         if lesson is None:
             return None
-        w, shown = model.effective(shared, own), np.array(record.shown, np.int64)
+        w, shown = view.model.effective(view), np.array(record.shown, np.int64)
         u, k = x @ w, min(self.manifest.settings.k, shown.size)
         best = float(utility(u, top(u, k), k) - utility(u, shown, k))
         gain = float(direction(reader, lesson) @ w)
@@ -403,12 +401,9 @@ def _second(shown: tuple[int, ...], x: Floats, past: Past[Model], person: str | 
     others = [j for j in range(len(x)) if j != shown[0]]
     if not others:
         return None
-    utilities = scores(x, _weights(past.model(), person))
+    model = past.model()
+    utilities = scores(x, model.effective(view_of(model, person)))
     return max(others, key=lambda j: utilities[j])
-
-
-def _weights(model: Model, person: str | None) -> Array:
-    return model.effective(model.shared, own_state(model.people, person))
 
 
 MOST_WEIGHT = 4.0

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores, top
-from heedful.loop.model import Context, Person
+from heedful.loop.model import Context, Person, View, view_of
 from heedful.loop.records import DecisionRecord, FeedbackRecord, given_scores
 from heedful.spaces.ranking import difference, with_base_weight
 
@@ -141,22 +141,22 @@ class Model:
         """True if the learner shows lists with a random part."""
         return self._proposal is not None
 
-    def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator) -> Any:
-        if person is None:
-            return self.learner.propose(shared.learned, x, rng)
-        return self._own.propose(person.state.learned, self._personal(shared, person, x), rng)
+    def propose(self, view: View[Any], x: Floats, rng: np.random.Generator) -> Any:
+        if view.person is None:
+            return self.learner.propose(view.shared.learned, x, rng)
+        return self._own.propose(view.person.state.learned, self._personal(view.shared, view.person, x), rng)
 
-    def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        if person is None:
-            return _order(self.learner, shared.learned, x)
-        return _order(self._own, person.state.learned, self._personal(shared, person, x))
+    def order(self, view: View[Any], x: Floats) -> Ints:
+        if view.person is None:
+            return _order(self.learner, view.shared.learned, x)
+        return _order(self._own, view.person.state.learned, self._personal(view.shared, view.person, x))
 
-    def effective(self, shared: Any, person: Person | None) -> Array:
-        w = np.array(self.learner.weights(shared.learned), np.float64)
+    def effective(self, view: View[Any]) -> Array:
+        w = np.array(self.learner.weights(view.shared.learned), np.float64)
         w[-1] += 0.0 if self.blind else 1.0
-        if person is not None:
-            v = np.array(self._own.weights(person.state.learned), np.float64)
-            w[:-1] += self._share(person) * v[:-1]
+        if view.person is not None:
+            v = np.array(self._own.weights(view.person.state.learned), np.float64)
+            w[:-1] += self._share(view.person) * v[:-1]
         return w
 
     def _share(self, person: Person) -> float:
@@ -169,7 +169,7 @@ class Model:
         c in [0, 1) is how much the weights of this `person` count. `x` (m, N) are the N features of the candidates,
         `shared` is the learner's state for all people."""
         own = x * self._share(person)
-        own[:, -1] = scores(x, self.effective(shared, None))
+        own[:, -1] = scores(x, self.effective(View(self, shared)))
         return own
 
     # ------------------------------------------------------------------------ learning
@@ -230,7 +230,7 @@ class Model:
             return False
         seen = set(shown)
         back = np.array([*(j for j in range(len(x) - 1, -1, -1) if j not in seen), *shown[::-1]], np.int64)
-        y = back[top(scores(x[back], self.effective(self.shared, None)), len(x))]
+        y = back[top(scores(x[back], self.effective(view_of(self))), len(x))]
         plain = self._plain(None, y)
         if plain is None:
             return False

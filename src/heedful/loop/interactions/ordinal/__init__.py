@@ -41,7 +41,7 @@ from heedful.loop.interactions.protocol import (
     is_compiled_alike,
 )
 from heedful.loop.interactions.telling import Part
-from heedful.loop.model import Context, Person, own_state
+from heedful.loop.model import Context, View, view_of
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import Feedback
 from heedful.loop.request import Request
@@ -151,9 +151,7 @@ class Ordinal(Lists[GradingModel]):
 
     def imitation_record(
         self,
-        model: GradingModel,
-        shared: object,
-        own: Person | None,
+        view: View[GradingModel],
         request: Request,
         shown: Ints,
         rng: np.random.Generator,
@@ -162,7 +160,7 @@ class Ordinal(Lists[GradingModel]):
             if score is not None and (not 1 <= score <= self._k or score != int(score)):
                 expected = f"expected the grade, a whole number from 1 to {self._k}, of what the learner imitates"
                 raise ValueError(f"prior[{describe(name)}]: {expected}, got {score:g}")
-        return super().imitation_record(model, shared, own, request, shown, rng)
+        return super().imitation_record(view, request, shown, rng)
 
     def columns(self, model: GradingModel) -> Columns | None:
         learner = model.learner
@@ -183,7 +181,7 @@ class Ordinal(Lists[GradingModel]):
         return Columns(columns_stamp(model), learner.n_features, (), encode, fits, learn_grades, rest)
 
     def predictor(self, model: GradingModel, person: str | None) -> list[bytes] | None:
-        own, learner = own_state(model.people, person), model.learner
+        own, learner = view_of(model, person).person, model.learner
         if hasattr(learner, "weights") and hasattr(learner, "thresholds"):
             parts = [learner.weights(model.shared), learner.thresholds(model.shared)]
         else:
@@ -193,17 +191,17 @@ class Ordinal(Lists[GradingModel]):
 
     # ------------------------------------------------------------------------ reading
 
-    def order(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> Ints:
-        return model.order(shared, own, x)
+    def order(self, view: View[GradingModel], x: Floats) -> Ints:
+        return view.model.order(view, x)
 
-    def predict(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> list[ItemPrediction]:
-        return [ItemPrediction(grade) for grade in model.grades(shared, own, x).tolist()]
+    def predict(self, view: View[GradingModel], x: Floats) -> list[ItemPrediction]:
+        return [ItemPrediction(grade) for grade in view.model.grades(view, x).tolist()]
 
-    def cuts(self, model: GradingModel, shared: object, own: Person | None) -> list[float] | None:
+    def cuts(self, view: View[GradingModel]) -> list[float] | None:
         if not hasattr(self.learner, "thresholds"):
             return None
-        level = 0.0 if own is None else model.level(own)
-        return [float(each) + level for each in self.learner.thresholds(shared)]
+        level = 0.0 if view.person is None else view.model.level(view.person)
+        return [float(each) + level for each in self.learner.thresholds(view.shared)]
 
     def why_not_predicted(self, shared: object) -> str:
         return ""
@@ -215,14 +213,12 @@ class Ordinal(Lists[GradingModel]):
 
     def propose(
         self,
-        model: GradingModel,
-        shared: Any,
-        own: Person | None,
+        view: View[GradingModel],
         asked: Question,
         eligible: Ints | None,
         rng: np.random.Generator,
     ) -> Proposal:
-        return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng, model.grades)
+        return propose_list(view, asked, self.manifest.settings, self._draws, rng, view.model.grades)
 
     # ------------------------------------------------------------------------ taking feedback
 
@@ -250,10 +246,10 @@ class Ordinal(Lists[GradingModel]):
         def score(model: GradingModel) -> float:
             if not hasattr(model.learner, "weights"):
                 return 0.0
-            return float(model.scores(model.shared, own_state(model.people, person), x)[0])
+            return float(model.scores(view_of(model, person), x)[0])
 
         model, moved = past.follow(score)
-        grade = int(model.grades(model.shared, own_state(model.people, person), x)[0])
+        grade = int(model.grades(view_of(model, person), x)[0])
         ends = model.between(model.shared, grade)
         between = None if ends is None else list(ends)
         why = "this is the score of the first by the model as it was, and the grade that it lies in"
@@ -261,43 +257,40 @@ class Ordinal(Lists[GradingModel]):
             why = f"{type(self.learner).__name__} has no one direction: there is no score to take apart"
         if overflown := model.describe_overflow(model.shared):
             between, why = None, overflown
-        parts = tuple(sorted(self._parts(model, person, x), key=lambda part: by_size(part.counts)))
+        parts = tuple(sorted(self._parts(view_of(model, person), x), key=lambda part: by_size(part.counts)))
         arm, name = decision.record.arm, decision.names[first]
         predicted = {"grade": grade, "between": between}
         return Explanation(decision.id, arm, name, None, why, score(model), parts, tuple(moved), predicted)
 
-    def _parts(self, model: GradingModel, person: str | None, x: Floats) -> list[Counts]:
-        """Return the terms whose sum is the score of a single candidate `x` (1, N) of N features for `person`; those
-        that are 0 are left out."""
+    def _parts(self, view: View[GradingModel], x: Floats) -> list[Counts]:
+        """Return the terms whose sum is the score of a single candidate `x` (1, N) of N features; those that are 0 are
+        left out."""
         from heedful.results.explanation import Part as Counts
 
-        own = own_state(model.people, person)
-        weights, values = model.effective(model.shared, own).tolist(), [*x[0].tolist(), 1.0]
+        weights, values = view.model.effective(view).tolist(), [*x[0].tolist(), 1.0]
         names = [*self.names, INTERCEPT]
-        if own is not None:
-            names, weights, values = [*names[:-1], LEVEL], [*weights, -model.level(own)], [*x[0].tolist(), 1.0]
+        if view.person is not None:
+            level = -view.model.level(view.person)
+            names, weights, values = [*names[:-1], LEVEL], [*weights, level], [*x[0].tolist(), 1.0]
         return [Counts(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
 
-    def item_scores(self, model: GradingModel, person: str | None, x: Floats, places: Sequence[int]) -> Floats:
-        own, rows = own_state(model.people, person), x[list(places)]
-        if hasattr(model.learner, "weights"):
-            return model.scores(model.shared, own, rows)
-        return model.grades(model.shared, own, rows).astype(np.float64)
+    def item_scores(self, view: View[GradingModel], x: Floats, places: Sequence[int]) -> Floats:
+        model, rows = view.model, x[list(places)]
+        return model.scores(view, rows) if hasattr(model.learner, "weights") else model.grades(view, rows).astype(float)
 
-    def contributions(self, model: GradingModel, person: str | None, x: Floats, place: int) -> Contributions:
+    def contributions(self, view: View[GradingModel], x: Floats, place: int) -> Contributions:
         """For a learner without weights a contribution is the predicted grade minus the grade predicted with that
         feature at 0."""
-        row = x[place : place + 1]
+        model, row, parts = view.model, x[place : place + 1], list[Contribution]()
         if hasattr(model.learner, "weights"):
-            parts = [Contribution(p.name, p.first, p.weight, p.counts) for p in self._parts(model, person, row)]
+            parts = [Contribution(p.name, p.first, p.weight, p.counts) for p in self._parts(view, row)]
             return Contributions("exact", EXACT, "score of the grade", sort_parts(parts))
-        own, parts = own_state(model.people, person), list[Contribution]()
-        [grade] = model.grades(model.shared, own, row)
+        [grade] = model.grades(view, row)
         there = np.flatnonzero(row[0])
         for some in np.array_split(there, -(-there.size // ROWS) or 1):
             rows = np.repeat(row, some.size, axis=0)
             rows[np.arange(some.size), some] = 0.0
-            changes = (grade - model.grades(model.shared, own, rows)).tolist() if some.size else []
+            changes = (grade - model.grades(view, rows)).tolist() if some.size else []
             parts += [Contribution(self.names[j], float(row[0, j]), None, float(d)) for j, d in zip(some, changes)]
         return Contributions("removed", REMOVED, "predicted grade", sort_parts(parts))
 
@@ -320,13 +313,13 @@ class Ordinal(Lists[GradingModel]):
     def measures(self) -> tuple[Measure, ...]:
         return (Measure("mean error", texts.ERROR, "nothing was graded", "More grades.", 0.0, self._k - 1.0, False),)
 
-    def compare(self, models: Sequence[GradingModel], step: Step) -> Sequence[Compared | None]:
-        lesson = models[0].lesson(step.context, step.feedback, step.extra)
+    def compare(self, views: Sequence[View[GradingModel]], step: Step) -> Sequence[Compared | None]:
+        lesson = views[0].model.lesson(step.context, step.feedback, step.extra)
         if lesson is None:
             return (None,)
-        person, given = step.decision.person, np.array(lesson.grades)
-        predicted = [model.grades(model.shared, own_state(model.people, person), lesson.x) for model in models]
-        return (Compared(np.abs(np.array(predicted) - given).astype(np.float64), np.ones(given.size)),)
+        predicted = np.array([view.model.grades(view, lesson.x) for view in views])
+        errors = np.abs(predicted - np.array(lesson.grades)).astype(np.float64)
+        return (Compared(errors, np.ones(errors.shape[1])),)
 
     # ------------------------------------------------------------------------ reporting
 
@@ -341,8 +334,8 @@ class Ordinal(Lists[GradingModel]):
 
         return GradeDetails
 
-    def contradicts(self, model: GradingModel, shared: Any, own: Person | None, step: Step, lesson: Grades) -> bool:
-        predicted = model.grades(shared, own, lesson.x)
+    def contradicts(self, view: View[GradingModel], step: Step, lesson: Grades) -> bool:
+        predicted = view.model.grades(view, lesson.x)
         return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
 
     # ------------------------------------------------------------------------ the health of feedback

@@ -40,7 +40,7 @@ from heedful.loop.interactions.rating.learners import DEFAULT, check_range, chec
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel, RatingState
 from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
 from heedful.loop.log import Event
-from heedful.loop.model import Context, Person, own_state
+from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord
 from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
@@ -245,17 +245,15 @@ class Rating(Interaction[RatingModel]):
 
     # ------------------------------------------------------------------------ reading
 
-    def order(self, model: RatingModel, shared: RatingState, own: Person | None, x: Ints) -> Ints:
-        found = model.ratings(shared, own, x)
+    def order(self, view: View[RatingModel], x: Ints) -> Ints:
+        found = view.model.ratings(view, x)
         return np.arange(len(x)) if found is None else np.argsort(-found, kind="stable")
 
-    def predict(
-        self, model: RatingModel, shared: RatingState, own: Person | None, x: Ints
-    ) -> list[ItemPrediction] | None:
-        found = model.ratings(shared, own, x)
+    def predict(self, view: View[RatingModel], x: Ints) -> list[ItemPrediction] | None:
+        found = view.model.ratings(view, x)
         if found is None:
             return None
-        spreads: Sequence[float | None] = model.spreads(shared, own, x) or [None] * len(x)
+        spreads: Sequence[float | None] = view.model.spreads(view, x) or [None] * len(x)
         return [ItemPrediction(rating, spread) for rating, spread in zip(found.tolist(), spreads)]
 
     def why_not_predicted(self, shared: RatingState) -> str:
@@ -265,12 +263,12 @@ class Rating(Interaction[RatingModel]):
             return f"Its learner, {self.manifest.learner}, predicts no ratings."
         return ""
 
-    def used(self, model: RatingModel, shared: RatingState, own: Person | None) -> set[int]:
+    def used(self, view: View[RatingModel]) -> set[int]:
         """Actions count as a rating once their weights sum to 1."""
-        return set(model.consumed_items(shared, own).tolist())
+        return set(view.model.consumed_items(view).tolist())
 
-    def own_answers(self, shared: RatingState, own: Person | None) -> dict[int, str]:
-        said, found = shared.said, dict[int, str]()
+    def own_answers(self, view: View[Any]) -> dict[int, str]:
+        said, found, own = view.shared.said, dict[int, str](), view.person
         p = int(said.of_user[own.state.user]) if own is not None and own.state.user < said.of_user.size else -1
         while p >= 0:
             if said.count[p] >= CONSUMED:
@@ -294,19 +292,17 @@ class Rating(Interaction[RatingModel]):
 
     # ------------------------------------------------------------------------ deciding
 
-    def eligible(self, model: RatingModel, shared: RatingState, own: Person | None, asked: Question) -> Ints | None:
-        return find_unrated(model, shared, own, asked)
+    def eligible(self, view: View[RatingModel], asked: Question) -> Ints | None:
+        return find_unrated(view, asked)
 
     def propose(
         self,
-        model: RatingModel,
-        shared: RatingState,
-        own: Person | None,
+        view: View[RatingModel],
         asked: Question,
         eligible: Ints | None,
         rng: np.random.Generator,
     ) -> Proposal:
-        return propose_slate(model, shared, own, asked, eligible, self.manifest.settings, rng)
+        return propose_slate(view, asked, eligible, self.manifest.settings, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
@@ -322,11 +318,11 @@ class Rating(Interaction[RatingModel]):
     def explain(self, decision: LoggedDecision, context: Context, past: Past[RatingModel]) -> Explanation:
         return explain_rating(type(self.learner).__name__, decision, context, past)
 
-    def item_scores(self, model: RatingModel, person: str | None, x: Ints, places: Sequence[int]) -> Floats | None:
-        return model.ratings(model.shared, own_state(model.people, person), np.asarray(x[list(places)], np.int64))
+    def item_scores(self, view: View[RatingModel], x: Ints, places: Sequence[int]) -> Floats | None:
+        return view.model.ratings(view, np.asarray(x[list(places)], np.int64))
 
-    def contributions(self, model: RatingModel, person: str | None, x: Ints, place: int) -> Contributions:
-        return rating_contributions(model, own_state(model.people, person), int(x[place]))
+    def contributions(self, view: View[RatingModel], x: Ints, place: int) -> Contributions:
+        return rating_contributions(view, int(x[place]))
 
     def candidate(self, spec: str) -> RatingModel:
         settings = self.manifest.settings
@@ -339,13 +335,13 @@ class Rating(Interaction[RatingModel]):
             Measure("pairs in order", texts.PAIRS, "no answer rates two items differently", texts.MORE),
         )
 
-    def compare(self, models: Sequence[RatingModel], step: Step) -> Sequence[Compared | None]:
-        lesson: WeightedRatings | None = models[0].lesson(step.context, step.feedback, step.extra)
+    def compare(self, views: Sequence[View[RatingModel]], step: Step) -> Sequence[Compared | None]:
+        lesson: WeightedRatings | None = views[0].model.lesson(step.context, step.feedback, step.extra)
         if step.feedback.form != "rating" or lesson is None:
             return None, None
-        predicted = np.empty((len(models), lesson.ratings.size))
-        for row, model in zip(predicted, models):
-            found = model.ratings(model.shared, own_state(model.people, step.decision.person), lesson.items)
+        predicted = np.empty((len(views), lesson.ratings.size))
+        for row, view in zip(predicted, views):
+            found = view.model.ratings(view, lesson.items)
             row[:] = np.nan if found is None else found
         given, (low, high) = lesson.ratings, self.span()
         errors = np.minimum(np.abs(predicted - given), high - low)
@@ -366,10 +362,8 @@ class Rating(Interaction[RatingModel]):
 
         return RatingDetails
 
-    def contradicts(
-        self, model: RatingModel, shared: RatingState, own: Person | None, step: Step, lesson: WeightedRatings
-    ) -> bool:
-        (low, high), found = self.span(), model.ratings(shared, own, lesson.items)
+    def contradicts(self, view: View[RatingModel], step: Step, lesson: WeightedRatings) -> bool:
+        (low, high), found = self.span(), view.model.ratings(view, lesson.items)
         return found is not None and bool(np.abs(found - lesson.ratings).max() > (high - low) / 4.0)
 
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> answers.Answer:
