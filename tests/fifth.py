@@ -15,10 +15,10 @@ import numpy as np
 from heedful.core.fold import copy_arrays, generators
 from heedful.core.validation import check_count, check_positive, finite_array, indices
 from heedful.evaluation.answers import Answer, likeliest_chosen
+from heedful.evaluation.expected import Compared, Expected
 from heedful.learners.registry import make_learner
 from heedful.loop.interactions.card import Card, Prediction
 from heedful.loop.interactions.forms import ITEM, NONE, AnsweredDecision, Form, by_name
-from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.model import Context, Person, View
 from heedful.loop.packing import LoggedDecision
@@ -270,10 +270,9 @@ class BestWorstScaling(Interaction[Folding]):
     def prediction_details() -> type:
         return Claimed
 
-    def contradicts(self, view: View[Folding], step: Step, lesson: Any) -> bool:
-        """Whether the model likes the worst more than the best."""
-        best, worst = step.context.x[lesson[1]] @ view.shared.w
-        return bool(worst > best)
+    def expected(self, view: View[Folding], step: Step) -> Expected:
+        """How much each item is liked."""
+        return Expected(utilities=lambda items: step.rows(items) @ view.shared.w)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Whether what was likeliest was called the best by the first answer that says so."""

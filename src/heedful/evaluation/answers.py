@@ -5,6 +5,7 @@ makes one (`heedful.loop.interactions.forms.Form.answer`), and whatever judges l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -44,6 +45,8 @@ class Scale(NamedTuple):
     """the greatest"""
     differ: float | None = None
     """two numbers of one person for one item that are this far apart contradict each other; None: none do"""
+    apart: float = math.inf
+    """a number that is further than this from its prediction contradicts it"""
 
     @property
     def middle(self) -> float:

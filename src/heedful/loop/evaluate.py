@@ -4,7 +4,7 @@ feedback.
 All learners learn from the log side by side, one answer after another, and each predicts an answer before it learns
 from it; a learner frozen at a version stops learning there, one restarted at a version or a date begins there. The
 measures that the predictions are compared by, and the weights of the answers, come from the loop's interaction
-(`heedful.loop.interactions.measure`). Nothing is changed. The file is long because each measure collects sums of its
+(`heedful.evaluation.expected`). Nothing is changed. The file is long because each measure collects sums of its
 own in that one pass over the log."""
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import numpy.typing as npt
 from heedful.core.validation import check_between, describe
 from heedful.core.wording import count
 from heedful.evaluation import examination
+from heedful.evaluation.expected import Compared, ListClick
 from heedful.evaluation.off_policy import EXPLORATION, LEAST, Estimate, Refusal, estimate, importance
 from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.growing import Column, GrowingTable, Marks, People
 from heedful.loop.history import History
-from heedful.loop.interactions.measure import Compared, ListClick
 from heedful.loop.interactions.protocol import Interaction, Step
 from heedful.loop.model import View, view_of
 from heedful.loop.records import check_time

@@ -20,7 +20,7 @@ from heedful.core.fold import generators
 from heedful.core.shards import check_batches
 from heedful.core.validation import check_count
 from heedful.loop.loop import Loop
-from heedful.loop.model import view_of
+from heedful.loop.model import View, view_of
 from heedful.results.evaluation import Evaluation
 from heedful.storage import Address
 
@@ -158,7 +158,8 @@ def replay_loop(
     for directions in found:
         for D in directions:
             state = rule.step(state, D)
-    return dict(zip(names, model.effective(model.shared._replace(learned=state), None).tolist()))
+    weights = model.effective(View(model, model.shared._replace(learned=state)))
+    return dict(zip(names, weights.tolist()))
 
 
 def _directions(place: Where, own: str | Sequence[str] | None, spec: str, span: tuple[int, int]) -> Array:

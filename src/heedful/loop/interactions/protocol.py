@@ -16,6 +16,7 @@ import numpy as np
 from heedful.core.fold import copy_arrays, must_interpret
 from heedful.evaluation import answers
 from heedful.evaluation.answers import Answer, Item, Scale
+from heedful.evaluation.expected import Compared, Expected, ListClick
 from heedful.evaluation.interleaving import draft_probability, interleave, slot_probabilities
 from heedful.features import Encoding
 from heedful.jit.kernel import Floats, Ints, scores
@@ -27,7 +28,6 @@ from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
 from heedful.loop.interactions.forms import Form
-from heedful.loop.interactions.measure import Compared, ListClick
 from heedful.loop.interactions.named import loop_learner, name_fitting
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.telling import Part
@@ -45,7 +45,6 @@ from heedful.spaces.ranking import Ranking, WithBaseScore
 
 if TYPE_CHECKING:
     from heedful.data.table import Table
-    from heedful.loop.interactions.coactive.model import Model
     from heedful.results.board import Board
     from heedful.results.explanation import Explanation, Moved
     from heedful.results.report import Arm, PredictionReport, Report
@@ -290,6 +289,13 @@ class Step(NamedTuple):
     extra: Floats
     """the N features (e, N) of e objects that the feedback names and that were not among the candidates, such as an
     edited text"""
+
+    def rows(self, items: Sequence[int]) -> Any:
+        """Return the features (k, N), or the item numbers (k,), of k `items`: indices of candidates or, below 0, of
+        objects that were none."""
+        x, m = self.context.x, len(self.context.x)
+        everything = np.concatenate([x, self.extra]) if len(self.extra) else x
+        return everything[[j if j >= 0 else m - 1 - j for j in items]]
 
 
 class Newest(NamedTuple):
@@ -978,11 +984,9 @@ class Interaction(Protocol[M]):
         """Return the named tuple of what `PredictionReport.details` has; None if it has none."""
         return None
 
-    def contradicts(self, view: View[M], step: Step, lesson: Any) -> bool:
-        """Return whether the feedback in `step` says the opposite of what the model would predict now.
-
-        - `step`: one piece of feedback with the decision that it answers
-        - `lesson`: the training example that `LoopModel.lesson` made of it"""
+    def expected(self, view: View[M], step: Step) -> Expected:
+        """Return what the model expects of the candidates of the decision in `step`, and of the other objects that its
+        feedback names."""
 
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
         """Return what `feedback` says of the items of `decision`, by its form and the settings of this kind."""
@@ -1029,49 +1033,6 @@ class Interaction(Protocol[M]):
             if arm.answered == 0:
                 return words.unanswered.format(name)
         return words.level if level else words.few
-
-    # ------------------------------------------------------------------------ the health of feedback
-
-    def error(self, view: View[M], step: Step) -> float | None:
-        """Return how wrong the prediction for the feedback in `step` is, from 0 to 1; None if nothing of it is
-        predicted.
-
-        `step` is one piece of feedback with the decision that it answers, from which the model has not learned yet. The
-        error is measured by the first of `measures()`."""
-        measure, compared = self.measures()[0], self.compare([view], step)[0]
-        if compared is None or not compared.weights.sum() > 0.0:
-            return None
-        value = float(compared.values[0] @ compared.weights / compared.weights.sum())
-        good = (value - measure.low) / (measure.high - measure.low)
-        return None if math.isnan(good) else min(max(1.0 - good if measure.more_is_better else good, 0.0), 1.0)
-
-    def gains(self, view: View[M], step: Step) -> tuple[float, float] | None:
-        """Return (utility of the corrected list, utility of the best list), each minus the utility of the list shown.
-
-        Utilities are by the present model. `step` is one piece of feedback with the decision that it answers. Return
-        None if the feedback corrects no list."""
-        return None
-
-    def position(self, view: View[M], step: Step) -> Floats:
-        """Return the weights of the model for all people (N,); without weights, its predictions for the items shown in
-        `step`.
-
-        How much this array changes while the model learns from the feedback in `step` tells how far the feedback moved
-        the model. It is empty if there are neither weights nor predictions. `step` is one piece of feedback with its
-        decision."""
-        weights = np.array(view.model.effective(view._replace(person=None)), np.float64)
-        if weights.size:
-            return weights
-        predictions = self.predict(view, step.context.x[list(step.context.record.shown)])
-        return np.array([] if predictions is None else [each.value for each in predictions], np.float64)
-
-    def order_reader(self) -> Model | None:
-        """Return a model that reads any feedback as an order better than the one shown, whatever the loop's learner
-        takes.
-
-        With it simulations measure how informative feedback is. Return None if feedback of this kind gives no such
-        order."""
-        return None
 
 
 def columns_stamp(model: LoopModel) -> str:

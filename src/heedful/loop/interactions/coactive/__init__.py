@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.evaluation.examination import MOST_PLACES
+from heedful.evaluation.expected import Compared, Expected, ListClick
 from heedful.evaluation.plackett_luce import pair_weights
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.learners.coactive.fair_pairs import PerturbedRanking
@@ -29,7 +29,6 @@ from heedful.loop.interactions.lists import (
     Lists,
     propose_list,
 )
-from heedful.loop.interactions.measure import Compared, ListClick
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import (
     Newest,
@@ -45,7 +44,6 @@ from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.settings import Manifest, check_named
 from heedful.results.evaluation import Measure
-from heedful.spaces.ranking import difference
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.findings import Findings
@@ -315,61 +313,12 @@ class Coactive(Lists[Model]):
 
     # ------------------------------------------------------------------------ reporting
 
-    def contradicts(self, view: View[Model], step: Step, lesson: Lesson | Thumb) -> bool:
-        """Return whether w . D < 0 for the present weights w, where D = phi(x, better) - phi(x, shown) is the step in
-        feature space that the feedback asks for: the negative parts of w . D in Shivaswamy & Joachims (JAIR 2015)."""
-        reader = order_reader(self.learner)
-        said = reader.lesson(step.context, step.feedback, step.extra)
-        if said is None:
-            return False
-        if isinstance(said, Thumb):  # as in learning, it is compared with what is usual
-            said = said._replace(z=said.z - view.shared.usual.z)
-        products = view.model.effective(view) * direction(reader, said)
-        return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
-
-    def order_reader(self) -> Model:
-        return order_reader(self.learner)
-
-    # ------------------------------------------------------------------------ the health of feedback
-
-    def error(self, view: View[Model], step: Step) -> float | None:
-        """Return the share of pairs (item picked, item shown and not picked) that the model ranks the wrong way; a tie
-        counts 1/2.
-
-        As people pick more at the top, this does not measure how good a learner is; a change over time says that
-        something has changed."""
-        if step.feedback.form not in ("clicks", "better"):
-            return None
-        picked = {j for j in step.feedback.chosen if j >= 0}
-        others = [j for j in step.context.record.shown if j not in picked]
-        if not picked or not others:
-            return None
-        u = step.context.x @ view.model.effective(view)
-        gaps = u[others][:, None] - u[sorted(picked)]
-        return float(((np.sign(gaps) + 1.0) / 2.0).mean())
-
-    @cached_property
-    def _orders(self) -> Model:
-        """the model that reads feedback as a better order, made once"""
-        return self.order_reader()
-
-    def gains(self, view: View[Model], step: Step) -> tuple[float, float] | None:
-        """U(ybar) - U(y) and U(y*) - U(y) by the present weights, of clicks or an order."""
-        from heedful.worlds.users import utility  # needed here alone, and a decision takes no simulated people
-
-        (record, x, _), feedback = step.context, step.feedback
-        if feedback.form not in ("clicks", "better") or feedback.chain or not record.shown:
-            return None
-        reader = self._orders
-        lesson = reader.lesson(step.context, feedback, step.extra)
-        if lesson is None:
-            return None
-        w, shown = view.model.effective(view), np.array(record.shown, np.int64)
-        u, k = x @ w, min(self.manifest.settings.k, shown.size)
-        best = float(utility(u, top(u, k), k) - utility(u, shown, k))
-        gain = float(direction(reader, lesson) @ w)
-        small = 1e-12 * float(np.abs(u).sum())  # what rounding makes
-        return 0.0 if abs(gain) <= small else gain, 0.0 if abs(best) <= small else best
+    def expected(self, view: View[Model], step: Step) -> Expected:
+        w = view.model.effective(view)
+        return Expected(
+            utilities=lambda items: step.rows(items) @ w,
+            verdict=lambda items: view.model.above_usual(view, step.rows(items)),
+        )
 
 
 # ---------------------------------------------------------------------------- why
@@ -453,47 +402,6 @@ def _pairs(record: DecisionRecord, swap: float) -> list[tuple[int, list[float]]]
         return []
     swapped = said["swapped"][: max((n - start) // 2, 0)]
     return [(start, [0.5 / (swap if each else 1.0 - swap) for each in swapped])]
-
-
-# ---------------------------------------------------------------------------- feedback as an order
-
-
-class _Reader(Model):
-    """A model that reads feedback of every form and learns nothing."""
-
-    def refusal(self, form: str) -> str | None:
-        return None
-
-
-def order_reader(learner: Any) -> Model:
-    """Return a model that reads feedback of any form as a complete order better than the one shown.
-
-    The features are those of `learner`, which is not asked to learn."""
-    return _Reader(_Order(learner.n_features, learner.space))
-
-
-def direction(reader: Model, lesson: Lesson | Thumb) -> Array:
-    """Return the step D (N,) in feature space that a training example asks for: phi(x, better) - phi(x, shown).
-
-    phi(x, y) are the N features of an order y of the candidates x. `lesson` is the example; for a thumb, D is phi of
-    what was shown, negated if the thumb is down. `reader` is a model that `order_reader` made."""
-    if isinstance(lesson, Thumb):
-        return lesson.sign * lesson.z
-    learner = reader.learner
-    return difference(learner.space, learner.n_features, lesson.x, lesson.feedback, lesson.y)
-
-
-class _Order(NamedTuple):
-    """A learner that learns nothing, with which a model reads feedback as a complete order."""
-
-    n_features: int
-    space: Any
-
-    def init(self, rng: np.random.Generator) -> tuple[()]:
-        return ()
-
-    def propose(self, state: Any, x: Floats, rng: np.random.Generator) -> Any:
-        return np.arange(len(x))
 
 
 def correction_columns(model: Model) -> Columns | None:

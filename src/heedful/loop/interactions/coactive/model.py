@@ -159,6 +159,13 @@ class Model:
             w[:-1] += self._share(view.person) * v[:-1]
         return w
 
+    def above_usual(self, view: View[Any], x: Floats) -> float:
+        """Return by how much the list of all of `x` (k, N), or the only item, is worth more than what was judged by
+        thumbs so far; 0 for what rounding leaves."""
+        z = x[0] if len(x) == 1 else self._whole(x, np.arange(len(x)))
+        terms = self.effective(view) * (z - view.shared.usual.z)
+        return 0.0 if abs(terms.sum()) <= 1e-12 * np.abs(terms).sum() else float(terms.sum())
+
     def _share(self, person: Person) -> float:
         return person.lessons / (person.lessons + self.shrink)
 

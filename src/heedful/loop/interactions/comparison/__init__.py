@@ -13,6 +13,7 @@ import numpy as np
 
 from heedful.core.wording import count
 from heedful.evaluation.answers import Answer, likeliest_chosen
+from heedful.evaluation.expected import Compared, Expected
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
@@ -23,7 +24,6 @@ from heedful.loop.interactions.comparison.model import ChoiceAnswer, ChoiceModel
 from heedful.loop.interactions.comparison.question import check_two, propose_question
 from heedful.loop.interactions.contributions import gradient, none
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
-from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.protocol import (
     Interaction,
@@ -310,17 +310,12 @@ class Comparison(Interaction[ChoiceModel]):
 
         return ChoiceDetails
 
-    def contradicts(self, view: View[ChoiceModel], step: Step, lesson: ChoiceAnswer) -> bool:
-        """Return whether the model is 90 % sure now that another item shown is better than the one chosen."""
-        from heedful.loop.interactions.comparison.standing import SURE
+    def expected(self, view: View[ChoiceModel], step: Step) -> Expected:
+        def better(items: Sequence[int], other: int) -> Floats:
+            posterior, k = view.model.posterior(view, step.rows([*items, other])), len(items)
+            return posterior.better(np.arange(k), np.full(k, k))
 
-        best = chosen_place(lesson)
-        if best is None:
-            return False
-        k = lesson.items.size
-        others = np.array([i for i in range(k) if i != best])
-        believed = view.model.posterior(view, lesson.items)
-        return bool(believed.better(others, np.full(k - 1, best)).max() >= SURE)
+        return Expected(better=better)
 
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
         answer, shown = super().answer(decision, feedback), decision.record.shown
@@ -336,8 +331,6 @@ class Comparison(Interaction[ChoiceModel]):
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         return "the rule asks what is least certain, so that fewer of its questions are predicted says nothing"
-
-    # ------------------------------------------------------------------------ the health of feedback
 
 
 def comparison_settings(goal: Literal["best", "ranking"], **more: Any) -> Settings:

@@ -14,6 +14,7 @@ from heedful.core.fold import generators
 from heedful.core.serialization import arrays_of
 from heedful.core.validation import check_count, describe
 from heedful.evaluation import answers
+from heedful.evaluation.expected import Compared, Expected
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.card import Card, Prediction, Scale, Widget
@@ -24,7 +25,6 @@ from heedful.loop.interactions.lists import (
     Lists,
     propose_list,
 )
-from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.ordinal import texts
 from heedful.loop.interactions.ordinal.compiled import learn_grades
@@ -76,7 +76,7 @@ class Ordinal(Lists[GradingModel]):
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         self._k: int = learner.space.k
-        self.scale = answers.Scale(1.0, self._k, min(2.0, self._k - 1.0))
+        self.scale = answers.Scale(1.0, self._k, min(2.0, self._k - 1.0), apart=1.0)
 
     # ------------------------------------------------------------------------ making a loop
 
@@ -334,8 +334,5 @@ class Ordinal(Lists[GradingModel]):
 
         return GradeDetails
 
-    def contradicts(self, view: View[GradingModel], step: Step, lesson: Grades) -> bool:
-        predicted = view.model.grades(view, lesson.x)
-        return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
-
-    # ------------------------------------------------------------------------ the health of feedback
+    def expected(self, view: View[GradingModel], step: Step) -> Expected:
+        return Expected(values=lambda items: view.model.grades(view, step.rows(items)))

@@ -17,12 +17,12 @@ from heedful.core.wording import count
 from heedful.data.ratings import read_ratings
 from heedful.data.roles import fitting
 from heedful.evaluation import answers
+from heedful.evaluation.expected import Compared, Expected
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Scale, Setting, Widget
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
-from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.protocol import (
     Interaction,
@@ -89,7 +89,7 @@ class Rating(Interaction[RatingModel]):
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         low, high = learner.space.low, learner.space.high
-        self.scale = answers.Scale(low, high, (high - low) / 2.0)
+        self.scale = answers.Scale(low, high, (high - low) / 2.0, apart=(high - low) / 4.0)
 
     def table_lines(
         self,
@@ -362,9 +362,8 @@ class Rating(Interaction[RatingModel]):
 
         return RatingDetails
 
-    def contradicts(self, view: View[RatingModel], step: Step, lesson: WeightedRatings) -> bool:
-        (low, high), found = self.span(), view.model.ratings(view, lesson.items)
-        return found is not None and bool(np.abs(found - lesson.ratings).max() > (high - low) / 4.0)
+    def expected(self, view: View[RatingModel], step: Step) -> Expected:
+        return Expected(values=lambda items: view.model.ratings(view, step.rows(items)))
 
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> answers.Answer:
         if feedback.form != "actions":
@@ -380,8 +379,6 @@ class Rating(Interaction[RatingModel]):
 
     def span(self) -> tuple[float, float]:
         return self.learner.space.low, self.learner.space.high
-
-    # ------------------------------------------------------------------------ the health of feedback
 
 
 def _in_full(value: float) -> str:

@@ -17,23 +17,22 @@ import numpy as np
 
 from heedful.core.validation import check_count, describe
 from heedful.core.wording import percent, share
-from heedful.evaluation.answers import Answer, Scale, said_pairs
+from heedful.evaluation.answers import Answer, Scale
+from heedful.evaluation.expected import Compared, Expected
 from heedful.features import Encoding
 from heedful.features.columns import Category, Prose, Text, Vector
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
 from heedful.loop.interactions.coactive import Coactive
-from heedful.loop.interactions.coactive.model import Lesson, Thumb
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import EXACT, sort_parts
 from heedful.loop.interactions.findings import compare_arms, prediction_section
 from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
 from heedful.loop.interactions.lists import propose_list
-from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.options import KindChoice, LoopOption
-from heedful.loop.interactions.protocol import Interaction, ItemPrediction, NotCompared, Past, Proposal, Question, Step
+from heedful.loop.interactions.protocol import ItemPrediction, NotCompared, Past, Proposal, Question, Step
 from heedful.loop.interactions.routing import table
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
@@ -99,7 +98,7 @@ class Routing(Coactive):
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         self._costs = table.find_costs(manifest)
-        self.scale = Scale(0.0, 1.0, differ=1.0)
+        self.scale = Scale(0.0, 1.0, differ=1.0, apart=0.5)
 
     # ------------------------------------------------------------------------ making a loop
 
@@ -483,33 +482,11 @@ class Routing(Coactive):
         thumbs = (thumb for each in answers for thumb in self.answer(decision, each).values.values())
         return next((max(thumb - charges[0], -1.0) for thumb in thumbs), None)
 
-    def order_reader(self) -> Any:
-        return _Reader(self.learner, 0.0, self._costs)
-
-    # ------------------------------------------------------------------------ the health of feedback
-
-    def contradicts(self, view: View[Any], step: Step, lesson: Lesson | Thumb) -> bool:
-        """Return whether more than half of a thumb is missed, or the less probable of two answers was chosen."""
-        x, answer = step.context.x, self.answer(step.decision, step.feedback)
-        margins = view.model.margins(view, x)
-        if answer.values:
-            [(j, thumb)] = answer.values.items()
-            return bool(abs(float(sigmoid(margins[[j]])[0]) - thumb) > 0.5)
-        pairs = said_pairs(step.context.record.shown, answer)
-        return any(margins[better] < margins[worse] for better, worse in pairs if min(better, worse) >= 0)
-
-    def gains(self, view: View[Any], step: Step) -> tuple[float, float] | None:
-        return None  # one of two answers is chosen: no list is corrected
-
-    def error(self, view: View[Any], step: Step) -> float | None:
-        return Interaction.error(self, view, step)
-
-
-class _Reader(RouteModel):
-    """A model that reads feedback of every form that a loop of routes takes."""
-
-    def refusal(self, form: str) -> str | None:
-        return None
+    def expected(self, view: View[Any], step: Step) -> Expected:
+        return Expected(
+            utilities=lambda items: view.model.margins(view, step.rows(items)),
+            values=lambda items: view.model.approvals(view, step.rows(items)),
+        )
 
 
 def _because(arm: str, margin: float) -> str:
