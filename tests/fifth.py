@@ -15,7 +15,7 @@ import numpy as np
 from heedful.core.fold import copy_arrays, generators
 from heedful.core.validation import check_count, check_positive, finite_array, indices
 from heedful.evaluation.answers import Answer, likeliest_chosen
-from heedful.evaluation.expected import Compared, Expected
+from heedful.evaluation.expected import Compared, Expected, best_expected
 from heedful.learners.registry import make_learner
 from heedful.loop.interactions.card import Card, Prediction
 from heedful.loop.interactions.forms import ITEM, NONE, AnsweredDecision, Form, by_name
@@ -253,13 +253,8 @@ class BestWorstScaling(Interaction[Folding]):
 
     def compare(self, views: Sequence[View[Folding]], step: Step) -> Sequence[Compared | None]:
         """Of the others, those that are liked less than the best, and half of those that are liked as much."""
-        lesson = views[0].model.lesson(step.context, step.feedback, step.extra)
-        if lesson is None:
-            return (None,)
-        shown, (best, _) = lesson
-        u = np.array([step.context.x @ view.shared.w for view in views])
-        gaps = u[:, [best]] - u[:, shown[shown != best]]
-        return (Compared((np.sign(gaps) + 1.0) / 2.0, np.ones(gaps.shape[1])),)
+        models = [self.expected(view, step) for view in views]
+        return (best_expected(step.context.record.shown, self.said(step), models),)
 
     # ------------------------------------------------------------------------ reporting
 

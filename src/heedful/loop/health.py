@@ -161,7 +161,7 @@ class _Reading:
         decision = self.shown[row]
         decision.first = event.time if decision.first is None else min(decision.first, event.time)
         interaction, model = self._interaction, self._model
-        answer = interaction.answer(step.decision, step.feedback)
+        answer = interaction.said(step)
         shown = self.lists.get(step.decision.seq)
         earlier = shown is not None and (shown.answered is None or event.time < shown.answered)
         if shown is not None and earlier and interaction.score(step.decision, [step.feedback]) is not None:

@@ -993,6 +993,10 @@ class Interaction(Protocol[M]):
         form = self.forms.get(feedback.form)
         return Answer() if form is None else form.answer(feedback, decision.record.shown)
 
+    def said(self, step: Step) -> Answer:
+        """Return what the feedback in `step` says."""
+        return self.answer(step.decision, step.feedback)
+
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
         """Return how strongly `feedback` speaks for or against items that `decision` showed
         (`heedful.evaluation.answers.credit`)."""

@@ -13,14 +13,14 @@ import numpy as np
 
 from heedful.core.wording import count
 from heedful.evaluation.answers import Answer, likeliest_chosen
-from heedful.evaluation.expected import Compared, Expected
+from heedful.evaluation.expected import Compared, Expected, best_expected
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
 from heedful.loop.interactions.comparison import texts
 from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose, chooser
-from heedful.loop.interactions.comparison.model import ChoiceAnswer, ChoiceModel, ChoiceState, why_unfit
+from heedful.loop.interactions.comparison.model import ChoiceModel, ChoiceState, why_unfit
 from heedful.loop.interactions.comparison.question import check_two, propose_question
 from heedful.loop.interactions.contributions import gradient, none
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
@@ -42,7 +42,6 @@ from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contributions
-from heedful.spaces.comparison import EQUAL
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.findings import Findings
@@ -287,14 +286,8 @@ class Comparison(Interaction[ChoiceModel]):
         return (Measure("expected", texts.EXPECTED, "nothing was chosen", "More answers."),)
 
     def compare(self, views: Sequence[View[ChoiceModel]], step: Step) -> Sequence[Compared | None]:
-        heard = views[0].model.lesson(step.context, step.feedback, step.extra)
-        best = None if heard is None else chosen_place(heard)
-        if heard is None or best is None:
-            return (None,)
-        means = np.array([view.model.posterior(view, heard.items).mean for view in views])
-        others = np.delete(means, best, axis=1)
-        values = (np.sign(means[:, best, None] - others) + 1.0) / 2.0
-        return (Compared(values, np.ones(others.shape[1])),)
+        models = [self.expected(view, step) for view in views]
+        return (best_expected(step.context.record.shown, self.said(step), models),)
 
     # ------------------------------------------------------------------------ reporting
 
@@ -315,7 +308,7 @@ class Comparison(Interaction[ChoiceModel]):
             posterior, k = view.model.posterior(view, step.rows([*items, other])), len(items)
             return posterior.better(np.arange(k), np.full(k, k))
 
-        return Expected(better=better)
+        return Expected(lambda items: np.asarray(view.model.posterior(view, step.rows(items)).mean), better=better)
 
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
         answer, shown = super().answer(decision, feedback), decision.record.shown
@@ -372,12 +365,3 @@ def _because(arm: str, weighed: ChoicePrediction) -> str:
     }
     why = aims.get(weighed.rule or "")
     return "the learner asked this" if why is None else f"of all that was left to ask, {why} ({weighed.rule})"
-
-
-def chosen_place(heard: ChoiceAnswer) -> int | None:
-    """Return the position, from 0 among the items shown, of the item that the answer `heard` puts first; None if it
-    calls all equally good."""
-    answer: Any = heard.answer
-    if isinstance(answer, np.ndarray):
-        return int(answer[0])
-    return None if answer == EQUAL else int(answer)

@@ -5,6 +5,7 @@ person."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from heedful.core.fold import generators
 from heedful.core.serialization import arrays_of
 from heedful.core.validation import check_count, describe
 from heedful.evaluation import answers
-from heedful.evaluation.expected import Compared, Expected
+from heedful.evaluation.expected import Compared, Expected, absolute_error
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.card import Card, Prediction, Scale, Widget
@@ -314,12 +315,8 @@ class Ordinal(Lists[GradingModel]):
         return (Measure("mean error", texts.ERROR, "nothing was graded", "More grades.", 0.0, self._k - 1.0, False),)
 
     def compare(self, views: Sequence[View[GradingModel]], step: Step) -> Sequence[Compared | None]:
-        lesson = views[0].model.lesson(step.context, step.feedback, step.extra)
-        if lesson is None:
-            return (None,)
-        predicted = np.array([view.model.grades(view, lesson.x) for view in views])
-        errors = np.abs(predicted - np.array(lesson.grades)).astype(np.float64)
-        return (Compared(errors, np.ones(errors.shape[1])),)
+        models = [self.expected(view, step) for view in views]
+        return (absolute_error(step.context.record.shown, self.said(step), models, math.inf),)
 
     # ------------------------------------------------------------------------ reporting
 

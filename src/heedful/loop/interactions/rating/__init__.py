@@ -17,7 +17,7 @@ from heedful.core.wording import count
 from heedful.data.ratings import read_ratings
 from heedful.data.roles import fitting
 from heedful.evaluation import answers
-from heedful.evaluation.expected import Compared, Expected
+from heedful.evaluation.expected import Compared, Expected, absolute_error, value_order
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
@@ -336,18 +336,9 @@ class Rating(Interaction[RatingModel]):
         )
 
     def compare(self, views: Sequence[View[RatingModel]], step: Step) -> Sequence[Compared | None]:
-        lesson: WeightedRatings | None = views[0].model.lesson(step.context, step.feedback, step.extra)
-        if step.feedback.form != "rating" or lesson is None:
-            return None, None
-        predicted = np.empty((len(views), lesson.ratings.size))
-        for row, view in zip(predicted, views):
-            found = view.model.ratings(view, lesson.items)
-            row[:] = np.nan if found is None else found
-        given, (low, high) = lesson.ratings, self.span()
-        errors = np.minimum(np.abs(predicted - given), high - low)
-        first, second = np.nonzero(np.triu(given[:, None] != given[None, :]))
-        signs = np.sign(given[first] - given[second]) * np.sign(predicted[:, first] - predicted[:, second])
-        return Compared(errors, np.ones(given.size)), Compared((signs + 1.0) / 2.0, np.ones(first.size))
+        (low, high), models = self.span(), [self.expected(view, step) for view in views]
+        shown, answer = step.context.record.shown, self.said(step)
+        return absolute_error(shown, answer, models, high - low), value_order(shown, answer, models)
 
     # ------------------------------------------------------------------------ reporting
 

@@ -427,9 +427,9 @@ class Routing(Coactive):
 
     def compare(self, views: Sequence[View[Any]], step: Step) -> Sequence[Compared | None]:
         shown, x = step.context.record.shown, step.context.x
-        missed = _missed(views, x, self.answer(step.decision, step.feedback))
+        missed = _missed(views, x, self.said(step))
         error = None if missed is None else Compared(np.square(missed)[:, None], np.ones(1))
-        if len(shown) != 1 or not self.answer(step.decision, step.feedback).values:
+        if len(shown) != 1 or not self.said(step).values:
             return error, None
         prices = self._costs.price(x)
         chosen = [view.model.order(view, x)[:1] for view in views]
@@ -448,7 +448,7 @@ class Routing(Coactive):
         )  # fmt: skip
 
     def list_scores(self, step: Step) -> Sequence[float] | None:
-        thumbs = self.answer(step.decision, step.feedback).values
+        thumbs = self.said(step).values
         if len(step.context.record.shown) != 1 or not thumbs:
             return None
         [(model, thumb)] = thumbs.items()
