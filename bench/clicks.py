@@ -44,7 +44,7 @@ from heedful.learners.coactive.perturbed import PerturbedPerceptron
 from heedful.learners.ordinal.perceptrons import AveragedPRank
 from heedful.loop.interactions.coactive.model import Model
 from heedful.loop.interactions.ordinal.model import GradingModel
-from heedful.loop.model import Context, view_of
+from heedful.loop.model import Context
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.spaces.ranking import WithBaseScore
 from heedful.worlds.clicks import Cascade, PositionBiased
@@ -175,12 +175,12 @@ def learned(queries: list[tuple[Any, Any]], form: str, answer: Any, seed: int) -
     nothing, found, ups = np.zeros((0, queries[0][0].shape[1])), [], []
 
     def quality() -> float:
-        return float(np.mean([ndcg(queries[i][1], m.order(view_of(m), queries[i][0])) for i in fresh]))
+        return float(np.mean([ndcg(queries[i][1], m.order(m.view(), queries[i][0])) for i in fresh]))
 
     found.append(quality())
     for t in range(1, LOOKS[-1] + 1):
         x, grades = queries[rng.choice(asked)]
-        y = m.propose(view_of(m), x, rng)
+        y = m.propose(m.view(), x, rng)
         shown = (y.shown if isinstance(y, tuple) else y)[:SHOWN]
         record_ = DecisionRecord(shown=tuple(shown.tolist()), proposal=m.proposal_fields(y))
         chosen, values = answer(grades, shown, rng)

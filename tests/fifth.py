@@ -20,7 +20,7 @@ from heedful.learners.registry import make_learner
 from heedful.loop.interactions.card import Card, Prediction
 from heedful.loop.interactions.forms import ITEM, NONE, AnsweredDecision, Form, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
-from heedful.loop.model import Context, Person, View
+from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
 from heedful.loop.records import Feedback, FeedbackRecord, distinct
@@ -118,7 +118,7 @@ def likely(w: Any, x: Any) -> tuple[float, ...]:
     return tuple(gains(w, x)[0].sum(axis=1).tolist()) if len(x) > 1 else (1.0,) * len(x)
 
 
-class Folding:
+class Folding(LoopModel):
     """The state of a loop: of its learner, the same for all people."""
 
     version = 1

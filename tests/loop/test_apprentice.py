@@ -20,7 +20,6 @@ from heedful.io import export_lines, import_lines
 from heedful.loop import apprentice
 from heedful.loop.apprentice import agreement_of, evidence_of
 from heedful.loop.experiment import NotReady
-from heedful.loop.model import view_of
 from heedful.loop.records import DecisionRecord
 from heedful.loop.serving import CALLER
 from heedful.results.answers import plain
@@ -361,7 +360,7 @@ def score_without(loop: Loop, decision: Any, x: Any, event: str) -> float:
     for each, made, given in loop.projection.steps([model], 0, decision.version):
         if each.id != event:
             loop.projection.teach(model, each, made, given)
-    return float(x @ model.effective(view_of(model)))
+    return float(x @ model.effective(model.view()))
 
 
 # ---------------------------------------------------------------------------- how well it agrees

@@ -16,7 +16,6 @@ from heedful import Loop
 from heedful.learners.coactive.fair_pairs import FairPairs
 from heedful.loop.interactions.coactive.model import drafted_pairs
 from heedful.loop.interactions.protocol import Pairing
-from heedful.loop.model import view_of
 from heedful.loop.records import DecisionRecord
 from heedful.spaces.ranking import Ranking
 from loops import bits, bits_from_scratch, rows, small_loop
@@ -107,7 +106,7 @@ def test_either_side_learns_from_the_share_of_interleaved_lists(tmp_path: Path) 
                 assert running is not None
                 side = running.candidate if candidate == "fair-pairs" else None
                 model: Any = loop.projection.model if side is None else side.model
-                weights.append(model.effective(view_of(model))[:4])
+                weights.append(model.effective(model.view())[:4])
         assert np.argmax(np.abs(weights[0])) == 0
         assert weights[0][0] > 0.5
         assert weights[0][0] > 3.0 * np.abs(weights[1]).max()

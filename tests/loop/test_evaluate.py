@@ -17,7 +17,6 @@ from heedful import Loop
 from heedful.loop import growing
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.telling import value_texts
-from heedful.loop.model import view_of
 from heedful.loop.packing import LoggedDecision
 from heedful.results.evaluation import Evaluation, LearnerEvaluation, Measure, Value
 from heedful.server.pages.evaluation_view import verdict
@@ -276,7 +275,7 @@ def test_a_restarted_learner_is_the_model_of_a_log_that_begins_there(kind: Kind,
         for event, decision, feedback in loop.projection.steps([model]):
             if event.seq > version:
                 loop.projection.teach(model, event, decision, feedback)
-        ended = np.asarray(model.effective(view_of(model)), float).tolist()
+        ended = np.asarray(model.effective(model.view()), float).tolist()
         assert list(by_version.weights.values()) == ended
         for one, other in zip(by_version.values, by_date.values):
             assert one._replace(measure="") == other._replace(measure="")

@@ -16,7 +16,7 @@ from heedful.learners.personal import Offset, ranks
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.ordinal.learners import grader, is_grading, spec_with_grades
 from heedful.loop.interactions.ordinal.model import GradingModel
-from heedful.loop.model import Context, View, view_of
+from heedful.loop.model import Context, View
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from loops import specs
 
@@ -118,11 +118,11 @@ def test_many_directions_predict_as_the_learner_does_row_by_row(n: int) -> None:
         x = rng.integers(-1, 2, (60, n)).astype(float) if spread < 1000 else rng.standard_normal((60, n))
         rows = np.column_stack([x, np.ones(60)])
         wanted = [m.learner.propose(m.shared, row, own) for row in rows]
-        assert m.grades(view_of(m), x).tolist() == wanted
+        assert m.grades(m.view(), x).tolist() == wanted
         assert len(set(wanted)) > 1 or spread == 0
     m.shared.W[3, -1] = np.nan
-    assert m.grades(view_of(m), x).tolist() == [m.learner.propose(m.shared, row, own) for row in rows]
-    assert m.grades(view_of(m), x[:0]).tolist() == []
+    assert m.grades(m.view(), x).tolist() == [m.learner.propose(m.shared, row, own) for row in rows]
+    assert m.grades(m.view(), x[:0]).tolist() == []
 
 
 @pytest.mark.parametrize(("weight", "gone"), [(9e99, False), (-2e100, True), (np.inf, True), (np.nan, True)])
@@ -269,7 +269,7 @@ def test_an_offset_by_hand() -> None:
     own = m.people["p"]
     assert (own.state.v.tolist(), own.state.a, own.lessons, own.since) == ([-1.0, 0.0, 0.0], 1.0, 1, 7)
     assert m.scores(View(m, m.shared, own), np.array(x)).tolist() == [-2.0]
-    assert m.scores(view_of(m), np.array(x)).tolist() == [-1.0]
+    assert m.scores(m.view(), np.array(x)).tolist() == [-1.0]
     assert m.effective(View(m, m.shared, own)).tolist() == [-1.5, 0.0, 0.0]
     assert m.level(own) == 0.5
 

@@ -13,7 +13,6 @@ import pytest
 from heedful import Loop, infer
 from heedful.learners.registry import find_learners
 from heedful.loop import why as why_module
-from heedful.loop.model import view_of
 from heedful.results.explanation import Why
 from kinds import KINDS, Kind, each_kind, teach
 from loops import bits, choice_loop, rating_loop, small_loop
@@ -71,7 +70,7 @@ def naive_score(loop: Loop, decision: str, item: str, model: Any) -> float:
     assert known is not None
     x = loop.projection.requests.context(known).x[known.names.index(item)]
     name = loop.projection.interaction.name
-    view = view_of(model, known.person)
+    view = model.view(known.person)
     if name == "coactive":
         return float(model.effective(view) @ x)
     if name == "routing":
@@ -323,12 +322,12 @@ def test_a_learner_without_weights_is_asked_without_each_feature(tmp_path: Path,
             told = loop.why("last", item)
             assert (told.features_by, told.score_is) == ("removed", "predicted grade")
             row = x[known.names.index(item)]
-            [grade] = model.grades(view_of(model), row[None])
+            [grade] = model.grades(model.view(), row[None])
             assert told.score == grade
             for j, name in enumerate(loop.feature_names):
                 other = row.copy()
                 other[j] = 0.0
-                change = grade - model.grades(view_of(model), other[None])[0]
+                change = grade - model.grades(model.view(), other[None])[0]
                 assert {part.name: part.counts for part in told.features}.get(name, 0.0) == change
                 counted += change != 0
         assert bool(counted) == spec.startswith("multiclass")
@@ -469,7 +468,7 @@ def test_a_lesson_that_fails_without_an_earlier_one_is_left_out_of_that_fold(tmp
         place = NAMES.index(d.shown[0])
         assert told.score is not None
         by = {each.event: each.by for each in told.events}
-        change = told.score - float(without.effective(view_of(without)) @ x[place])
+        change = told.score - float(without.effective(without.view()) @ x[place])
         assert by["e0"] == pytest.approx(change, abs=1e-12)
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from heedful import Loop, Settings
 from heedful.core.conformance import identical
 from heedful.loop.interactions.rating.learners import rater
-from heedful.loop.model import view_of
 from heedful.results.explanation import Explanation
 from heedful.spaces.slate import SlateContext, WeightedRatings
 from references import SOME, Fold, Given, Reference, Shown
@@ -82,7 +81,7 @@ class RatingFold(Fold):
         assert model.shared.users == self.users
         assert {name: person.state.user for name, person in model.people.items()} == self.numbers
         for person in self.numbers:
-            consumed = {self.names[j] for j in model.consumed_items(view_of(model, person)).tolist()}
+            consumed = {self.names[j] for j in model.consumed_items(model.view(person)).tolist()}
             assert consumed == {n for (p, n), weight in self.said.items() if p == person and weight >= 1.0 - 1e-9}
 
 

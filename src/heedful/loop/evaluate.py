@@ -28,7 +28,7 @@ from heedful.jit.kernel import Floats, Ints
 from heedful.loop.growing import Column, GrowingTable, Marks, People
 from heedful.loop.history import History
 from heedful.loop.interactions.protocol import Interaction, Step
-from heedful.loop.model import View, view_of
+from heedful.loop.model import View
 from heedful.loop.records import check_time
 from heedful.loop.silence import silent_steps
 from heedful.results.evaluation import Evaluation, LearnerEvaluation, Measure, PositionBias, Value, Verdict
@@ -118,7 +118,7 @@ def evaluate(
             if event.seq > after:
                 who = decision.seq if decision.person is None else decision.person
                 answered.add(decision.seq)
-                views = [interaction.view(model, decision.person) for model in models]
+                views = [model.view(decision.person) for model in models]
                 for sum_, compared in zip(sums, interaction.compare(views, step)):
                     sum_.add(who, decision.seq, compared)
                 clicks.add(who, decision.seq, interaction.clicks(views, step))
@@ -169,7 +169,7 @@ class _Fold:
             self.lessons += self.model.teach(step.context, step.feedback, step.extra, step.event.seq)
 
     def weights(self) -> dict[str, float]:
-        found = np.asarray(self.model.effective(view_of(self.model)), float)
+        found = np.asarray(self.model.effective(self.model.view()), float)
         return dict(zip(self._interaction.names, found.tolist())) if found.ndim == 1 else {}
 
 

@@ -66,7 +66,7 @@ class FeedbackReader:
             return self.writer.reject(
                 event_id, f"decision {decision} was deferred and never activated: it was not shown"
             )
-        if (refusal := interaction.refusal(self.writer.model, given.form)) is not None:
+        if (refusal := self.writer.model.refusal(given.form)) is not None:
             return self.writer.reject(event_id, refusal)
         interaction.check_feedback(given)
         try:

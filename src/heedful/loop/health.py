@@ -27,8 +27,8 @@ from heedful.evaluation.expected import gains, picked_error
 from heedful.jit.kernel import Floats
 from heedful.loop.arms import DrawnArms, ShownList, sample_ratio
 from heedful.loop.history import History
-from heedful.loop.interactions.protocol import Interaction, LoopModel, Step, item_key
-from heedful.loop.model import View
+from heedful.loop.interactions.protocol import Interaction, Step, item_key
+from heedful.loop.model import LoopModel, View
 from heedful.loop.records import DecisionRecord
 from heedful.loop.signals import Valued, WatchedLoop, one_person, ratio_signal, rise_signal
 from heedful.loop.windows import windows
@@ -168,11 +168,11 @@ class _Reading:
             self.lists[step.decision.seq] = shown._replace(answered=event.time)
         try:
             empty = model.lesson(step.context, step.feedback, step.extra) is None
-            view = interaction.view(model, person)
+            view = model.view(person)
             error, before = _error(interaction, view, step, answer), _position(interaction, view, step)
             if event.seq not in self._projection.failed:
                 model.teach(step.context, step.feedback, step.extra, event.seq)
-            after = _position(interaction, interaction.view(model, person), step)
+            after = _position(interaction, model.view(person), step)
         except Exception as failure:  # whatever a learner of somebody's own raises
             learner = self._projection.manifest.learner
             raise ValueError(f"learner: {learner} failed on feedback {event.id}: {failure}") from failure

@@ -17,10 +17,10 @@ from heedful.jit.kernel import Floats
 from heedful.loop import records, snapshots
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.decisions import Decisions
-from heedful.loop.interactions.protocol import Interaction, LoopModel, Step
+from heedful.loop.interactions.protocol import Interaction, Step
 from heedful.loop.interactions.registry import interaction_of, learner_version
 from heedful.loop.log import Event, Log, Retractions
-from heedful.loop.model import Moves, View
+from heedful.loop.model import LoopModel, Moves, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.publication import PublishedState
 from heedful.loop.records import FeedbackRecord
@@ -70,7 +70,7 @@ class History:
         self.requests = Requests(self.manifest, self.catalogue, self.interaction)
         self.decisions = Decisions(log, self.catalogue)
         model = self.fresh()
-        shared = self.interaction.publish(model)
+        shared = model.publish()
         self.published = PublishedState(0, shared, model.people, self.interaction, model, self.named)
         """the state of the model that decisions are made from: as it was after the last commit (events are written in
         groups)"""
@@ -278,7 +278,7 @@ class History:
 
         Nothing is done in kinds of feedback whose models do not depend on which items are on offer. A failure of the
         learner is added to `notes`, not raised."""
-        if told := self.interaction.on_item(model, event, self.catalogue):
+        if told := model.on_item(event, self.catalogue):
             self.note(f"item {event.subject}: {told}; mend the learner and open the loop again")
 
     def imitate(self, model: LoopModel, event: Event) -> bool:
@@ -290,7 +290,7 @@ class History:
         if decision.record.arm not in IMITATED or not decision.record.shown:
             return False
         try:
-            return self.interaction.imitate(model, self.requests.context(decision))
+            return model.imitate(self.requests.context(decision))
         except Exception as error:  # whatever a learner of somebody's own raises
             told = f"{type(model.learner).__name__} failed to imitate it: {type(error).__name__}: {error}"
             self.note(f"decision {event.id}: {told}; mend the learner and open the loop again")
@@ -373,5 +373,5 @@ class History:
         Return its position, a sequence number: it has learned the events up to there. It is 0 if there is no such
         state.
         """
-        like, shelf = self.interaction.personal(model), snapshots.shelf_of(self.log)
+        like, shelf = model.nobody(), snapshots.shelf_of(self.log)
         return snapshots.restore(shelf, model, like, self.log, version, self.stamp(), lambda _: None)[0]

@@ -218,7 +218,7 @@ class Loop:
         """a sentence saying that the learner's numbers are not finite or too large to predict with, and what to do; ""
         if they are fine"""
         state = self.projection.published
-        return state.interaction.describe_overflow(state.model, state.shared)
+        return state.model.describe_overflow(state.shared)
 
     # ------------------------------------------------------------------------ items
 

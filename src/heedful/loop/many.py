@@ -20,7 +20,7 @@ from heedful.core.fold import generators
 from heedful.core.shards import check_batches
 from heedful.core.validation import check_count
 from heedful.loop.loop import Loop
-from heedful.loop.model import View, view_of
+from heedful.loop.model import View
 from heedful.results.evaluation import Evaluation
 from heedful.storage import Address
 
@@ -174,7 +174,7 @@ def _directions(place: Where, own: str | Sequence[str] | None, spec: str, span: 
         for event, decision, feedback in projection.lessons(span[0]):
             if event.seq > span[1]:
                 break
-            if not interaction.adds_up(view_of(model), feedback):
+            if not model.adds_up(model.view(), feedback):
                 expected = "expected feedback that teaches the same whatever the weights are"
                 raise ValueError(f"feedback {event.id}: {expected}, got {feedback.form}")
             step = projection.step(event, decision, feedback)

@@ -17,10 +17,9 @@ from heedful.loop import records, snapshots
 from heedful.loop.fold import Fold
 from heedful.loop.following import Following
 from heedful.loop.group import GroupCommit
-from heedful.loop.interactions.protocol import LoopModel
 from heedful.loop.keeper import IncompleteModel, Keeper
 from heedful.loop.log import Event, Log, Retractions
-from heedful.loop.model import View
+from heedful.loop.model import LoopModel, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.publication import PublishedState
 from heedful.loop.records import FeedbackRecord
@@ -229,7 +228,7 @@ class Projection(Writer):
         `event` is the feedback's event, `feedback` its decoded record, `decision` the decision that it answers."""
         step, model = self.step(event, decision, feedback), self._fold.model
         lesson = model.lesson(step.context, feedback, step.extra)
-        return lesson is not None and self.interaction.teaches(model, lesson)
+        return lesson is not None and model.teaches(lesson)
 
     def _put(self, event: Event, folded: bool = False) -> None:
         """Take in that an item was put on offer or withdrawn: in the catalogue and, if the model depends on items, in
@@ -375,7 +374,7 @@ class Projection(Writer):
 
     def _publish(self) -> None:
         fold = self._fold
-        shared = self.interaction.publish(fold.model)
+        shared = fold.model.publish()
         running, begun = self._following.follow(self, self._head)
         self.keeper.since_snapshot += begun  # or each start would fold them again
         self.published = PublishedState(
@@ -404,7 +403,7 @@ class Projection(Writer):
         """Return what `History.reading_of` does. If the state does not know some of the candidates `x` yet, what other
         processes wrote to the log is taken in first."""
         state, view = super().reading_of(x, person)
-        if self.interaction.lacks(state.shared, x):
+        if state.model.lacks(state.shared, x):
             self.catch_up()  # waits for the thread that takes it in
             state, view = super().reading_of(x, person)
         return state, view

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from heedful.loop.interactions.protocol import Interaction, LoopModel
-from heedful.loop.model import Moves, Person, View
+from heedful.loop.interactions.protocol import Interaction
+from heedful.loop.model import LoopModel, Moves, Person, View
 from heedful.loop.serving import Running
 
 
@@ -44,5 +44,4 @@ class PublishedState(NamedTuple):
 
     def view(self, person: str | None) -> View[LoopModel]:
         """Return this state for `person`, None for nobody in particular."""
-        key = self.interaction.person(person)
-        return View(self.model, self.shared, None if key is None else self.people.get(key))
+        return View(self.model, self.shared, self.model.person(self.people, person))

@@ -207,7 +207,7 @@ class _Look:
             lesson = history.model.lesson(step.context, feedback, step.extra)
             counts["given"] += 1
             counts["late"] += event.time - when > 1e6 * history.settings.late_after
-            counts["empty"] += lesson is None or not interaction.teaches(history.model, lesson)
+            counts["empty"] += lesson is None or not history.model.teaches(lesson)
             answer = interaction.answer(decision, feedback)
             counts["contradictory"] += lesson is not None and self._contradicts(step, answer)
             said.append(SimulatedAnswer(step, answer if lesson is not None and interaction.linear else None))

@@ -133,7 +133,8 @@ class _Inquiry:
     # ------------------------------------------------------------------------ scores
 
     def _view(self, model: Any) -> View[Any]:
-        return self._interaction.view(model, self._decision.person)
+        view: View[Any] = model.view(self._decision.person)
+        return view
 
     def _gives_scores(self, model: Any) -> bool:
         return self._interaction.item_scores(self._view(model), self._x, [self._place]) is not None
@@ -217,7 +218,7 @@ class _Inquiry:
         elif step.kind == "decision":
             self._history.imitate(model, step)
         else:
-            self._interaction.on_item(model, step, self._history.catalogue)
+            model.on_item(step, self._history.catalogue)
 
     def _copy(self, model: Any) -> Any:
         """Return a new model with a copy of the state of `model`, which can learn without changing it."""
@@ -271,7 +272,7 @@ class _Inquiry:
                 continue
             self._take(model, step)
             after = self._scores(model)
-            adds_up = adds_up and self._interaction.adds_up(self._view(self._model), step.feedback)
+            adds_up = adds_up and self._model.adds_up(self._view(self._model), step.feedback)
             if step.event.seq not in self._retractions:
                 found += self._influence(step, before, after)
             before = after

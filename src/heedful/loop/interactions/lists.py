@@ -14,7 +14,7 @@ from heedful.core.validation import describe
 from heedful.evaluation.plackett_luce import draw, place_probabilities, probability, step_probabilities
 from heedful.jit.kernel import Floats, Ints, visible
 from heedful.loop.interactions.protocol import Interaction, M, NotCompared, Proposal, Question, Shares, Step
-from heedful.loop.model import Context, View
+from heedful.loop.model import View
 from heedful.loop.settings import Manifest, Settings
 
 NOT_COMPARED = NotCompared(
@@ -271,9 +271,6 @@ class Lists(Interaction[M]):
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         self._draws = draws_of(learner)
-
-    def imitate(self, model: Any, context: Context) -> bool:
-        return bool(model.imitate(context))
 
     def check_show(self, show: object) -> None:
         if self.manifest.settings.k == 1 and show != 1:

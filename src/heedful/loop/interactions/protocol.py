@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, 
 
 import numpy as np
 
-from heedful.core.fold import copy_arrays, must_interpret
+from heedful.core.fold import must_interpret
 from heedful.evaluation import answers
 from heedful.evaluation.answers import Answer, Item, Scale
 from heedful.evaluation.expected import Compared, Expected, ListClick
@@ -32,7 +32,7 @@ from heedful.loop.interactions.named import loop_learner, name_fitting
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.telling import Part
 from heedful.loop.log import Event
-from heedful.loop.model import Context, Person, View, view_of
+from heedful.loop.model import Context, LoopModel, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord, check_id, check_number
 from heedful.loop.request import Request
@@ -64,50 +64,6 @@ class Readable(Protocol):
 
     def reading_of(self, x: Any, person: str | None) -> tuple[Any, View[Any]]:
         """Return (published state, the same for `person`), with which to rank the candidates `x`."""
-
-
-class LoopModel(Protocol):
-    """The state of a loop, made by learning from its log event by event: the learner's state for all people, and each
-    person's own.
-
-    Of the methods here, only `teach` changes it."""
-
-    version: int
-    """the version of the code that turns feedback into the learner's training examples, declared by the class and
-    raised with every change of that code"""
-    learner: Any
-    """the learner, with the functions `init`, `propose` and `update` of its state"""
-    shared: Any
-    """the learner's state that all people share"""
-    people: dict[str, Person]
-    """each person's own state, by the person's name"""
-
-    def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int, /) -> bool:
-        """Learn from one piece of feedback, in place; return whether there was anything to learn.
-
-        - `context`: the decision that the feedback answers, with its m candidates as an array
-        - `feedback`: the decoded record of the feedback in the log
-        - `extra` (e, N): the N features of e objects that the feedback names and that were not among the candidates,
-          such as an edited text
-        - `version`: the sequence number of the feedback in the log, which is the model's version afterwards"""
-
-    def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats, /) -> Any:
-        """Return the training example that the learner makes of a piece of feedback; None if there is nothing to learn
-        in it.
-
-        Its type depends on the kind of feedback: for grades, features with their grades. Nothing is learned here.
-
-        - `context`: the decision that the feedback answers, with its m candidates as an array
-        - `feedback`: the decoded record of the feedback in the log
-        - `extra` (e, N): the N features of e objects that the feedback names and that were not among the candidates,
-          such as an edited text"""
-
-    def refusal(self, form: str, /) -> str | None:
-        """Return why the learner cannot use feedback of the form with the name `form` ("clicks"); None if it can."""
-
-    def effective(self, view: View[Any], /) -> Any:
-        """Return the weight of each of the N features for a person (N,); empty (0,) for a model without such
-        weights."""
 
 
 CALLERS_SCORE = "the caller's score"
@@ -623,27 +579,6 @@ class Interaction(Protocol[M]):
     def fresh(self) -> M:
         """Return a model that has learned nothing."""
 
-    def personal(self, model: M) -> Any:
-        """Return an example of the state that is kept for each person, with the right types and fields.
-
-        States of people are read from a snapshot with it as a template."""
-        nobody = getattr(model, "nobody", None)
-        return model.shared if nobody is None else nobody()
-
-    def on_item(self, model: M, event: Event, catalogue: Catalogue) -> str:
-        """Update `model`, in place, with `event`: an item was put on offer, changed or withdrawn.
-
-        `catalogue` holds the items of the loop. Return "", or the reason as text if the learner failed. Only kinds
-        whose learners know items by number do anything here."""
-        return ""
-
-    def imitate(self, model: M, context: Context) -> bool:
-        """Let `model` learn, in place, to make the order of the decision in `context`; return whether there was
-        anything to learn.
-
-        Only the state that all people share is changed. Kinds with `imitates` have to define it."""
-        return False
-
     def imitation_record(
         self, view: View[M], request: Request, shown: Ints, rng: np.random.Generator
     ) -> dict[str, Any]:
@@ -664,26 +599,6 @@ class Interaction(Protocol[M]):
         kept: dict[str, Any] = {"ranks": ranks[shown].tolist()}
         return kept | ({"scores": [request.scores[j] for j in shown.tolist()]} if request.scores else {})
 
-    def teaches(self, model: M, lesson: Any) -> bool:
-        """Return whether there is anything to learn for `model` in `lesson`, a training example that
-        `LoopModel.lesson` made.
-
-        To agree with what is predicted is something to learn, to compare nothing is not."""
-        return True
-
-    def publish(self, model: M) -> Any:
-        """Return a copy of the state for all people in `model`, for the threads that make decisions.
-
-        Its arrays are never written to again, so they may be read while `model` goes on learning."""
-        return copy_arrays(model.shared)
-
-    def predictor(self, model: M, person: str | None) -> list[bytes] | None:
-        """Return the arrays from which `model` computes its predictions for `person`, as bytes; None if every piece of
-        feedback changes them.
-
-        A caller compares them before and after learning, to count the feedback that changed no prediction."""
-        return None
-
     def columns(self, model: M) -> Columns | None:
         """Return how the training examples of `model` become columns of numbers, from which compiled code learns; None
         if they do not.
@@ -693,24 +608,6 @@ class Interaction(Protocol[M]):
         return None
 
     # ------------------------------------------------------------------------ reading
-
-    def person(self, name: str | None) -> str | None:
-        """Return the key under which `LoopModel.people` keeps what was learned for the person `name`; None if nothing
-        is kept.
-
-        `name` is None for a decision for nobody in particular."""
-        return name
-
-    def view(self, model: M, name: str | None) -> View[M]:
-        """Return `model` as it is now for the person `name`, None for nobody in particular."""
-        return view_of(model, self.person(name))
-
-    def lacks(self, shared: Any, x: Any) -> bool:
-        """Return whether the published state `shared` is older than some of the m candidates `x`, so that it has to be
-        published again.
-
-        `x` are N features each (m, N) or item numbers (m,). Only kinds that know items by number can lack one."""
-        return False
 
     def order(self, view: View[M], x: Any) -> Ints:
         """Return the indices of the m candidates `x`, best first (m,); equally good ones stay in the order of the
@@ -761,13 +658,6 @@ class Interaction(Protocol[M]):
         `items` is the number of items on offer."""
         return ""
 
-    def describe_overflow(self, model: M, shared: Any) -> str:
-        """Return a sentence on why the state `shared` for all people cannot predict any more, and what to do; "" if it
-        can.
-
-        The usual reason is that numbers in it are not finite or too large. `model` holds the learner."""
-        return ""
-
     def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
         """Return (why none of the newest feedback changed the model, what would change it); None if unknown.
 
@@ -812,12 +702,6 @@ class Interaction(Protocol[M]):
     def form(self, given: Mapping[str, object]) -> Mapping[str, Any]:
         """Return the JSON fields `given` of feedback, renamed or converted into a form that this kind of loop takes."""
         return given
-
-    def refusal(self, model: M, form: str) -> str | None:
-        """Return why feedback of the form with the name `form` ("clicks") is refused; None if it is taken.
-
-        It is refused if this kind of feedback has no such form, or if the learner of `model` cannot use it."""
-        return model.refusal(form)
 
     def check_feedback(self, given: Feedback) -> None:
         """Raise ValueError, naming the field, if a value in the feedback `given` is not valid in this loop (a rating
@@ -883,14 +767,6 @@ class Interaction(Protocol[M]):
         if self.item_scores(view, x, [place]) is None:
             return parts_of.none(f"{type(self.learner).__name__} has no weights of features: there are no parts")
         return parts_of.linear(self.names, view.model.effective(view), x[place], "score")
-
-    def adds_up(self, view: View[M], feedback: FeedbackRecord) -> bool:
-        """Return whether learning from `feedback` changes the scores for a person by the same amount, whatever else
-        the model has learned.
-
-        If so, a score is a sum over pieces of feedback, and what each of them added is also what leaving it out would
-        take away."""
-        return False
 
     def candidate(self, spec: str) -> M:
         """Return an untrained model of another learner, named by `spec`, to be evaluated on this loop's log.

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from heedful.features.columns import Category, Number, Prose, Text, Vector
 from heedful.features.encoding import Encoding
 from heedful.loop import Loop
-from heedful.loop.model import view_of
 from heedful.loop.settings import Manifest
 from heedful.studies.things import LONGEST, label, short
 
@@ -150,7 +149,7 @@ def phrases_of(loop: Loop, words: Words) -> Phrases:
     less) and takes precedence over the phrases made from their names."""
     interaction = loop.projection.interaction
     fresh = interaction.fresh()
-    weights = fresh.effective(view_of(fresh))
+    weights = fresh.effective(fresh.view())
     return Phrases(loop.manifest, loop.feature_names, words, float(weights[-1]) if len(weights) else 0.0)
 
 

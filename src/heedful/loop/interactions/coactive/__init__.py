@@ -22,7 +22,7 @@ from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Setting, Widget
 from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.compiled import learn_orders, learn_proposals
-from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb, can_imitate
+from heedful.loop.interactions.coactive.model import Lesson, Model, can_imitate
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, below, lengths
 from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
 from heedful.loop.interactions.lists import (
@@ -39,7 +39,7 @@ from heedful.loop.interactions.protocol import (
     columns_stamp,
     is_compiled_alike,
 )
-from heedful.loop.model import Context, View, view_of
+from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.settings import Manifest, check_named
@@ -157,21 +157,11 @@ class Coactive(Lists[Model]):
     def fresh(self) -> Model:
         return Model(self.learner, self._shrink, self.manifest.settings.apprentice)
 
-    def predictor(self, model: Model, person: str | None) -> list[bytes] | None:
-        own = view_of(model, person).person
-        parts: list[Any] = [model.learner.weights(model.shared.learned)]
-        if own is not None and (offset := model.learner.weights(own.state.learned)[:-1]).any():
-            parts += [offset, own.lessons]  # it counts for more, the more lessons there were
-        return [np.asarray(part).tobytes() for part in parts]
-
     def columns(self, model: Model) -> Columns | None:
         """A model that keeps a state for each person learns from one example at a time."""
         if self._shrink > 0.0 or not is_compiled_alike(model.learner):
             return None
         return correction_columns(model)
-
-    def teaches(self, model: Model, lesson: Lesson | Thumb) -> bool:
-        return model.compares(lesson)
 
     # ------------------------------------------------------------------------ reading
 
@@ -199,13 +189,6 @@ class Coactive(Lists[Model]):
     ) -> Proposal:
         return propose_list(view, asked, self.manifest.settings, self._draws, rng)
 
-    # ------------------------------------------------------------------------ taking feedback
-
-    def refusal(self, model: Model, form: str) -> str | None:
-        if refusal := model.refusal(form):
-            return refusal
-        return "actions: expected action and item, but in a loop of ratings" if form == "actions" else None
-
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[Model]) -> Explanation:
@@ -217,13 +200,13 @@ class Coactive(Lists[Model]):
         gap = x[first] - (x[second] if second is not None else 0.0)
 
         def lead(model: Model) -> float:
-            return float(scores(gap[None, :], model.effective(view_of(model, decision.person)))[0])
+            return float(scores(gap[None, :], model.effective(model.view(decision.person)))[0])
 
         model, moved = past.follow(lead)
         margin = lead(model)
         parts = [
             Part(name, float(w), float(a), float(a - g), float(w * g))
-            for name, w, a, g in zip(self.names, model.effective(view_of(model, decision.person)), x[first], gap)
+            for name, w, a, g in zip(self.names, model.effective(model.view(decision.person)), x[first], gap)
             if w * g != 0.0
         ]
         return Explanation(
@@ -236,12 +219,6 @@ class Coactive(Lists[Model]):
             tuple(sorted(parts, key=lambda part: -abs(part.counts))),
             tuple(moved),
         )
-
-    def adds_up(self, view: View[Model], feedback: FeedbackRecord) -> bool:
-        """A perceptron's step adds up. Exceptions are thumbs, which make a logistic step; a person with weights of
-        their own, which count the more, the more feedback the person gave; and a learner that imitates an order."""
-        additive = bool(getattr(view.model.learner, "additive", False)) and not self.manifest.settings.apprentice
-        return additive and feedback.form != "thumb" and view.person is None
 
     def candidate(self, spec: str) -> Model:
         if (other := named_interaction(learner_class(spec))) != self.name:
@@ -351,7 +328,7 @@ def _second(shown: tuple[int, ...], x: Floats, past: Past[Model], person: str | 
     if not others:
         return None
     model = past.model()
-    utilities = scores(x, model.effective(view_of(model, person)))
+    utilities = scores(x, model.effective(model.view(person)))
     return max(others, key=lambda j: utilities[j])
 
 

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores, top
-from heedful.loop.model import Context, Person, View, view_of
+from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.records import DecisionRecord, FeedbackRecord, given_scores
 from heedful.spaces.ranking import difference, with_base_weight
 
@@ -108,7 +108,7 @@ class State(NamedTuple):
         return int(self.learned.t)
 
 
-class Model:
+class Model(LoopModel):
     """The state of a loop of corrected rankings: the learner's state for all people, and each person's own weights.
 
     Only `teach` and `imitate` change it; they are called for the events of the log, in order."""
@@ -166,6 +166,19 @@ class Model:
         terms = self.effective(view) * (z - view.shared.usual.z)
         return 0.0 if abs(terms.sum()) <= 1e-12 * np.abs(terms).sum() else float(terms.sum())
 
+    def predictor(self, name: str | None) -> list[bytes] | None:
+        own = self.view(name).person
+        parts: list[Any] = [self.learner.weights(self.shared.learned)]
+        if own is not None and (offset := self._own.weights(own.state.learned)[:-1]).any():
+            parts += [offset, own.lessons]  # it counts for more, the more lessons there were
+        return [np.asarray(part).tobytes() for part in parts]
+
+    def adds_up(self, view: View[Any], feedback: FeedbackRecord) -> bool:
+        """A perceptron's step adds up. Exceptions are thumbs, which make a logistic step; a person with weights of
+        their own, which count the more, the more feedback the person gave; and a learner that imitates an order."""
+        additive = bool(getattr(self.learner, "additive", False)) and not self.blind
+        return additive and feedback.form != "thumb" and view.person is None
+
     def _share(self, person: Person) -> float:
         return person.lessons / (person.lessons + self.shrink)
 
@@ -184,6 +197,8 @@ class Model:
     def refusal(self, form: str) -> str | None:
         if form in ("clicks", "better", "none"):
             return None
+        if form == "actions":
+            return "actions: expected action and item, but in a loop of ratings"
         name = type(self.learner).__name__
         if self._proposal is not None and not hasattr(self.learner, "plain"):
             return (
@@ -209,17 +224,14 @@ class Model:
         if person is not None and context.person is not None:
             self.people[context.person] = person
         if weights is None:
-            return self.compares(lesson)
+            return self.teaches(lesson)
         after = self.learner.weights(self.shared.learned)  # most lessons move them, and need not be looked at again
         with np.errstate(invalid="ignore"):  # weights that overflowed
             moved = np.abs(after - weights).sum() > 1e-12 * np.abs(after).sum()  # more than a projection's rounding
-        return bool(moved) or self.compares(lesson)
+        return bool(moved) or self.teaches(lesson)
 
-    def compares(self, lesson: Lesson | Thumb) -> bool:
-        """Return whether there is anything to learn in a training example: if not, the step for it has length 0,
-        whatever the weights are.
-
-        Of a learner without `step` it is known only that a single item is compared with nothing."""
+    def teaches(self, lesson: Lesson | Thumb) -> bool:
+        """Of a learner without `step` it is known only that a single item is compared with nothing."""
         learner, state = self.learner, self.shared
         if isinstance(lesson, Thumb):
             return bool((lesson.z != state.usual.begun(lesson).z).any())
@@ -237,7 +249,7 @@ class Model:
             return False
         seen = set(shown)
         back = np.array([*(j for j in range(len(x) - 1, -1, -1) if j not in seen), *shown[::-1]], np.int64)
-        y = back[top(scores(x[back], self.effective(view_of(self))), len(x))]
+        y = back[top(scores(x[back], self.effective(self.view())), len(x))]
         plain = self._plain(None, y)
         if plain is None:
             return False

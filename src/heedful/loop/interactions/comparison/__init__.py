@@ -15,12 +15,11 @@ from heedful.core.wording import count
 from heedful.evaluation.answers import Answer, likeliest_chosen
 from heedful.evaluation.expected import Compared, Expected, best_expected
 from heedful.jit.kernel import Floats, Ints
-from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
 from heedful.loop.interactions.comparison import texts
 from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose, chooser
-from heedful.loop.interactions.comparison.model import ChoiceModel, ChoiceState, why_unfit
+from heedful.loop.interactions.comparison.model import ChoiceModel, why_unfit
 from heedful.loop.interactions.comparison.question import check_two, propose_question
 from heedful.loop.interactions.contributions import gradient, none
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
@@ -35,7 +34,6 @@ from heedful.loop.interactions.protocol import (
     Step,
     Tally,
 )
-from heedful.loop.log import Event
 from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord
@@ -167,21 +165,7 @@ class Comparison(Interaction[ChoiceModel]):
     def fresh(self) -> ChoiceModel:
         return ChoiceModel(self.learner, self.manifest.encoding.size)
 
-    def on_item(self, model: ChoiceModel, event: Event, catalogue: Catalogue) -> str:
-        if event.arrays is not None:
-            model.put(catalogue.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
-        return ""
-
-    def publish(self, model: ChoiceModel) -> ChoiceState:
-        return model.present_state()
-
     # ------------------------------------------------------------------------ reading
-
-    def person(self, name: str | None) -> str | None:
-        return name or ""
-
-    def lacks(self, shared: ChoiceState, x: Ints) -> bool:
-        return bool(x.size) and int(x.max()) >= shared.n
 
     def order(self, view: View[ChoiceModel], x: Ints) -> Ints:
         return np.argsort(-view.model.posterior(view, x).mean, kind="stable")
@@ -232,10 +216,10 @@ class Comparison(Interaction[ChoiceModel]):
         def lead(model: ChoiceModel) -> float:
             if model.shared.known <= pair.max():  # one of the two had not come yet
                 return 0.0
-            return float(model.posterior(self.view(model, decision.person), pair).gap(0, 1)[0])
+            return float(model.posterior(model.view(decision.person), pair).gap(0, 1)[0])
 
         model, moved = past.follow(lead)
-        view = self.view(model, decision.person)
+        view = model.view(decision.person)
         believed = model.posterior(view, pair)
         gap, var = believed.gap(0, 1)
         asked = model.pairs_asked(view, np.arange(model.shared.n))

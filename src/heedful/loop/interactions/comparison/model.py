@@ -9,6 +9,7 @@ Items enter the learner's state with the next answer, all that came since the la
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,10 @@ import numpy.typing as npt
 
 from heedful.core.fold import generators
 from heedful.jit.kernel import Floats, Ints
+from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions.forms import TIES
 from heedful.loop.interactions.numbered import Number, Numbered, own_copy
+from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, View
 from heedful.loop.records import FeedbackRecord
 from heedful.spaces.comparison import EQUAL, UNSURE, Answer, ComparisonPool
@@ -79,6 +82,13 @@ class ChoiceModel(Numbered[ChoiceState]):
         self._ready: tuple[ChoiceState | None, Any] = (None, None)
 
     # ------------------------------------------------------------------------ what is believed
+
+    def person(self, people: Mapping[str, Person], name: str | None) -> Person | None:
+        """Nobody in particular is one person, too."""
+        return people.get(name or "")
+
+    def lacks(self, shared: ChoiceState, x: Ints) -> bool:
+        return bool(x.size) and int(x.max()) >= shared.n
 
     def ready(self, shared: ChoiceState) -> Any:
         """Return the learner's state after it has taken in all items of `shared`; callers must not write to it."""
@@ -179,6 +189,11 @@ class ChoiceModel(Numbered[ChoiceState]):
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> ChoiceAnswer | None:
         heard = to_choice_answer(context, feedback)
         return None if heard is None or _unsure(heard) else heard
+
+    def on_item(self, event: Event, catalogue: Catalogue) -> str:
+        if event.arrays is not None:
+            self.put(catalogue.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
+        return ""
 
     def put(self, number: int, features: Floats) -> None:
         """Add the item with this number and these d features (d,) to the model; do nothing if it has the item

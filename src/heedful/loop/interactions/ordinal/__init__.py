@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heedful.core.fold import generators
-from heedful.core.serialization import arrays_of
 from heedful.core.validation import check_count, describe
 from heedful.evaluation import answers
 from heedful.evaluation.expected import Compared, Expected, absolute_error
@@ -42,7 +41,7 @@ from heedful.loop.interactions.protocol import (
     is_compiled_alike,
 )
 from heedful.loop.interactions.telling import Part
-from heedful.loop.model import Context, View, view_of
+from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import Feedback
 from heedful.loop.request import Request
@@ -181,15 +180,6 @@ class Ordinal(Lists[GradingModel]):
         rest = (generators(0)[2],)
         return Columns(columns_stamp(model), learner.n_features, (), encode, fits, learn_grades, rest)
 
-    def predictor(self, model: GradingModel, person: str | None) -> list[bytes] | None:
-        own, learner = view_of(model, person).person, model.learner
-        if hasattr(learner, "weights") and hasattr(learner, "thresholds"):
-            parts = [learner.weights(model.shared), learner.thresholds(model.shared)]
-        else:
-            parts = [part for name, part in arrays_of(model.shared).items() if part.ndim]
-        parts += list(model.nobody() if own is None else own.state) if model.shrink > 0.0 else []
-        return [np.asarray(part).tobytes() for part in parts]
-
     # ------------------------------------------------------------------------ reading
 
     def order(self, view: View[GradingModel], x: Floats) -> Ints:
@@ -206,9 +196,6 @@ class Ordinal(Lists[GradingModel]):
 
     def why_not_predicted(self, shared: object) -> str:
         return ""
-
-    def describe_overflow(self, model: GradingModel, shared: object) -> str:
-        return model.describe_overflow(shared)
 
     # ------------------------------------------------------------------------ deciding
 
@@ -247,10 +234,10 @@ class Ordinal(Lists[GradingModel]):
         def score(model: GradingModel) -> float:
             if not hasattr(model.learner, "weights"):
                 return 0.0
-            return float(model.scores(view_of(model, person), x)[0])
+            return float(model.scores(model.view(person), x)[0])
 
         model, moved = past.follow(score)
-        grade = int(model.grades(view_of(model, person), x)[0])
+        grade = int(model.grades(model.view(person), x)[0])
         ends = model.between(model.shared, grade)
         between = None if ends is None else list(ends)
         why = "this is the score of the first by the model as it was, and the grade that it lies in"
@@ -258,7 +245,7 @@ class Ordinal(Lists[GradingModel]):
             why = f"{type(self.learner).__name__} has no one direction: there is no score to take apart"
         if overflown := model.describe_overflow(model.shared):
             between, why = None, overflown
-        parts = tuple(sorted(self._parts(view_of(model, person), x), key=lambda part: by_size(part.counts)))
+        parts = tuple(sorted(self._parts(model.view(person), x), key=lambda part: by_size(part.counts)))
         arm, name = decision.record.arm, decision.names[first]
         predicted = {"grade": grade, "between": between}
         return Explanation(decision.id, arm, name, None, why, score(model), parts, tuple(moved), predicted)

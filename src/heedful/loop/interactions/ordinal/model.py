@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.fold import generators
+from heedful.core.serialization import arrays_of
 from heedful.jit.kernel import Floats, Ints, scores
 from heedful.learners.personal import Offset, Personal, PersonalState, ranks
-from heedful.loop.model import Context, Person, View
+from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.records import FeedbackRecord
 
 Array = npt.NDArray[np.float64]
@@ -39,7 +40,7 @@ class Grades(NamedTuple):
     """the grade of each item, from 1 to k"""
 
 
-class GradingModel:
+class GradingModel(LoopModel):
     """The state of a loop of grades: the learner's state for all people, and an offset of the score for each person.
 
     Only `teach` and `imitate` change it; they are called for the events of the log, in order."""
@@ -186,6 +187,15 @@ class GradingModel:
         return Grades(context.x[among], tuple([int(given[j]) for j in among]))
 
     # ------------------------------------------------------------------------ keeping
+
+    def predictor(self, name: str | None) -> list[bytes] | None:
+        own, learner = self.view(name).person, self.learner
+        if self._directed and self._cut:
+            parts = [learner.weights(self.shared), learner.thresholds(self.shared)]
+        else:
+            parts = [part for part in arrays_of(self.shared).values() if part.ndim]
+        parts += list(self.nobody() if own is None else own.state) if self.shrink > 0.0 else []
+        return [np.asarray(part).tobytes() for part in parts]
 
     def proposal_fields(self, y: Ints) -> dict[str, Any]:
         return {}

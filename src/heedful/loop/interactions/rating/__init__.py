@@ -19,7 +19,6 @@ from heedful.data.roles import fitting
 from heedful.evaluation import answers
 from heedful.evaluation.expected import Compared, Expected, absolute_error, value_order
 from heedful.jit.kernel import Floats, Ints
-from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Scale, Setting, Widget
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
@@ -39,7 +38,6 @@ from heedful.loop.interactions.rating.explanation import RatingPrediction, expla
 from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel, RatingState
 from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
-from heedful.loop.log import Event
 from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord
@@ -47,7 +45,6 @@ from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
 from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contributions
-from heedful.spaces.slate import WeightedRatings
 
 if TYPE_CHECKING:
     from heedful.data.table import Table
@@ -227,21 +224,6 @@ class Rating(Interaction[RatingModel]):
 
     def fresh(self) -> RatingModel:
         return RatingModel(self.learner, self.manifest.settings.actions)
-
-    def on_item(self, model: RatingModel, event: Event, catalogue: Catalogue) -> str:
-        number, there = catalogue.number(event.subject or ""), event.arrays is not None
-        try:
-            model.put(number, there)
-        except Exception as error:  # whatever a learner of somebody's own raises
-            model.put(number, there, unlearn=False)
-            return f"{type(model.learner).__name__} failed to unlearn it: {type(error).__name__}: {error}"
-        return ""
-
-    def teaches(self, model: RatingModel, lesson: WeightedRatings) -> bool:
-        return model.knows(lesson)
-
-    def publish(self, model: RatingModel) -> RatingState:
-        return model.present_state()
 
     # ------------------------------------------------------------------------ reading
 

@@ -16,7 +16,7 @@ from heedful.loop.interactions.contributions import EXACT, none, sort_parts
 from heedful.loop.interactions.protocol import Past
 from heedful.loop.interactions.rating.model import RatingModel
 from heedful.loop.log import Event
-from heedful.loop.model import Context, View, view_of
+from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import decode_feedback
 from heedful.results.explanation import Contribution, Contributions
@@ -39,7 +39,7 @@ def explain_rating(learner: str, decision: LoggedDecision, context: Context, pas
 
     model, first = past.model(), decision.record.shown[0]
     name, number = decision.names[first], int(context.x[first])
-    view = view_of(model, decision.person)
+    view = model.view(decision.person)
     rating = rating_prediction(view, number)
     moved = _find_evidence(view, past, decision, name, number) if rating.expected is not None else ()
     arm, margin = decision.record.arm, 0.0 if rating.expected is None else rating.expected

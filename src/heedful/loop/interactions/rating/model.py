@@ -19,8 +19,10 @@ import numpy.typing as npt
 from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.ratings.interaction_matrix import InteractionMatrix, add_rating, empty_matrix, grow, remove_item
+from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions.numbered import Number, Numbered
 from heedful.loop.interactions.rating.implicit_feedback import Action, weigh_actions
+from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, View
 from heedful.loop.records import FeedbackRecord
 from heedful.spaces.slate import SlateContext, WeightedRatings
@@ -176,8 +178,16 @@ class RatingModel(Numbered[RatingState]):
         remove_item(said, number)
         self.shared = RatingState(learned, said, gone, users)
 
-    def knows(self, lesson: WeightedRatings) -> bool:
-        """Return whether the training example `lesson`, items with ratings, has an item that is still on offer."""
+    def on_item(self, event: Event, catalogue: Catalogue) -> str:
+        number, there = catalogue.number(event.subject or ""), event.arrays is not None
+        try:
+            self.put(number, there)
+        except Exception as error:  # whatever a learner of somebody's own raises
+            self.put(number, there, unlearn=False)
+            return f"{type(self.learner).__name__} failed to unlearn it: {type(error).__name__}: {error}"
+        return ""
+
+    def teaches(self, lesson: WeightedRatings) -> bool:
         return bool(self._there(lesson.items).any())
 
     def _there(self, numbers: Ints) -> npt.NDArray[np.bool_]:

@@ -38,7 +38,7 @@ from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
 from heedful.loop.interactions.routing.prediction_report import thumb_tally
 from heedful.loop.interactions.telling import Line, Part
-from heedful.loop.model import Context, View, view_of
+from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import NumberTally
 from heedful.loop.records import FeedbackRecord
@@ -309,18 +309,16 @@ class Routing(Coactive):
         first, seen = record.shown[0], set(record.shown[1:])
         rest = [j for j in range(len(x)) if j != first and (not seen or j in seen)]
         found = past.model()
-        utilities = found.utilities(view_of(found, person), x)
+        utilities = found.utilities(found.view(person), x)
         second = max(rest, key=lambda j: utilities[j]) if rest else None
 
         def lead(model: Any) -> float:
-            u = model.utilities(view_of(model, person), x)
+            u = model.utilities(model.view(person), x)
             return float(u[first] - (u[second] if second is not None else 0.0))
 
         model, moved = past.follow(lead)
         sides = [
-            {part.name: part for part in self.contributions(view_of(model, person), x, j).parts}
-            if j is not None
-            else {}
+            {part.name: part for part in self.contributions(model.view(person), x, j).parts} if j is not None else {}
             for j in (first, second)
         ]
         parts = []
@@ -329,7 +327,7 @@ class Routing(Coactive):
             if a.counts != b.counts:
                 weight = a.weight or b.weight or 0.0
                 parts.append(explanation.Part(name, weight, a.value, b.value, a.counts - b.counts))
-        [thumb], [charge] = model.approvals(view_of(model, person), x[[first]]), self._costs.charge(x[[first]])
+        [thumb], [charge] = model.approvals(model.view(person), x[[first]]), self._costs.charge(x[[first]])
         return explanation.Explanation(
             decision.id,
             record.arm,
