@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, 
 import numpy as np
 
 from heedful.core.fold import must_interpret
+from heedful.core.validation import describe
 from heedful.evaluation import answers
 from heedful.evaluation.answers import Answer, Item, Scale
 from heedful.evaluation.expected import Compared, Expected, ListClick
@@ -27,7 +28,7 @@ from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
-from heedful.loop.interactions.forms import Form
+from heedful.loop.interactions.forms import Form, Numbers
 from heedful.loop.interactions.named import loop_learner, name_fitting
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.telling import Part
@@ -706,7 +707,9 @@ class Interaction(Protocol[M]):
     def check_feedback(self, given: Feedback) -> None:
         """Raise ValueError, naming the field, if a value in the feedback `given` is not valid in this loop (a rating
         out of range)."""
-        return
+        if self.scale is not None and isinstance(self.forms.get(given.form), Numbers):
+            for name, value in zip(given.names, given.values):
+                self.scale.check(f"{given.form}[{describe(name)}]", value)
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         """Return why `feedback` cannot answer a decision that showed the candidates `shown` (indices); None if it
@@ -737,10 +740,10 @@ class Interaction(Protocol[M]):
         if said is None:
             raise ValueError(f"predicted: expected none in {self.loop}, which predicts nothing, got some")
         low, high = (-math.inf if said.low is None else said.low), (math.inf if said.high is None else said.high)
+        scale = self.scale or Scale(low, high)
         for j, number in enumerate(given):
-            if not low <= number <= high:
-                raise ValueError(f"predicted[{j}]: expected a number from {low:g} to {high:g}, got {number:g}")
-        return tuple(given)
+            scale.check(f"predicted[{j}]", number)
+        return tuple(map(int, given)) if scale.whole else tuple(given)
 
     # ------------------------------------------------------------------------ looking back
 
