@@ -18,7 +18,7 @@ from heedful import TEXTS, Loop, Settings
 from heedful.client import langfuse_http as client
 from heedful.client.langfuse_http import Langfuse, LangfuseError
 from heedful.data.jsonl import Line
-from heedful.data.langfuse import as_text, parse_scores
+from heedful.data.langfuse import as_text, parse_score
 from heedful.data.row_report import Report
 from heedful.io import Outcome, import_lines
 from heedful.io.formats import FORMATS, check_options
@@ -87,10 +87,6 @@ def test_scores_are_feedback_on_the_decisions_of_their_traces(tmp_path: Path) ->
         assert (told["s1"].values, told["s2"].values, told["s4"].decision) == ((1.0,), (-1.0,), "t3")
         assert told["s3"].text == "It has arrived."
         assert told["s3"].time == 1781521200000000
-        head = loop.projection.log.last()
-        again, _ = brought(loop, tmp_path / "scores.jsonl")
-        assert {each.status for each in again} == {"duplicate"}
-        assert loop.projection.log.last() == head
 
 
 def test_what_values_mean_is_said(tmp_path: Path) -> None:
@@ -162,10 +158,6 @@ def test_outputs_make_decisions(tmp_path: Path, shape: str) -> None:
         assert decided is not None
         assert (decided.person, decided.record.context) == ("ann", {"prompt": "Tell them."})
         assert decided.record.attributes[0]["text"] == "We would perhaps like to inform you."
-        head = loop.projection.log.last()
-        again, _ = brought(loop, scores, traces=str(outputs))
-        assert {each.status for each in again} == {"duplicate"}
-        assert loop.projection.log.last() == head
         loop.forget("ann")
         _, report = brought(loop, scores, traces=str(outputs))
         assert report.dropped["forgotten in this loop"] == 2
@@ -215,20 +207,18 @@ def exported(record: dict[str, Any]) -> dict[str, Any]:
 
 def test_flat_scores_of_the_older_api_are_read() -> None:
     flat = {"id": "a", "name": "n", "source": "API", "traceId": "t", "observationId": None}
-    found = list(
-        parse_scores(
-            ("x", flat | more)
-            for more in (
-                {"dataType": "BOOLEAN", "value": 1, "stringValue": "True"},
-                {"dataType": "CATEGORICAL", "value": 0, "stringValue": "good"},
-                {"dataType": "CORRECTION", "value": 0, "stringValue": "Better."},
-                {"dataType": "NUMERIC", "value": 2, "stringValue": None},
-                {"dataType": "CATEGORICAL", "value": 0, "stringValue": None},
-            )
+    scores = [
+        parse_score("x", flat | more)
+        for more in (
+            {"dataType": "BOOLEAN", "value": 1, "stringValue": "True"},
+            {"dataType": "CATEGORICAL", "value": 0, "stringValue": "good"},
+            {"dataType": "CORRECTION", "value": 0, "stringValue": "Better."},
+            {"dataType": "NUMERIC", "value": 2, "stringValue": None},
+            {"dataType": "CATEGORICAL", "value": 0, "stringValue": None},
         )
-    )
-    assert [each.value for each in found] == [True, "good", "Better.", 2.0, None]
-    assert {(each.kind, each.trace) for each in found} == {("trace", "t")}
+    ]
+    assert [score.value for score in scores] == [True, "good", "Better.", 2.0, None]
+    assert {(score.kind, score.trace) for score in scores} == {("trace", "t")}
 
 
 @pytest.mark.parametrize(

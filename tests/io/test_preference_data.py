@@ -17,7 +17,6 @@ from heedful.data.row_report import ALREADY, Report
 from heedful.features import infer
 from heedful.io import Outcome, import_lines
 from heedful.io.formats import FORMATS, check_options, find_format
-from loops import bits
 
 DRAFTS = [{"id": "long", "text": "Dear customer, we would like to inform you."}, {"id": "short", "text": "It is here!"}]
 ASKED = {"prompt": "Tell them that it arrived."}
@@ -152,37 +151,6 @@ def test_choices_and_items_of_a_catalogue_have_their_texts(tmp_path: Path) -> No
         ]
 
 
-@pytest.mark.parametrize("kind", ["drafts", "choices", "thumbs"])
-def test_what_was_undone_forgotten_or_rolled_back_is_in_no_export(tmp_path: Path, kind: str) -> None:
-    """Of six pieces of feedback, in their order: kept, undone, two of somebody who is forgotten, two rolled back."""
-    items = [{"id": f"t{i}", "text": f"answer {i}"} for i in range(12)]
-    how = {"settings": Settings(choices="best", control=0.0)} if kind == "choices" else {
-        "encoding": TEXTS, "settings": Settings(k=1, control=0.0)
-    }  # fmt: skip
-    name = "unpaired" if kind == "thumbs" else "preference-data"
-    said: dict[str, Any] = {
-        "drafts": {"edit": "A better answer."}, "choices": {"choice": "first"}, "thumbs": {"thumb": "up"}
-    }[kind]  # fmt: skip
-    people = ["ann", "ann", "bob", "bob", "ann", "cleo"]
-    with Loop.create(tmp_path / "a.heedful", items=items, **how) as loop:
-        for i, person in enumerate(people):
-            loop.decide([f"t{2 * i}", f"t{2 * i + 1}"], id=f"d{i}", person=person, context=ASKED)
-            loop.feedback(f"d{i}", id=f"e{i}", **said)
-        assert [row["event"] for row in written(loop, name)[0]] == [f"e{i}" for i in range(6)]
-        loop.undo("e1")
-        rows, report = written(loop, name)
-        assert [row["event"] for row in rows] == ["e0", "e2", "e3", "e4", "e5"]
-        assert report.dropped == {"undone or rolled back": 1}
-        loop.forget("bob")
-        assert [row["event"] for row in written(loop, name)[0]] == ["e0", "e4", "e5"]
-        kept = loop.projection.log.find("feedback", "e0")
-        assert kept is not None
-        loop.rollback(kept.seq)
-        rows, report = written(loop, name)
-        assert [row["event"] for row in rows] == ["e0"]
-        assert (report.rows["feedback"], report.dropped) == (4, {"undone or rolled back": 3})
-
-
 def test_what_cannot_be_asked_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^--as: expected preference-data, unpaired.*, got 'csv'$"):
         find_format("csv", "write")
@@ -224,10 +192,6 @@ def test_pairs_teach_a_loop_of_texts_once(tmp_path: Path, kind: str) -> None:
         assert statuses(outcomes) == {("decision", "applied"): 6, ("feedback", "applied"): 6}
         assert (report.rows["pairs"], report.used["pairs"]) == (6, 6)
         assert loop.decide(DRAFTS, id="d").shown == ("short",)
-        before, head = bits(loop), loop.projection.log.last()
-        again, _ = brought(loop, "preference-data", file)
-        assert statuses(again) == {("decision", "duplicate"): 6, ("feedback", "duplicate"): 6}
-        assert (bits(loop), loop.projection.log.last()) == (before, head)
         rows, _ = written(loop, "preference-data")
         assert [{name: row[name] for name in ("prompt", "chosen", "rejected")} for row in rows] == PAIRS
 
@@ -260,8 +224,6 @@ def test_pairs_teach_a_loop_of_choices(tmp_path: Path) -> None:
         assert dict(report.dropped) == {"both answers are one item": 1}
         rows, _ = written(loop, "preference-data")
         assert [row["chosen"] for row in rows] == [pair["chosen"] for pair in PAIRS]
-        again, _ = brought(loop, "preference-data", file)
-        assert {status for _, status in statuses(again)} == {"duplicate"}
         with pytest.raises(ValueError, match=r"^--as: expected a loop that takes thumb, got: thumb: expected"):
             brought(loop, "unpaired", file)
 
