@@ -287,8 +287,7 @@ def _check_same(path: Path, goal: str | None, fields: dict[str, Any]) -> None:
 
     study = study_of(path)
     with Loop.open(path) as loop:
-        interaction = loop.projection.interaction
-    goal_before, card = interaction.goal, interaction.describe()
+        goal_before, card = loop.settings.choices, loop.projection.interaction.describe()
     if card.widget.name != "pairs":
         raise BadInput(f"{path}: expected a study, or a loop that compares two, got {card.loop}: choose another --name")
     for option, given in {"goal": goal, **{name: fields[name] for name in fields if name not in FREE}}.items():

@@ -194,7 +194,7 @@ def init(
     with asking():
         chosen = type_.choose(options, learner)
         actions = pairs("--action", type_.action_syntax, action or ())
-        weights = {name: type_.read_action(name, value) for name, value in actions.items()}
+        weights = {name: _read_action(type_.action_syntax, name, value) for name, value in actions.items()}
     loop, rows = _create(
         name,
         file,
@@ -250,11 +250,21 @@ def _check_fit(
     for other, value in others.items():
         if value:
             raise BadInput(f"{other}: expected none with {option}, which knows items by their names alone, got it")
-    if kind and not interaction.looks_at_items(features):
+    if kind and not features:
         expected = f"none with {option}, which looks at no features"
         if interaction.item_features == "asked":
             expected = "--features with it, as items are known by their names alone"
         raise BadInput(f"--kind: expected {expected}, got it")
+
+
+def _read_action(syntax: str, name: str, given: str) -> float | tuple[float, ...]:
+    """Return what the settings store for the action `name`: a number, or several with a colon between them, if the
+    `syntax` of actions has one."""
+    try:
+        numbers = tuple(map(float, given.split(":", 1) if ":" in syntax else [given]))
+    except ValueError:
+        raise ValueError(f"--action: expected {syntax}, got {f'{name}={given}'!r}") from None
+    return numbers if len(numbers) > 1 else numbers[0]
 
 
 def _create(
@@ -288,15 +298,15 @@ def _create(
         around = requested or _around(context, requests, [a for a, _ in crossed])
         kind = interaction_type(default_learner(fixed_settings, around) if learner is None else learner, fixed_settings)
         query_features = None if query is None else declare(query)
-        if (arranged := kind.arrange(rows, columns["identifier"], around)) is not None:
+        if kind.arrange is not None:
             for option, value in (("--cross", cross), ("--kind", columns["kinds"])):
                 if value:
                     raise BadInput(f"{option}: expected none in {kind.loop}, which encodes columns itself, got it")
             if requested is not None and context is not None:
                 raise BadInput("--context: expected none where another option says what comes with a request, got it")
-            encoding, around, crosses = arranged
+            encoding, around, crosses = kind.arrange(rows, columns["identifier"], around)
         else:
-            if not kind.looks_at_items(use_features):
+            if kind.item_features != "all" and not use_features:
                 encoding = encode_names(rows, identifier=columns["identifier"])
             else:
                 encoding = infer(rows, **columns, keep=[b for _, b in crossed]) if file is not None else TEXTS
@@ -439,7 +449,7 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
         n, crossed = len(loop.feature_names), "crosses included, " if manifest.crosses else ""
         text = f"{count(n, 'feature')}, {crossed}your own score the last. All of this is frozen: an item has the same "
         text += "features for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND."
-        if interaction.arranges:
+        if interaction.arrange is not None:
             text = (
                 f"{count(n - 1, 'feature')}, crosses included. All of this is frozen, but for the values of the items."
             )

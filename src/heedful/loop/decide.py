@@ -269,7 +269,7 @@ class Decider:
         """Return what an experiment needs of the request `asked`: (pairing, ranking of the candidate learner)."""
         id, request, person, *_, before = asked
         running, seed = state.running, self.settings.seed
-        if running is None or not state.interaction.interleaves:
+        if running is None or not state.interaction.ranks:
             return None, None
         try:
             theirs = running.candidate.order(person, request.x)

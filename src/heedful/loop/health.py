@@ -237,7 +237,7 @@ class _Reading:
         if not interaction.compares_arms or projection.settings.none_after is not None:
             return None
         lists = list(self.lists.values())
-        return sample_ratio(lists, projection.settings, self._until, interaction.scores_none, error_rate)
+        return sample_ratio(lists, projection.settings, self._until, interaction.orders, error_rate)
 
     def _windows(self, until: int, alpha: float | None) -> tuple[HealthWindow, ...]:
         of: list[list[GivenFeedback]] = [[] for _ in self.shown]

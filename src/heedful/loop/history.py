@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import merge
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -254,7 +254,7 @@ class History:
         """the kinds of events besides feedback that the model depends on, so that their order among the feedback
         counts: "item" where learners learn about single items, "decision" in a loop with the setting `apprentice`; ()
         elsewhere"""
-        items = ("item",) if self.interaction.folds_items else ()
+        items = ("item",) if self.interaction.by_number else ()
         return (*items, "decision") if self.settings.apprentice else items
 
     def step(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> Step:
@@ -289,11 +289,11 @@ class History:
 
         Nothing is learned from decisions that the loop's own learners made. A failure of the learner is added to
         `notes`, not raised."""
-        decision = self.decision(event)
+        decision, learner = self.decision(event), cast(Any, model)
         if decision.record.arm not in IMITATED or not decision.record.shown:
             return False
         try:
-            return self.interaction.imitate(model, self.requests.context(decision))
+            return bool(learner.imitate(self.requests.context(decision)))
         except Exception as error:  # whatever a learner of somebody's own raises
             told = f"{type(model.learner).__name__} failed to imitate it: {type(error).__name__}: {error}"
             self.note(f"decision {event.id}: {told}; mend the learner and open the loop again")

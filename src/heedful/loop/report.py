@@ -81,7 +81,7 @@ def report(history: History, last: int) -> Report:
     if interaction.compares_arms:
         if settings.none_after is None:
             answered = [each.shown(each.answered) for each in looked.lists]
-            ratio = sample_ratio(answered, settings, looked.until, interaction.scores_none)
+            ratio = sample_ratio(answered, settings, looked.until, interaction.orders)
         given = [each.shown(each.thumbs[0][0] if each.thumbs else None) for each in looked.lists]
         thumb_ratio = sample_ratio(given, settings, looked.until, False, noun="a thumb")
     lists = _with_silence(looked.lists[::-1], settings.none_after, looked.until)

@@ -175,7 +175,7 @@ class Requests:
         if self._by_number and (isinstance(candidates, np.ndarray) or not named):
             expected = f"expected names of items on offer, in {self.interaction.loop}"
             raise ValueError(f"candidates: {expected}, got what came along")
-        if prior is not None and not self.interaction.takes_prior:
+        if prior is not None and not self.interaction.ranks:
             raise ValueError(f"prior: expected none in {self.interaction.loop}, got {describe(prior)}")
         catalogue = 0
         if candidates is None:

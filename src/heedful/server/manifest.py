@@ -50,12 +50,12 @@ def _create(given: Mapping[str, Any], folder: Place) -> Loop:
     kind = interaction_type(default_learner(told, around) if learner is None else learner, told)
     _check_columns(kind, features, kinds)
     with naming("items"):
-        if (arranged := kind.arrange(rows, identifier, around)) is not None:
+        if kind.arrange is not None:
             for field, there in (("crosses", crosses), ("kinds", kinds)):
                 if there:
                     raise ValueError(f"{field}: expected none in {kind.loop}, which encodes columns itself, got some")
-            encoding, around, crosses = arranged
-        elif not kind.looks_at_items(kinds if features is None else features):
+            encoding, around, crosses = kind.arrange(rows, identifier, around)
+        elif kind.item_features != "all" and not (kinds if features is None else features):
             encoding = encode_names(rows, identifier=identifier)
         else:
             keep = [pair[1] for pair in pairs]

@@ -14,7 +14,7 @@ from heedful.core.validation import describe
 from heedful.evaluation.plackett_luce import draw, place_probabilities, probability, step_probabilities
 from heedful.jit.kernel import Floats, Ints, visible
 from heedful.loop.interactions.protocol import Interaction, LoopModel, M, NotCompared, Proposal, Question, Shares, Step
-from heedful.loop.model import Context, Person, own_state
+from heedful.loop.model import Person, own_state
 from heedful.loop.settings import Manifest, Settings
 
 NOT_COMPARED = NotCompared(
@@ -282,15 +282,12 @@ def place_weights(
 class Lists(Interaction[M]):
     """What the kinds of feedback have in common whose decisions are lists of candidates with features."""
 
-    samples_lists = interleaves = imitates = scores_none = True
+    samples_lists = ranks = orders = True
     not_compared = NOT_COMPARED
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         self._draws = draws_of(learner)
-
-    def imitate(self, model: Any, context: Context) -> bool:
-        return bool(model.imitate(context))
 
     def check_show(self, show: object) -> None:
         if self.manifest.settings.k == 1 and show != 1:

@@ -117,6 +117,19 @@ class LoopModel(Protocol):
 CALLERS_SCORE = "the caller's score"
 """The name of the last feature: the score that the caller gave a candidate with the request."""
 
+
+class Arrange(Protocol):
+    """A function that makes the encodings of a new loop from its items."""
+
+    def __call__(
+        self, rows: Sequence[Mapping[str, Any]], identifier: str | None, context: Encoding | None
+    ) -> tuple[Encoding, Encoding | None, Sequence[tuple[str, str]]]:
+        """Return (the encoding of the items `rows`, that of requests, the pairs of columns that are crossed).
+
+        `identifier` is the column that names the items, None to find it; `context` the encoding of requests that the
+        caller made, None if there is none. Raise ValueError, naming the field, if the rows make no sense."""
+
+
 M = TypeVar("M", bound=LoopModel)
 M_co = TypeVar("M_co", bound=LoopModel, covariant=True)
 
@@ -377,28 +390,27 @@ class Interaction(Protocol[M]):
     """how an action (buy, hide, ...) and its value are written on a command line"""
     by_number: bool = False
     """whether the learner knows items by number, not by features: the candidates of a request are then names of items,
-    the log keeps all of them, and a request may ask for what the person has already answered"""
+    the log keeps all of them, a request may ask for what the person has already answered, and the model depends on the
+    log's events of items (put on offer, withdrawn) too, not on feedback alone"""
+    arrange: ClassVar[Arrange | None] = None
+    """makes the encodings of items and requests; None if users say how columns are encoded and crossed"""
     item_features: Literal["all", "asked", "none"] = "all"
     """which columns of items become features: "all", "asked" (all if the user asks for it, otherwise none) or
     "none\""""
     slow: bool = False
-    """whether a decision or an update takes milliseconds, so that a server runs it in another thread"""
+    """whether a decision or an update takes milliseconds, so that a server runs it in another thread, and states are
+    kept more often"""
     splits_items: bool = False
     """whether an item whose features change becomes a new item, with a number of its own"""
-    arranges: bool = False
-    """whether it makes the encodings of items and requests itself (`arrange`), so that users do not say how columns are
-    encoded or crossed"""
-    takes_prior: bool = True
-    """whether a request may give a score of the caller for each candidate"""
-    folds_items: bool = False
-    """whether the model depends on the log's events of items (put on offer, withdrawn) too, not on feedback alone"""
     samples_lists: bool = False
     """whether a share of lists may be drawn at random around the model's ranking (setting `sampled`)"""
-    interleaves: bool = False
-    """whether lists are rankings, so that two learners can draft a list together, and a list can have more pages"""
-    imitates: bool = False
-    """whether its learners can learn to make the caller's order, which is shown until they can (setting
-    `apprentice`)"""
+    ranks: bool = False
+    """whether lists are rankings, so that two learners can draft a list together, a list can have more pages, and a
+    request may give a score of the caller for each candidate"""
+    orders: bool = False
+    """whether a list is an order of candidates by their features, which the caller could have made: learners can learn
+    to make it (setting `apprentice`), and the answer none judges the list, so that silence may stand for it (setting
+    `none_after`)"""
     compares_arms: bool = True
     """whether a report can compare the model's lists with those of the control (the caller's order, or random
     lists)"""
@@ -406,19 +418,11 @@ class Interaction(Protocol[M]):
     """why the model's lists and those of the control cannot be compared, in words"""
     scale: Scale | None = None
     """the numbers with which people answer; None if answers are no numbers"""
-    scores_none: bool = False
-    """whether `score` takes the answer none for a judgement of the list, so that silence may stand for it (setting
-    `none_after`)"""
     policies: tuple[str, ...] = ()
     """how to write what is no learner and can be compared with learners ("always:MODEL")"""
     linear: bool = False
     """whether candidates are ordered by a score that is linear in their features, with the weights that
     `LoopModel.effective` returns, and feedback corrects lists, so that `gains` says how much better one is"""
-    mark_every: int = 0
-    """how many pieces of feedback are learned between two states kept in memory for undo; 0 to choose by their cost"""
-    snapshot_most: int = 2**62
-    """the greatest number of pieces of feedback learned before a snapshot is written, whatever the settings say"""
-
     served: tuple[str, ...] = ()
     """learners that served this loop before the present one, each as its name with parameters"""
     first_exploration: float | None = None
@@ -434,7 +438,7 @@ class Interaction(Protocol[M]):
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         """Make the interaction of one loop, from the loop's `manifest` and its `learner`."""
         self.manifest, self.learner = manifest, learner
-        self.names = self.feature_names(manifest)
+        self.names = feature_names(type(self), manifest)
 
     # ------------------------------------------------------------------------ founding a loop
 
@@ -460,27 +464,16 @@ class Interaction(Protocol[M]):
         return KindChoice(learner)
 
     @classmethod
-    def read_action(cls, name: str, said: str) -> Any:
-        """Return the value that the settings store for the action `name` (such as "buy"), read from the text `said`.
-
-        By default the value is a number, the weight of the action. `said` comes from a command line. Raise ValueError
-        if it cannot be read."""
-        try:
-            return float(said)
-        except ValueError:
-            raise ValueError(f"--action: expected {cls.action_syntax}, got {f'{name}={said}'!r}") from None
-
-    @classmethod
     def check_manifest(cls, manifest: Manifest) -> None:
         """Raise ValueError, naming the field, if a loop of this kind cannot be created with `manifest`.
 
         The manifest holds the learner's name, the encodings of items and requests, and the settings."""
         if manifest.settings.sampled > 0.0 and not cls.samples_lists:
             raise ValueError(f"sampled: expected 0 in {cls.loop}, got {manifest.settings.sampled:g}")
-        if manifest.settings.none_after is not None and not cls.scores_none:
+        if manifest.settings.none_after is not None and not cls.orders:
             got = f"{manifest.settings.none_after:g}"
             raise ValueError(f"none_after: expected none in {cls.loop}, in which none is no judgement, got {got}")
-        if manifest.settings.apprentice and not cls.imitates:
+        if manifest.settings.apprentice and not cls.orders:
             raise ValueError(
                 f"apprentice: expected false in {cls.loop}, which has no caller's order to imitate, got true"
             )
@@ -493,37 +486,10 @@ class Interaction(Protocol[M]):
         return cls.default_learner
 
     @classmethod
-    def arrange(
-        cls, rows: Sequence[Mapping[str, object]], identifier: str | None, context: Encoding | None
-    ) -> tuple[Encoding, Encoding | None, Sequence[tuple[str, str]]] | None:
-        """Return (the encoding of the items `rows`, that of requests, the pairs of columns that are crossed) if this
-        kind makes all three itself; None if not.
-
-        `identifier` is the column that names the items, None to find it; `context` the encoding of requests that the
-        caller made, None if there is none. Raise ValueError, naming the field, if the rows make no sense."""
-        return None
-
-    @classmethod
     def check_items(cls, manifest: Manifest, rows: Sequence[Mapping[str, object]]) -> None:
         """Raise ValueError, with the number of the row from 1 and the column, if one of `rows` cannot be an item of a
         loop with this `manifest`; nothing beyond what the encoding refuses in most kinds."""
         return
-
-    @classmethod
-    def feature_names(cls, manifest: Manifest) -> list[str]:
-        """Return the names of the N features of a candidate, in the order in which the learner sees them.
-
-        They are the features that the encodings in `manifest` make of an item and a request, then, last, the score that
-        the caller gives the candidate in a request (`prior`), such as that of a search engine."""
-        return [*manifest.candidate_names, CALLERS_SCORE]
-
-    @classmethod
-    def looks_at_items(cls, asked: object) -> bool:
-        """Return whether `heedful init` makes features of the columns of an item file.
-
-        `asked` is true if the user asked for that with an option; a kind with `item_features` "all" does so always, one
-        with "none" never."""
-        return cls.item_features == "all" or (cls.item_features == "asked" and bool(asked))
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
@@ -537,7 +503,7 @@ class Interaction(Protocol[M]):
         """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), for a loop with this `manifest`.
 
         Raise ValueError if there is no such learner, or if it does not fit the loop."""
-        learner = loop_learner(spec, len(cls.feature_names(manifest)), WithBaseScore(Ranking(manifest.settings.k)))
+        learner = loop_learner(spec, len(feature_names(cls, manifest)), WithBaseScore(Ranking(manifest.settings.k)))
         learner.init(np.random.default_rng(0))
         return learner
 
@@ -546,12 +512,6 @@ class Interaction(Protocol[M]):
         if self.manifest.settings.control > 0.0:
             return []
         return ["control 0: all is shown by what was learned, so that it got better cannot be shown"]
-
-    @property
-    def goal(self) -> str:
-        """The purpose for which answers are collected ("best" or "ranking"), if loops of this kind have a choice;
-        otherwise ""."""
-        return ""
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
@@ -634,13 +594,6 @@ class Interaction(Protocol[M]):
         `catalogue` holds the items of the loop. Return "", or the reason as text if the learner failed. Only kinds
         whose learners know items by number do anything here."""
         return ""
-
-    def imitate(self, model: M, context: Context) -> bool:
-        """Let `model` learn, in place, to make the order of the decision in `context`; return whether there was
-        anything to learn.
-
-        Only the state that all people share is changed. Kinds with `imitates` have to define it."""
-        return False
 
     def imitation_record(
         self, model: M, shared: Any, own: Person | None, request: Request, shown: Ints, rng: np.random.Generator
@@ -1092,6 +1045,15 @@ class Interaction(Protocol[M]):
         With it simulations measure how informative feedback is. Return None if feedback of this kind gives no such
         order."""
         return None
+
+
+def feature_names(kind: type[Interaction[Any]], manifest: Manifest) -> list[str]:
+    """Return the names of the N features of a candidate, in the order in which a learner of this `kind` sees them.
+
+    They are the features that the encodings in `manifest` make of an item and a request, then, last, the score that the
+    caller gives the candidate in a request (`prior`), such as that of a search engine. Of items that are known by
+    number they are the features of the item alone."""
+    return list(manifest.encoding.names) if kind.by_number else [*manifest.candidate_names, CALLERS_SCORE]
 
 
 def columns_stamp(model: LoopModel) -> str:

@@ -252,7 +252,7 @@ def _context(loop: Loop, again: bool) -> dict[str, Any]:
         "apprentice": "" if apprentice is None else apprentice.told,
         "imitates": imitates,
         "ready": apprentice is not None and apprentice.ready,
-        "not_interleaved": "" if interaction.interleaves else sentence(told),
+        "not_interleaved": "" if interaction.ranks else sentence(told),
         "experiment": found,
         "evidence": 0.0 if found is None else evidence(found),
         "promotions": promoted,

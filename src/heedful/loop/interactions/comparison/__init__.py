@@ -65,10 +65,7 @@ class Comparison(Interaction[ChoiceModel]):
     compares_arms = False
     item_features, slow = "asked", True
     setting, default_learner, by_number = "choices", DEFAULT, True
-    splits_items, takes_prior = True, False
-    folds_items = True
-    mark_every, snapshot_most = 50, 1_000
-    """An update takes milliseconds, so states are kept in memory often; a person's own state is just a number."""
+    splits_items = True
     options = (
         LoopOption("choices", "Ask which of two is better, and learn what people prefer from that."),
         LoopOption("goal", "With --choices: what they are for.", str, "best|ranking", "best"),
@@ -87,10 +84,6 @@ class Comparison(Interaction[ChoiceModel]):
         return super().check_settings(settings)
 
     @classmethod
-    def feature_names(cls, manifest: Manifest) -> list[str]:
-        return list(manifest.encoding.names)
-
-    @classmethod
     def check_spec(cls, spec: str) -> None:
         chooser(spec, "best")
 
@@ -107,10 +100,6 @@ class Comparison(Interaction[ChoiceModel]):
             "two cannot be said"
         ]
 
-    @property
-    def goal(self) -> str:
-        return self.manifest.settings.choices or ""
-
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def introduce(self) -> list[str]:
@@ -118,7 +107,7 @@ class Comparison(Interaction[ChoiceModel]):
         told = "Each item is known by its name alone"
         if names:
             told = f"What is known of one item tells of others that are like it, by {count(len(names), 'feature')}"
-        best = self.goal == "best"
+        best = self.manifest.settings.choices == "best"
         expected = "which item is the best" if best else "the ranking of all items"
         asked = f"It asks which of two is better, by {self.manifest.learner}{f' and {rule}' if rule else ''}"
         return [f"{asked}, to find {expected}. {told}."]
@@ -138,7 +127,7 @@ class Comparison(Interaction[ChoiceModel]):
                 shown="question",
                 arms=("of the rule, the least certain", "of chance"),
                 widget=Widget("pairs"),
-                badge=f"choices: {self.goal}",
+                badge=f"choices: {self.manifest.settings.choices}",
                 settings=(
                     Setting("choices", "what they are for: to find the best, or to rank all", "best"),
                     Setting("repeats", "whether a pair is asked again before all were", True),
@@ -147,7 +136,7 @@ class Comparison(Interaction[ChoiceModel]):
         )
 
     def facts(self) -> dict[str, Any]:
-        return {"choices": self.goal}
+        return {"choices": self.manifest.settings.choices}
 
     def example(self, model: ChoiceModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         return "prefers the first", {"choice": "first"} if len(shown) == 2 else {"better": [shown[0]]}

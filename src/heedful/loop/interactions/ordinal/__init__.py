@@ -38,6 +38,7 @@ from heedful.loop.interactions.protocol import (
     Step,
     Tally,
     columns_stamp,
+    feature_names,
     is_compiled_alike,
 )
 from heedful.loop.interactions.telling import Part
@@ -95,7 +96,7 @@ class Ordinal(Lists[GradingModel]):
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        return grader(spec, len(cls.feature_names(manifest)), manifest.settings.shrink)
+        return grader(spec, len(feature_names(cls, manifest)), manifest.settings.shrink)
 
     def caveats(self) -> list[str]:
         if self.manifest.settings.control > 0.0:

@@ -63,10 +63,9 @@ class Rating(Interaction[RatingModel]):
     loop = "a loop of ratings"
     forms = by_name(RATING, ACTIONS, NONE)
     model_type = RatingModel
-    interleaves = True
+    ranks = True
     item_features = "none"
     setting, default_learner, by_number = "ratings", DEFAULT, True
-    folds_items = True
     not_compared = NotCompared(
         ("made from what was learned", "left to the caller's score or chance"),
         "nothing is left to the caller's score or chance",
@@ -128,14 +127,6 @@ class Rating(Interaction[RatingModel]):
         raise ValueError(f"--ratings: expected LOW..HIGH, such as 1..5, got {given['ratings']!r}")
 
     @classmethod
-    def read_action(cls, name: str, said: str) -> tuple[float, float] | float:
-        rating, colon, weight = said.partition(":")
-        try:
-            return (float(rating), float(weight)) if colon else float(rating)
-        except ValueError:
-            raise ValueError(f"--action: expected {cls.action_syntax}, such as buy=5:1, got {name}={said}") from None
-
-    @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
         low, high = check_range(settings.ratings)
         return {"ratings": (low, high), "actions": check_table(settings.actions, ACTIONS_UNSAID, low, high)}
@@ -146,10 +137,6 @@ class Rating(Interaction[RatingModel]):
         if manifest.encoding.size and manifest.settings.ratings is not None:
             wanted = f"expected none in {cls.loop}, which learns from ratings alone"
             raise ValueError(f"encoding: features: {wanted}, got some")
-
-    @classmethod
-    def feature_names(cls, manifest: Manifest) -> list[str]:
-        return []
 
     @classmethod
     def check_spec(cls, spec: str) -> None:

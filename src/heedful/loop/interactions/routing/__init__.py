@@ -72,8 +72,8 @@ class Routing(Coactive):
     setting = "cost_weight"
     forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
     model_type: type[Any] = RouteModel
-    arranges = True
-    takes_prior = interleaves = imitates = linear = scores_none = False
+    ranks = orders = linear = False
+    arrange = staticmethod(table.arrange)
     not_compared = NotCompared(
         ("what was learned", "your first model"),
         "no prompt goes to your first model",
@@ -117,13 +117,6 @@ class Routing(Coactive):
         columns = context.columns if isinstance(context, Encoding) else ()  # what is none is refused later
         size = sum(column.size for column in columns if isinstance(column, Vector))
         return f"pairwise-logistic:rate={min(0.3, round(3.0 / math.sqrt(size), 3)) if size else 0.3}"
-
-    @classmethod
-    def arrange(
-        cls, rows: Sequence[Mapping[str, Any]], identifier: str | None, context: Encoding | None
-    ) -> tuple[Encoding, Encoding, list[tuple[str, str]]]:
-        items, around = table.encode_models(rows, identifier), table.encode_prompts(context)
-        return items, around, table.crosses(items, around)
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:

@@ -105,6 +105,17 @@ def crosses(items: Encoding, context: Encoding) -> list[tuple[str, str]]:
     return [(name, items.identifier) for name in prompts] + [(WEIGHT, name) for name in _costs(items)]
 
 
+def arrange(
+    rows: Sequence[Mapping[str, Any]], identifier: str | None, context: Encoding | None
+) -> tuple[Encoding, Encoding, list[tuple[str, str]]]:
+    """Return (the encoding of the models `rows`, that of requests, the pairs of columns that are crossed).
+
+    `identifier` is the column of the models' names, None to find it; `context` the encoding of prompts, None for their
+    words."""
+    items, prompts = encode_models(rows, identifier), encode_prompts(context)
+    return items, prompts, crosses(items, prompts)
+
+
 def find_costs(manifest: Manifest) -> Costs:
     """Return where the features of a candidate say what a model costs, in a loop with this `manifest`.
 
