@@ -258,4 +258,4 @@ def test_only_interactions_name_a_kind_of_feedback() -> None:
 def test_the_words_of_every_kind_are_known_here() -> None:
     from heedful.loop.interactions.registry import interactions
 
-    assert [kind.loop for kind in interactions().values() if not KIND.search(kind.loop)] == []
+    assert [kind.name for kind in interactions().values() if not KIND.search(kind.words.loop)] == []

@@ -301,7 +301,8 @@ def _create(
         if kind.arrange is not None:
             for option, value in (("--cross", cross), ("--kind", columns["kinds"])):
                 if value:
-                    raise BadInput(f"{option}: expected none in {kind.loop}, which encodes columns itself, got it")
+                    told = f"expected none in {kind.words.loop}, which encodes columns itself"
+                    raise BadInput(f"{option}: {told}, got it")
             if requested is not None and context is not None:
                 raise BadInput("--context: expected none where another option says what comes with a request, got it")
             encoding, around, crosses = kind.arrange(rows, columns["identifier"], around)
@@ -454,14 +455,14 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
                 f"{count(n - 1, 'feature')}, crosses included. All of this is frozen, but for the values of the items."
             )
         say(text)
-    for text in interaction.introduce():
+    for text in interaction.fill(interaction.words.introduction).splitlines():
         say(text)
     if manifest.settings.apprentice:
         how_well = shell_quote(["heedful", "experiment", name])
         text = f"Your own order is shown, and {manifest.learner} imitates it: {how_well} says how well."
         say(text)
     if manifest.context is not None and not manifest.crosses:
-        text = interaction.context_alone()
+        text = interaction.words.context_alone
         screen.print(f"Note: {text}: name what it is crossed with, --cross CONTEXTCOLUMN:ITEMCOLUMN.", markup=False)
     for caveat in loop.caveats:
         say(f"Note: {caveat}.")

@@ -102,7 +102,7 @@ class Decider:
 
     def _check_repeats(self, repeats: object) -> None:
         if not self.interaction.by_number:
-            raise ValueError(f"repeats: expected none in {self.interaction.loop}, got {describe(repeats)}")
+            raise ValueError(f"repeats: expected none in {self.interaction.words.loop}, got {describe(repeats)}")
         if not isinstance(repeats, bool):
             raise ValueError(f"repeats: expected true or false, got {describe(repeats)}")
 

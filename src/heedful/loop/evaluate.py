@@ -277,7 +277,7 @@ class _Lists:
     def __init__(self, interaction: Interaction[Any], learners: int, least: float | None) -> None:
         low, high = interaction.span()
         own = interaction.list_measures()
-        about = LISTS.format(score=interaction.describe().score)
+        about = LISTS.format(score=interaction.words.score)
         self._measures = own or (Measure("list value", about, NO_LISTS, EXPLORE, low, high, once=True, counts="list"),)
         self._always = bool(own)
         """whether the measures are told of even if no list has a value"""

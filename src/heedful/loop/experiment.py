@@ -425,7 +425,7 @@ def check_can_start(history: History) -> None:
 def check_interleaves(history: History) -> None:
     """Raise ValueError if the loop shows no rankings, which two learners could draft together."""
     if not history.interaction.ranks:
-        told = NOT_INTERLEAVED.format(loop=history.interaction.loop)
+        told = NOT_INTERLEAVED.format(loop=history.interaction.words.loop)
         raise ValueError(f"experiment: {told}; Loop.evaluate compares learners there")
 
 

@@ -34,7 +34,8 @@ def make_manifest(
             kind = interaction_type(given, settings)
             if kind.arrange is not None:
                 if crosses:
-                    raise ValueError(f"crosses: expected none in {kind.loop}, which crosses columns itself, got some")
+                    expected = f"expected none in {kind.words.loop}, which crosses columns itself"
+                    raise ValueError(f"crosses: {expected}, got some")
                 encoding, context, crosses = kind.arrange(rows, None, context)
             elif query_features is not None or kind.by_number:
                 encoding = UNSEEN

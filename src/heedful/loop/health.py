@@ -25,7 +25,7 @@ from heedful.evaluation.answers import claims, outcomes
 from heedful.evaluation.change import interval
 from heedful.loop.arms import DrawnArms, ShownList, sample_ratio
 from heedful.loop.history import History
-from heedful.loop.interactions.protocol import LoopModel, Step, item_key
+from heedful.loop.interactions.protocol import LoopModel, Step, item_key, prediction_range
 from heedful.loop.records import DecisionRecord
 from heedful.loop.signals import Valued, WatchedLoop, one_person, ratio_signal, rise_signal
 from heedful.loop.windows import windows
@@ -234,7 +234,7 @@ class _Reading:
         """Return whether learned and control lists are answered equally often; None if they are not compared, or if
         silence is an answer."""
         projection, interaction = self._projection, self._interaction
-        if not interaction.compares_arms or projection.settings.none_after is not None:
+        if interaction.words.incomparable or projection.settings.none_after is not None:
             return None
         lists = list(self.lists.values())
         return sample_ratio(lists, projection.settings, self._until, interaction.orders, error_rate)
@@ -274,10 +274,10 @@ class _Reading:
         return tuple(found)
 
     def _calibration(self, alpha: float) -> tuple[tuple[Bin, ...], str]:
-        prediction = self._interaction.describe().prediction
-        if prediction is None or prediction.low is None or prediction.high is None:
+        if not self._interaction.words.prediction:
             return (), NOTHING_PREDICTED
-        low, span = float(prediction.low), float(prediction.high - prediction.low)
+        low, high = prediction_range(self._interaction)
+        span = high - low
         binned: list[list[tuple[float, float]]] = [[] for _ in range(BINS)]
         for each in self.given:
             scaled = [((p - low) / span, (came - low) / span) for p, came in each.outcomes if math.isfinite(p)]

@@ -172,13 +172,14 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise ValueError(f"settings: expected Settings(...), got {describe(settings)}")
         kind = interaction_type(learner, settings)
         if settings.repeats and not kind.by_number:
-            raise ValueError(f"repeats: expected false in {kind.loop}, got true")
+            raise ValueError(f"repeats: expected false in {kind.words.loop}, got true")
         if query is not None:
             _check_query(query, encoding)
         if kind.by_number:
             for name, given in (("query_features", query), ("context", context)):
                 if given is not None and (name != "context" or given.size):
-                    raise ValueError(f"{name}: expected none in {kind.loop}, which knows items by number, got some")
+                    expected = f"expected none in {kind.words.loop}, which knows items by number"
+                    raise ValueError(f"{name}: {expected}, got some")
         if crosses != "all":
             try:
                 crosses = tuple((a, b) for a, b in crosses)

@@ -53,7 +53,8 @@ def _create(given: Mapping[str, Any], folder: Place) -> Loop:
         if kind.arrange is not None:
             for field, there in (("crosses", crosses), ("kinds", kinds)):
                 if there:
-                    raise ValueError(f"{field}: expected none in {kind.loop}, which encodes columns itself, got some")
+                    expected = f"expected none in {kind.words.loop}, which encodes columns itself"
+                    raise ValueError(f"{field}: {expected}, got some")
             encoding, around, crosses = kind.arrange(rows, identifier, around)
         elif kind.item_features != "all" and not (kinds if features is None else features):
             encoding = encode_names(rows, identifier=identifier)
@@ -95,12 +96,13 @@ def _check_columns(kind: type[Interaction[Any]], features: bool | None, kinds: M
     from heedful.loop.interactions.registry import interactions
 
     if features is not None and kind.item_features != "asked":
-        where = " or ".join(sorted(each.loop for each in interactions().values() if each.item_features == "asked"))
+        asked = [each.words.loop for each in interactions().values() if each.item_features == "asked"]
+        where = " or ".join(sorted(asked))
         raise ValueError(f"features: expected it in {where} alone, got it in another")
     if features is False and kinds:
         raise ValueError("kinds: expected none where features is false, got some")
     if kind.item_features == "none" and kinds:
-        raise ValueError(f"kinds: expected none in {kind.loop}, which looks at no column, got some")
+        raise ValueError(f"kinds: expected none in {kind.words.loop}, which looks at no column, got some")
 
 
 @contextmanager

@@ -394,7 +394,7 @@ class Numbers(Form):
         - `example`: a value of the field, as JSON
         - `verb`: how the feedback begins in words, such as "Rated" in "Rated a: 4"
         - `whole`: whether numbers are written as integers"""
-        self.name, self.hint, self.example, self._verb, self._whole = name, hint, example, verb, whole
+        self.name, self.hint, self.example, self._verb, self.whole = name, hint, example, verb, whole
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
         if not isinstance(value, Mapping) or not value:
@@ -405,7 +405,7 @@ class Numbers(Form):
         return Feedback(self.name, distinct(self.name, list(value)), numbers)
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        values: Sequence[float] = list(map(int, record.values)) if self._whole else record.values
+        values: Sequence[float] = list(map(int, record.values)) if self.whole else record.values
         return {self.name: {decided.names[j]: value for j, value in zip(record.chosen, values)}}
 
     def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:

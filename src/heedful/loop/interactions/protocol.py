@@ -23,7 +23,6 @@ from heedful.learners.registry import UnknownLearner, make_learner
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import contributions as parts_of
 from heedful.loop.interactions import telling
-from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
 from heedful.loop.interactions.forms import Form
@@ -31,6 +30,7 @@ from heedful.loop.interactions.measure import Compared, ListClick
 from heedful.loop.interactions.named import loop_learner, name_fitting
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.telling import Part
+from heedful.loop.interactions.words import Words
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.coactive.model import Model
     from heedful.results.board import Board
     from heedful.results.explanation import Explanation, Moved
-    from heedful.results.report import Arm, PredictionReport, Report
+    from heedful.results.report import PredictionReport, Report
 
 
 class Readable(Protocol):
@@ -192,26 +192,6 @@ class Pairing(NamedTuple):
         return draft_probability(self.a.tolist(), self.b.tolist(), shown.tolist(), self.opening)
 
 
-MUTE = "thumbs and edits, which are all that came, do not say which item was preferred to which"
-"""Why learned and control lists cannot be compared if all feedback was thumbs and edits, in words."""
-
-
-class NotCompared(NamedTuple):
-    """Why learned and control lists of one kind cannot be compared, in words; {} stands for the name of an arm."""
-
-    arms: tuple[str, str]
-    """what lists of the model, and of the control, are"""
-    no_control: str
-    unanswered: str
-    level: str
-    """all have the same score"""
-    few: str
-    """too few people have answered"""
-    unshown: str = ""
-    mute: frozenset[str] = frozenset()
-    """forms of feedback that never say what was preferred"""
-
-
 class Shares(NamedTuple):
     """The probabilities with which a list is made in another way than by the learner that serves."""
 
@@ -308,19 +288,6 @@ class Step(NamedTuple):
     edited text"""
 
 
-class Newest(NamedTuple):
-    """Counts of the newest pieces of feedback, none of which changed the model, to find out why."""
-
-    looked: int
-    """how many pieces of feedback are counted"""
-    alone: int
-    """how many of them answer a list of a single item"""
-    said: int
-    """how many of them prefer one item to another"""
-    control: int
-    """how many of them answer a list of the control (the caller's order)"""
-
-
 class Past(Protocol[M_co]):
     """The log of a loop up to one decision, from which an interaction explains that decision."""
 
@@ -369,12 +336,8 @@ class Interaction(Protocol[M]):
 
     name: str
     """the name by which a learner's docstring asks for this interaction: "ordinal\""""
-    takes: str = ""
-    """what its learners learn from, in words: "corrections and clicks\""""
-    command: str = ""
-    """a command that tries a learner of this kind, without its --learner option; "" if there is none"""
-    loop: str = "this loop"
-    """a loop of this kind, as part of a sentence: "a loop of ratings\""""
+    words: Words
+    """what it calls things"""
     forms: ClassVar[Mapping[str, Form]]
     """the forms of feedback that it takes (clicks, grade, ...), by name, the most usual first"""
     model_type: type[M]
@@ -411,11 +374,6 @@ class Interaction(Protocol[M]):
     """whether a list is an order of candidates by their features, which the caller could have made: learners can learn
     to make it (setting `apprentice`), and the answer none judges the list, so that silence may stand for it (setting
     `none_after`)"""
-    compares_arms: bool = True
-    """whether a report can compare the model's lists with those of the control (the caller's order, or random
-    lists)"""
-    not_compared: NotCompared
-    """why the model's lists and those of the control cannot be compared, in words"""
     scale: Scale | None = None
     """the numbers with which people answer; None if answers are no numbers"""
     policies: tuple[str, ...] = ()
@@ -469,13 +427,13 @@ class Interaction(Protocol[M]):
 
         The manifest holds the learner's name, the encodings of items and requests, and the settings."""
         if manifest.settings.sampled > 0.0 and not cls.samples_lists:
-            raise ValueError(f"sampled: expected 0 in {cls.loop}, got {manifest.settings.sampled:g}")
+            raise ValueError(f"sampled: expected 0 in {cls.words.loop}, got {manifest.settings.sampled:g}")
         if manifest.settings.none_after is not None and not cls.orders:
             got = f"{manifest.settings.none_after:g}"
-            raise ValueError(f"none_after: expected none in {cls.loop}, in which none is no judgement, got {got}")
+            raise ValueError(f"none_after: expected none in {cls.words.loop}, in which none is no judgement, got {got}")
         if manifest.settings.apprentice and not cls.orders:
             raise ValueError(
-                f"apprentice: expected false in {cls.loop}, which has no caller's order to imitate, got true"
+                f"apprentice: expected false in {cls.words.loop}, which has no caller's order to imitate, got true"
             )
 
     @classmethod
@@ -507,44 +465,20 @@ class Interaction(Protocol[M]):
         learner.init(np.random.default_rng(0))
         return learner
 
-    def caveats(self) -> list[str]:
-        """Return a sentence for everything that the loop's settings make impossible to measure; [] if there is none."""
-        if self.manifest.settings.control > 0.0:
-            return []
-        return ["control 0: all is shown by what was learned, so that it got better cannot be shown"]
-
     # ------------------------------------------------------------------------ how it speaks of itself
-
-    @classmethod
-    def context_alone(cls) -> str:
-        """Return a sentence on the effect of features of a request (the context) that are not multiplied with features
-        of items."""
-        return "a context alone adds the same to every item, which never changes an order"
-
-    def introduce(self) -> list[str]:
-        """Return sentences on what a new loop with these settings learns, for the user who has created it; [] for
-        none."""
-        return []
-
-    def describe(self) -> Card:
-        """Return the description of this kind of feedback, in words and data, from which pages, commands and OpenAPI
-        are made."""
-        first = next(iter(self.forms), "answer")
-        return Card(
-            name=self.name,
-            title=self.name.capitalize(),
-            loop=self.loop,
-            answer=first,
-            question="What do you say of these?",
-            forms=tuple(self.forms.values()),
-            compares_arms=self.compares_arms,
-            badge=self.name,
-        )
 
     def facts(self) -> dict[str, Any]:
         """Return, by name as JSON, the settings that only loops of this kind have, such as {"grades": 5}; {} if there
         are none."""
         return {}
+
+    def gaps(self) -> dict[str, Any]:
+        """Return the values that fill the gaps in texts of `words`, by name: those of `facts` and {learner}."""
+        return {"learner": self.manifest.learner, **self.facts()}
+
+    def fill(self, text: str) -> str:
+        """Return one of the texts of `words` with its gaps filled."""
+        return text.format(**self.gaps())
 
     def example(self, model: M, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """Return (an answer in words, the same answer as JSON fields of feedback), to show how a decision can be
@@ -557,8 +491,8 @@ class Interaction(Protocol[M]):
     def why_empty(self, model: M, record: DecisionRecord, feedback: FeedbackRecord) -> str:
         """Return in words why `model` learned nothing from `feedback` on the decision in `record`, as a clause."""
         if feedback.form == "none" or not (feedback.chosen or feedback.values):
-            return "nothing in it was preferred to anything"
-        return "it says nothing, or what was shown already"
+            return self.words.nothing_said
+        return self.words.nothing_new
 
     def example_request(self) -> list[str]:
         """Return the options of `heedful decide` that a request to this loop needs, as an example; [] for none."""
@@ -573,8 +507,15 @@ class Interaction(Protocol[M]):
 
         It compares the model's lists with lists in the caller's order (the control), and predictions with a baseline if
         there are predictions."""
-        told = compare_arms(found, self.describe(), self.manifest.settings.control, self.span())
-        return told if found.prediction is None else told.with_section(prediction_section(found.prediction))
+        notes = [self.fill(note) for note in self.words.notes]
+        told = compare_arms(found, self.words, self.manifest.settings, self.span(), notes)
+        if found.prediction is None:
+            return told
+        return told.with_section(prediction_section(found.prediction, self.prediction_sentences(found.prediction)))
+
+    def prediction_sentences(self, found: PredictionReport) -> Sequence[str]:
+        """Return further sentences on how well answers were predicted, for the report; `found` has the numbers."""
+        return ()
 
     # ------------------------------------------------------------------------ the fold
 
@@ -682,7 +623,7 @@ class Interaction(Protocol[M]):
         It is the ranking of `person`, or of the mean utility of `people`, or of everybody if both are None.
         `history` holds the items with the model that is learned of them. Raise ValueError if this kind of loop has no
         such ranking."""
-        raise ValueError(f"standing: expected a loop of choices, got {self.loop}")
+        raise ValueError(f"standing: expected a loop of choices, got {self.words.loop}")
 
     def cuts(self, model: M, shared: Any, own: Person | None) -> list[float] | None:
         """Return the k - 1 thresholds, rising, that divide the score of an item (weights times features) into k grades;
@@ -694,7 +635,7 @@ class Interaction(Protocol[M]):
 
     def why_not_predicted(self, shared: Any) -> str:
         """Return why the state `shared` predicts nothing of items so far, in words; "" if it predicts something."""
-        return "Nothing is predicted."
+        return "" if self.words.prediction else "Nothing is predicted."
 
     def used(self, model: M, shared: Any, own: Person | None) -> set[int]:
         """Return the numbers of the items that are not shown to a person again unless the request asks for repeats.
@@ -722,14 +663,6 @@ class Interaction(Protocol[M]):
 
         The usual reason is that numbers in it are not finite or too large. `model` holds the learner."""
         return ""
-
-    def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
-        """Return (why none of the newest feedback changed the model, what would change it); None if unknown.
-
-        `newest` holds counts of that feedback: all of it, that on lists of one item, that on lists in the caller's
-        order, and so on. `thumbs` is a sentence saying that thumbs would change the model, "" if the learner takes
-        none."""
-        return None
 
     # ------------------------------------------------------------------------ deciding
 
@@ -810,10 +743,9 @@ class Interaction(Protocol[M]):
         their range.
 
         Raise ValueError, naming the field, if one is out of range or loops of this kind predict nothing."""
-        said = self.describe().prediction
-        if said is None:
-            raise ValueError(f"predicted: expected none in {self.loop}, which predicts nothing, got some")
-        low, high = (-math.inf if said.low is None else said.low), (math.inf if said.high is None else said.high)
+        if not self.words.prediction:
+            raise ValueError(f"predicted: expected none in {self.words.loop}, which predicts nothing, got some")
+        low, high = prediction_range(self)
         for j, number in enumerate(given):
             if not low <= number <= high:
                 raise ValueError(f"predicted[{j}]: expected a number from {low:g} to {high:g}, got {number:g}")
@@ -983,24 +915,6 @@ class Interaction(Protocol[M]):
         """Return the (least, greatest) value of `score`."""
         return 0.0, 1.0
 
-    def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return in words why the model's lists cannot be compared with lists in the caller's order (the control).
-
-        - `learned`, `control`: the counts of either sort of lists, and how good they were
-        - `level`: whether all lists have the same score
-        - `forms`: the names of the forms of their feedback"""
-        words = self.not_compared
-        if forms and forms <= words.mute:
-            return MUTE
-        if self.manifest.settings.control == 0.0 and control.shown == 0:
-            return f"{words.no_control}, as control is 0: there is nothing to compare with"
-        for arm, name in zip((learned, control), words.arms):
-            if arm.shown == 0 and words.unshown:
-                return words.unshown.format(name)
-            if arm.answered == 0:
-                return words.unanswered.format(name)
-        return words.level if level else words.few
-
     # ------------------------------------------------------------------------ the health of feedback
 
     def error(self, model: M, step: Step) -> float | None:
@@ -1045,6 +959,12 @@ class Interaction(Protocol[M]):
         With it simulations measure how informative feedback is. Return None if feedback of this kind gives no such
         order."""
         return None
+
+
+def prediction_range(interaction: Interaction[Any]) -> tuple[float, float]:
+    """Return the (least, greatest) value that can be predicted for an item: a number that people can give, otherwise a
+    probability."""
+    return (0.0, 1.0) if interaction.scale is None else (interaction.scale.low, interaction.scale.high)
 
 
 def feature_names(kind: type[Interaction[Any]], manifest: Manifest) -> list[str]:

@@ -62,7 +62,7 @@ def interaction_made_by(settings: KindSettings) -> Any | None:
     made = [each for each in interactions().values() if each.setting and getattr(settings, each.setting) is not None]
     if len(made) > 1:
         name = made[0].setting
-        raise ValueError(f"{name}: expected none in {made[1].loop}, got {getattr(settings, name)}")
+        raise ValueError(f"{name}: expected none in {made[1].words.loop}, got {getattr(settings, name)}")
     return made[0] if made else None
 
 

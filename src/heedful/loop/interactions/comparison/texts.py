@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from heedful.core.formatting import signed
 from heedful.core.wording import count, share
-from heedful.loop.interactions.findings import Section, prediction_section
 from heedful.loop.interactions.telling import (
     Line,
     Part,
@@ -14,12 +13,34 @@ from heedful.loop.interactions.telling import (
     sentence,
     there,
 )
+from heedful.loop.interactions.words import Words
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.comparison import ChoicePrediction
     from heedful.results.explanation import Explanation
-    from heedful.results.report import PredictionReport
 
+
+WORDS = Words(
+    loop="a loop of choices",
+    takes="choices",
+    command="heedful init study items.csv --choices",
+    answer="choice",
+    question="Which of these is better?",
+    shown="question",
+    badge="choices: {choices}",
+    prediction="chance",
+    unordered="which item stands where is drawn at random",
+    widget="pairs",
+    score="how often what was likeliest was chosen",
+    measure="Share of answers that were predicted",
+    measure_help="How often the item that was likeliest to be chosen was chosen.",
+    arms=("of the rule, the least certain", "of chance"),
+    incomparable="the rule asks what is least certain, so that fewer of its questions are predicted says nothing",
+    introduction="It asks which of two is better, by {learner}{rule}, to find {aim}. {items}.",
+    no_control="only what it is least sure of is asked, so how well it predicts choices between any two cannot be said",
+    nothing_said="it is only noted that this was asked",
+    nothing_new="it is only noted that this was asked",
+)
 
 EXPECTED = (
     "Expected is the share of the items that were not chosen which were expected to lose against the one that was, "
@@ -42,11 +63,3 @@ def explanation(told: Explanation, choice: ChoicePrediction) -> list[Part]:
             lessons_table(told, "What it comes from: by so much each answer moved the first ahead"),
         ]
     )
-
-
-def section(found: PredictionReport) -> Section:
-    """Return a section of the report on predictions (`found`): how often the item predicted as likeliest was chosen.
-
-    It compares that with guessing, and says how many answers chose none."""
-    equal, unsure = found.details["equal"], found.details["unsure"]
-    return prediction_section(found, (f"Equally good: {equal:,}; could not judge, or chose nothing: {unsure:,}.",))

@@ -16,7 +16,6 @@ from heedful.core.validation import check_count, describe
 from heedful.evaluation import answers
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
-from heedful.loop.interactions.card import Card, Prediction, Scale, Widget
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, lengths
 from heedful.loop.interactions.contributions import EXACT, REMOVED, sort_parts
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
@@ -67,8 +66,7 @@ ROWS = 256
 class Ordinal(Lists[GradingModel]):
     """Feedback that gives the true grade, from 1 to k, of items that were shown."""
 
-    name, takes, command = "ordinal", "grades", "heedful simulate ordinal ratings.csv --target rating"
-    loop = "a loop of grades"
+    name, words = "ordinal", texts.WORDS
     forms = by_name(WHOLE_GRADE, NONE)
     model_type = GradingModel
     default_learner = "averaged-prank"
@@ -97,41 +95,6 @@ class Ordinal(Lists[GradingModel]):
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
         return grader(spec, len(feature_names(cls, manifest)), manifest.settings.shrink)
-
-    def caveats(self) -> list[str]:
-        if self.manifest.settings.control > 0.0:
-            return []
-        return [
-            "control 0: what is shown first is what was predicted to be good, so where not all is shown, how "
-            "good predictions of the rest are cannot be said"
-        ]
-
-    # ------------------------------------------------------------------------ how it speaks of itself
-
-    @classmethod
-    def context_alone(cls) -> str:
-        return "a context alone is no feature"
-
-    def introduce(self) -> list[str]:
-        told = f"It predicts a grade from 1 to {self._k} for each, by {self.manifest.learner}, and learns from grades."
-        return [told]
-
-    def describe(self) -> Card:
-        return (
-            super()
-            .describe()
-            ._replace(
-                title="Grades",
-                answer="grade",
-                question=f"How relevant is each of these, from 1 to {self._k}?",
-                prediction=Prediction("grade", 1, self._k),
-                score="how high what was preferred stood (1: first, 0.5: second)",
-                widget=Widget("scale", Scale("grade", 1, self._k, whole=True)),
-                badge=f"grades 1–{self._k}",
-                contradiction="would predict a grade two or more away",
-                arms=("learned order", "your order (control)"),
-            )
-        )
 
     def facts(self) -> dict[str, Any]:
         return {"grades": self._k}
@@ -205,9 +168,6 @@ class Ordinal(Lists[GradingModel]):
             return None
         level = 0.0 if own is None else model.level(own)
         return [float(each) + level for each in self.learner.thresholds(shared)]
-
-    def why_not_predicted(self, shared: object) -> str:
-        return ""
 
     def describe_overflow(self, model: GradingModel, shared: object) -> str:
         return model.describe_overflow(shared)

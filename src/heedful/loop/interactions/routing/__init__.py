@@ -22,23 +22,23 @@ from heedful.features import Encoding
 from heedful.features.columns import Category, Prose, Text, Vector
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
-from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
 from heedful.loop.interactions.coactive import Coactive
+from heedful.loop.interactions.coactive import texts as coactive
 from heedful.loop.interactions.coactive.model import Lesson, Thumb
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import EXACT, sort_parts
-from heedful.loop.interactions.findings import compare_arms, prediction_section
 from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
 from heedful.loop.interactions.lists import propose_list
 from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.options import KindChoice, LoopOption
-from heedful.loop.interactions.protocol import Interaction, ItemPrediction, NotCompared, Past, Proposal, Question, Step
+from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
 from heedful.loop.interactions.routing import table
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
 from heedful.loop.interactions.routing.prediction_report import thumb_tally
 from heedful.loop.interactions.telling import Line, Part
+from heedful.loop.interactions.words import NotCompared, Words
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import NumberTally
@@ -49,9 +49,7 @@ from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contribution, Contributions
 
 if TYPE_CHECKING:
-    from heedful.loop.interactions.findings import Findings
     from heedful.results.explanation import Explanation
-    from heedful.results.report import Report
 
 ALWAYS, CHEAPEST, COST_WEIGHT = "always:", "cheapest", "cost-weight:"
 """How policies that are no learners are named where learners are compared: always one model, the cheapest, the loop's
@@ -62,25 +60,52 @@ ANSWERS = "no answer of a single model with a known probability was judged by a 
 MORE = "More answers, or a higher temperature (heedful init --route --temperature 2), at which others are tried more."
 
 
-class Routing(Coactive):
-    """Feedback on the answers of models: thumbs, edits, and choices between two answers."""
-
-    name, takes = "routing", "thumbs, edits and choices"
-    command = ""
-    default_learner = "pairwise-logistic:rate=0.3"
-    loop = "a loop of routes"
-    setting = "cost_weight"
-    forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
-    model_type: type[Any] = RouteModel
-    ranks = orders = linear = False
-    arrange = staticmethod(table.arrange)
-    not_compared = NotCompared(
+WORDS = Words(
+    loop="a loop of routes",
+    takes="thumbs, edits and choices",
+    answer="thumb",
+    question="Was the answer of this model good?",
+    shown="route",
+    badge="routes",
+    prediction="thumb",
+    score="thumbs up, less cost weight times cost",
+    measure="Mean thumb less cost",
+    measure_help="A thumb up counts 1, one down 0, an edit the share that it left; less the cost of the model times "
+    "the cost weight, at most 1.",
+    arms=("learned routes", "your first model (control)"),
+    not_compared=NotCompared(
         ("what was learned", "your first model"),
         "no prompt goes to your first model",
         "no answer by {} has a thumb or an edit so far",
         "of either kind all answers are judged alike: chance cannot be told",
         "too few people have answered: of either kind it takes the answers of two at least",
-    )
+    ),
+    notes=(
+        "A thumb up counts 1, a thumb down 0, an edit the share of the answer that it left; less the cost of the model "
+        "times the cost weight of the request. Choices between two answers teach, and are not counted.",
+        "The control is {first}, the first of your table (of the candidates, where a request names them), which need "
+        "not be the best: heedful evaluate says what each model alone would be worth.",
+    ),
+    introduction="For each prompt it chooses one of {n_models:,} models by {columns}: the one whose thumb up is most "
+    "probable, less {cost_weight:g} for each unit of cost. A request may say another cost weight: "
+    'context={{"cost_weight": ...}}.\nModels that seem a little worse are tried now and then, the less the more was '
+    "learned; {control} of prompts go to the first of your table, for comparison.",
+    no_control="no prompt goes to your first model, so that it got better cannot be shown",
+    all_single=coactive.WORDS.all_single,
+    all_control=coactive.WORDS.all_control,
+)
+
+
+class Routing(Coactive):
+    """Feedback on the answers of models: thumbs, edits, and choices between two answers."""
+
+    name, words = "routing", WORDS
+    default_learner = "pairwise-logistic:rate=0.3"
+    setting = "cost_weight"
+    forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
+    model_type: type[Any] = RouteModel
+    ranks = orders = linear = False
+    arrange = staticmethod(table.arrange)
     policies = (f"{ALWAYS}MODEL", CHEAPEST, f"{COST_WEIGHT}W")
     options = (
         LoopOption("route", "Choose a model for each prompt; FILE has the models and their cost."),
@@ -128,7 +153,7 @@ class Routing(Coactive):
     def check_manifest(cls, manifest: Manifest) -> None:
         super().check_manifest(manifest)
         if manifest.query is not None:
-            raise ValueError(f"query_features: expected none in {cls.loop}, got some")
+            raise ValueError(f"query_features: expected none in {cls.words.loop}, got some")
         table.find_costs(manifest)
 
     @classmethod
@@ -146,11 +171,6 @@ class Routing(Coactive):
             expected = "expected one that learns from thumbs and draws nothing itself, such as pairwise-logistic"
             raise ValueError(f"learner: {expected}, got {spec}")
         return learner
-
-    def caveats(self) -> list[str]:
-        if self.manifest.settings.control > 0.0:
-            return []
-        return ["control 0: no prompt goes to your first model, so that it got better cannot be shown"]
 
     def check_context(self, context: Mapping[str, Any]) -> None:
         if context.get(table.WEIGHT) is not None:
@@ -180,40 +200,12 @@ class Routing(Coactive):
         [names] = [column.levels for column in self.manifest.encoding.columns if isinstance(column, Category)]
         return names
 
-    def introduce(self) -> list[str]:
-        settings, around = self.manifest.settings, self.manifest.context
-        columns = () if around is None else around.columns
+    def gaps(self) -> dict[str, Any]:
+        columns = () if self.manifest.context is None else self.manifest.context.columns
         by = ", ".join(column.name for column in columns if column.name != table.WEIGHT and column.kind != "ignored")
-        return [
-            f"For each prompt it chooses one of {len(self._models):,} models by {by}: the one whose thumb up is most "
-            f"probable, less {settings.cost_weight:g} for each unit of cost. A request may say another cost weight: "
-            'context={"cost_weight": ...}.',
-            "Models that seem a little worse are tried now and then, the less the more was learned; "
-            f"{percent(settings.control)} of prompts go to the first of your table, for comparison.",
-        ]
-
-    def describe(self) -> Card:
-        return (
-            super()
-            .describe()
-            ._replace(
-                title="Routing",
-                answer="thumb",
-                question="Was the answer of this model good?",
-                prediction=Prediction("thumb", 0, 1),
-                score="thumbs up, less cost weight times cost",
-                badge="routes",
-                widget=Widget("fields"),
-                measure="Mean thumb less cost",
-                measure_help="A thumb up counts 1, one down 0, an edit the share that it left; less the cost of the "
-                "model times the cost weight, at most 1.",
-                shown="route",
-                arms=("learned routes", "your first model (control)"),
-                settings=(
-                    Setting("cost_weight", "by how much more probable a thumb up pays for one unit of cost", 0.01),
-                ),
-            )
-        )
+        settings = self.manifest.settings
+        about = {"cost_weight": settings.cost_weight, "control": percent(settings.control), "columns": by}
+        return super().gaps() | about | {"n_models": len(self._models), "first": self._models[0]}
 
     def example(self, model: Any, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         if len(shown) > 1:
@@ -235,16 +227,6 @@ class Routing(Coactive):
         )
         return [Line(line), *super().tell_explanation(told)]
 
-    def findings(self, found: Report) -> Findings:
-        notes = (
-            "A thumb up counts 1, a thumb down 0, an edit the share of the answer that it left; less the cost of the "
-            "model times the cost weight of the request. Choices between two answers teach, and are not counted.",
-            f"The control is {self._models[0]}, the first of your table (of the candidates, where a request names "
-            "them), which need not be the best: heedful evaluate says what each model alone would be worth.",
-        )
-        told = compare_arms(found, self.describe(), self.manifest.settings.control, self.span(), notes)
-        return told if found.prediction is None else told.with_section(prediction_section(found.prediction))
-
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> RouteModel:
@@ -260,15 +242,12 @@ class Routing(Coactive):
     def predict(self, model: Any, shared: Any, own: Person | None, x: Floats) -> list[ItemPrediction]:
         return [ItemPrediction(float(p)) for p in model.approvals(shared, own, x)]
 
-    def why_not_predicted(self, shared: Any) -> str:
-        return ""
-
     # ------------------------------------------------------------------------ deciding
 
     def check_show(self, show: object) -> None:
         check_count("show", show)
         if show not in (1, 2):
-            raise ValueError(f"show: expected 1, or 2 to choose between, in {self.loop}, got {describe(show)}")
+            raise ValueError(f"show: expected 1, or 2 to choose between, in {self.words.loop}, got {describe(show)}")
 
     def propose(
         self,
