@@ -152,6 +152,13 @@ class Folding:
 # ---------------------------------------------------------------------------- the interaction
 
 
+class Claimed(NamedTuple):
+    """What is added to the report of predictions."""
+
+    claimed: float | None
+    """how often it was called the best; None without any answer"""
+
+
 class BestWorstScaling(Interaction[Folding]):
     """Of four that are shown, the best and the worst."""
 
@@ -167,6 +174,7 @@ class BestWorstScaling(Interaction[Folding]):
     )
     forms = by_name(Extremes(), NONE)
     model_type = Folding
+    details = Claimed
 
     def example(self, model: Folding, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """The first and the last."""
@@ -268,10 +276,6 @@ class BestWorstScaling(Interaction[Folding]):
     def tally(self) -> BestTally:
         return BestTally()
 
-    @staticmethod
-    def prediction_details() -> type:
-        return Claimed
-
     def contradicts(self, model: Folding, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
         """Whether the model likes the worst more than the best."""
         best, worst = step.context.x[lesson[1]] @ shared.w
@@ -337,13 +341,6 @@ class BestWorst(NamedTuple):
 
 
 # ---------------------------------------------------------------------------- what is reported
-
-
-class Claimed(NamedTuple):
-    """What is added to the report of predictions."""
-
-    claimed: float | None
-    """how often it was called the best; None without any answer"""
 
 
 class BestTally:

@@ -191,14 +191,22 @@ def init(
     if not 0.0 <= people <= 1e9:
         raise BadInput(f"--people: expected a number from 0 to {1e9:g}, got {people:g}")
     kinds, type_ = pairs("--kind", "COLUMN=KIND", kind or ()), asked_kind or Interaction
+    settings, prompts = dict[str, Any](), None
     with asking():
-        chosen = type_.choose(options, learner)
+        for each in type_.options:
+            value = each.default if options[each.name] is None else options[each.name]
+            if each.setting:
+                settings[each.setting] = value if each.read is None else each.read(value)
+            if each.learner is not None:
+                learner = each.learner(learner, value)
+            if each.context is not None and value is not None:
+                prompts = each.context(value)
         actions = pairs("--action", type_.action_syntax, action or ())
         weights = {name: _read_action(type_.action_syntax, name, value) for name, value in actions.items()}
     loop, rows = _create(
         name,
         file,
-        chosen.learner,
+        learner,
         {"identifier": identifier, "kinds": kinds, "features": bool(options.get("features")) or bool(kinds)},
         context,
         cross or [],
@@ -210,8 +218,8 @@ def init(
         | {"repeats": repeats, "sampled": sampled, "temperature": temperature}
         | {"apprentice": apprentice, "agreement": agreement, "none_after": none_after}
         | ({"actions": weights} if weights else {})
-        | dict(chosen.settings),
-        chosen.context,
+        | settings,
+        prompts,
     )
     with loop:
         if json:
@@ -389,7 +397,7 @@ add_parameters(
             False if declared.takes is bool else None,
             declared.help,
             metavar=declared.metavar,
-            show_default=declared.default,
+            show_default=None if declared.default is None else str(declared.default),
         )
         for kind in _kinds()
         for declared in kind.options

@@ -192,7 +192,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         about = {"context": context, "crosses": crosses, "settings": settings, "query": query}
         manifest = cls(learner=learner, encoding=encoding, **about)
         manifest.crossed()
-        kind.check_manifest(manifest)
+        _check_kind(kind, manifest)
         return manifest
 
     def crossed(self) -> FeatureCross | None:
@@ -264,6 +264,21 @@ def _checked_by_kind(settings: Settings) -> dict[str, Any]:
     """Return the settings that the loop's kind of feedback checks itself, by name, with values as they are kept."""
     found: dict[str, Any] = interaction_for(settings).check_settings(settings)
     return found
+
+
+def _check_kind(kind: Any, manifest: Manifest) -> None:
+    """Raise ValueError, naming the field, if a loop of this `kind` cannot be created with `manifest`."""
+    settings, loop = manifest.settings, kind.words.loop
+    if settings.sampled > 0.0 and not kind.samples_lists:
+        raise ValueError(f"sampled: expected 0 in {loop}, got {settings.sampled:g}")
+    if settings.none_after is not None and not kind.orders:
+        got = f"{settings.none_after:g}"
+        raise ValueError(f"none_after: expected none in {loop}, in which none is no judgement, got {got}")
+    if settings.apprentice and not kind.orders:
+        raise ValueError(f"apprentice: expected false in {loop}, which has no caller's order to imitate, got true")
+    if kind.item_features == "none" and manifest.encoding.size and getattr(settings, kind.setting) is not None:
+        expected = f"expected none in {loop}, which learns from {kind.words.answer}s alone"
+        raise ValueError(f"encoding: features: {expected}, got some")
 
 
 def _check_query(query: object, encoding: Encoding) -> None:

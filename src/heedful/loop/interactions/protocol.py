@@ -28,7 +28,7 @@ from heedful.loop.interactions.findings import Findings, compare_arms, predictio
 from heedful.loop.interactions.forms import Form
 from heedful.loop.interactions.measure import Compared, ListClick
 from heedful.loop.interactions.named import loop_learner, name_fitting
-from heedful.loop.interactions.options import KindChoice, LoopOption
+from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.telling import Part
 from heedful.loop.interactions.words import Words
 from heedful.loop.log import Event
@@ -376,6 +376,8 @@ class Interaction(Protocol[M]):
     `none_after`)"""
     scale: Scale | None = None
     """the numbers with which people answer; None if answers are no numbers"""
+    details: type | None = None
+    """the named tuple of what `PredictionReport.details` has; None if it has none"""
     policies: tuple[str, ...] = ()
     """how to write what is no learner and can be compared with learners ("always:MODEL")"""
     linear: bool = False
@@ -411,30 +413,6 @@ class Interaction(Protocol[M]):
             if weight == 0.0:
                 raise ValueError(f"actions[{name}]: expected a weight above or below 0, got 0")
         return {"actions": weights}
-
-    @classmethod
-    def choose(cls, given: Mapping[str, object], learner: str | None) -> KindChoice:
-        """Return the learner and the settings that follow from the options of `heedful init` that only this kind has.
-
-        `given` holds the values of the options by name (`options` declares them), None or False for one that is absent;
-        `learner` is the learner that was named, None if none was. Raise ValueError, naming the option, if a value is
-        not valid."""
-        return KindChoice(learner)
-
-    @classmethod
-    def check_manifest(cls, manifest: Manifest) -> None:
-        """Raise ValueError, naming the field, if a loop of this kind cannot be created with `manifest`.
-
-        The manifest holds the learner's name, the encodings of items and requests, and the settings."""
-        if manifest.settings.sampled > 0.0 and not cls.samples_lists:
-            raise ValueError(f"sampled: expected 0 in {cls.words.loop}, got {manifest.settings.sampled:g}")
-        if manifest.settings.none_after is not None and not cls.orders:
-            got = f"{manifest.settings.none_after:g}"
-            raise ValueError(f"none_after: expected none in {cls.words.loop}, in which none is no judgement, got {got}")
-        if manifest.settings.apprentice and not cls.orders:
-            raise ValueError(
-                f"apprentice: expected false in {cls.words.loop}, which has no caller's order to imitate, got true"
-            )
 
     @classmethod
     def learner_for(cls, context: Encoding | None) -> str:
@@ -872,11 +850,6 @@ class Interaction(Protocol[M]):
     def tally(self) -> Tally | None:
         """Return a new collector of predictions and answers, for the report; None if this kind of feedback predicts
         nothing."""
-        return None
-
-    @staticmethod
-    def prediction_details() -> type | None:
-        """Return the named tuple of what `PredictionReport.details` has; None if it has none."""
         return None
 
     def contradicts(self, model: M, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:

@@ -23,7 +23,7 @@ from heedful.loop.interactions.comparison.question import check_two, propose_que
 from heedful.loop.interactions.contributions import gradient, none
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
 from heedful.loop.interactions.measure import Compared
-from heedful.loop.interactions.options import KindChoice, LoopOption
+from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
     Interaction,
     ItemPrediction,
@@ -41,6 +41,7 @@ from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contributions
+from heedful.results.report import ChoiceDetails
 from heedful.spaces.comparison import EQUAL
 
 if TYPE_CHECKING:
@@ -61,18 +62,14 @@ class Comparison(Interaction[ChoiceModel]):
     model_type = ChoiceModel
     item_features, slow = "asked", True
     setting, default_learner, by_number = "choices", DEFAULT, True
-    splits_items = True
+    splits_items, details = True, ChoiceDetails
     options = (
         LoopOption("choices", "Ask which of two is better, and learn what people prefer from that."),
-        LoopOption("goal", "With --choices: what they are for.", str, "best|ranking", "best"),
+        LoopOption("goal", "With --choices: what they are for.", str, "best|ranking", "best", "choices"),
         LoopOption("features", "With --choices: items that are like each other are liked alike."),
     )
 
     # ------------------------------------------------------------------------ making a loop
-
-    @classmethod
-    def choose(cls, given: Mapping[str, object], learner: str | None) -> KindChoice:
-        return KindChoice(learner, {"choices": given["goal"] or "best"})
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
@@ -258,12 +255,6 @@ class Comparison(Interaction[ChoiceModel]):
         from heedful.loop.prediction_report import ChoiceTally
 
         return ChoiceTally(WORDING)
-
-    @staticmethod
-    def prediction_details() -> type:
-        from heedful.results.report import ChoiceDetails
-
-        return ChoiceDetails
 
     def contradicts(
         self, model: ChoiceModel, shared: ChoiceState, own: Person | None, step: Step, lesson: ChoiceAnswer

@@ -5,14 +5,14 @@ person."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from heedful.core.fold import generators
 from heedful.core.serialization import arrays_of
-from heedful.core.validation import check_count, describe
+from heedful.core.validation import describe
 from heedful.evaluation import answers
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
@@ -24,10 +24,10 @@ from heedful.loop.interactions.lists import (
     propose_list,
 )
 from heedful.loop.interactions.measure import Compared
-from heedful.loop.interactions.options import KindChoice, LoopOption
+from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.ordinal import texts
 from heedful.loop.interactions.ordinal.compiled import learn_grades
-from heedful.loop.interactions.ordinal.learners import complete_spec, grader, is_grading, spec_with_grades
+from heedful.loop.interactions.ordinal.learners import DEFAULT, complete_spec, grader, is_grading, spec_of_option
 from heedful.loop.interactions.ordinal.model import Grades, GradingModel
 from heedful.loop.interactions.protocol import (
     ItemPrediction,
@@ -48,7 +48,7 @@ from heedful.loop.request import Request
 from heedful.loop.settings import Manifest
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contribution, Contributions
-from heedful.spaces.ordinal import MOST_RANKS
+from heedful.results.report import GradeDetails
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.findings import Findings
@@ -69,8 +69,13 @@ class Ordinal(Lists[GradingModel]):
     name, words = "ordinal", texts.WORDS
     forms = by_name(WHOLE_GRADE, NONE)
     model_type = GradingModel
-    default_learner = "averaged-prank"
-    options = (LoopOption("grades", "Predict the grade of each item, 1 to K, and learn from grades.", int, "K"),)
+    default_learner = DEFAULT
+    details = GradeDetails
+    options = (
+        LoopOption(
+            "grades", "Predict the grade of each item, 1 to K, and learn from grades.", int, "K", learner=spec_of_option
+        ),
+    )
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
@@ -78,15 +83,6 @@ class Ordinal(Lists[GradingModel]):
         self.scale = answers.Scale(1.0, self._k, min(2.0, self._k - 1.0))
 
     # ------------------------------------------------------------------------ making a loop
-
-    @classmethod
-    def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        grades, spec = given["grades"], learner or cls.default_learner
-        check_count("--grades", grades, least=2, most=MOST_RANKS)
-        if not is_grading(learner_class(spec)):
-            expected = f"a --learner that predicts grades with it, such as {cls.default_learner}"
-            raise ValueError(f"--grades: expected {expected}, got {spec}")
-        return KindChoice(spec_with_grades(spec, grades))
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
@@ -295,12 +291,6 @@ class Ordinal(Lists[GradingModel]):
         from heedful.loop.interactions.ordinal.prediction_report import grade_tally
 
         return grade_tally(self._k)
-
-    @staticmethod
-    def prediction_details() -> type:
-        from heedful.results.report import GradeDetails
-
-        return GradeDetails
 
     def contradicts(self, model: GradingModel, shared: Any, own: Person | None, step: Step, lesson: Grades) -> bool:
         predicted = model.grades(shared, own, lesson.x)

@@ -22,7 +22,7 @@ from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.measure import Compared
-from heedful.loop.interactions.options import KindChoice, LoopOption
+from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
     Interaction,
     ItemPrediction,
@@ -34,7 +34,7 @@ from heedful.loop.interactions.protocol import (
 )
 from heedful.loop.interactions.rating import texts
 from heedful.loop.interactions.rating.explanation import RatingPrediction, explain_rating, rating_contributions
-from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater
+from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater, read_range
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel, RatingState
 from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
 from heedful.loop.log import Event
@@ -45,6 +45,7 @@ from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
 from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contributions
+from heedful.results.report import RatingDetails
 from heedful.spaces.slate import WeightedRatings
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Rating(Interaction[RatingModel]):
     forms = by_name(RATING, ACTIONS, NONE)
     model_type = RatingModel
     ranks = True
-    item_features = "none"
+    item_features, details = "none", RatingDetails
     setting, default_learner, by_number = "ratings", DEFAULT, True
     options = (
         LoopOption(
@@ -69,6 +70,8 @@ class Rating(Interaction[RatingModel]):
             "Learn who likes what from ratings alone, 1..5; without FILE, items come by import.",
             str,
             "LOW..HIGH",
+            setting="ratings",
+            read=read_range,
         ),
     )
     action_syntax = "NAME=RATING:WEIGHT"
@@ -107,26 +110,9 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ making a loop
 
     @classmethod
-    def choose(cls, given: Mapping[str, object], learner: str | None) -> KindChoice:
-        low, dots, high = str(given["ratings"]).partition("..")
-        try:
-            if dots:
-                return KindChoice(learner, {"ratings": (float(low), float(high))})
-        except ValueError:
-            pass
-        raise ValueError(f"--ratings: expected LOW..HIGH, such as 1..5, got {given['ratings']!r}")
-
-    @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
         low, high = check_range(settings.ratings)
         return {"ratings": (low, high), "actions": check_table(settings.actions, ACTIONS_UNSAID, low, high)}
-
-    @classmethod
-    def check_manifest(cls, manifest: Manifest) -> None:
-        super().check_manifest(manifest)
-        if manifest.encoding.size and manifest.settings.ratings is not None:
-            wanted = f"expected none in {cls.words.loop}, which learns from ratings alone"
-            raise ValueError(f"encoding: features: {wanted}, got some")
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
@@ -309,12 +295,6 @@ class Rating(Interaction[RatingModel]):
         from heedful.loop.interactions.rating.prediction_report import rating_tally
 
         return rating_tally(self.scale)
-
-    @staticmethod
-    def prediction_details() -> type:
-        from heedful.results.report import RatingDetails
-
-        return RatingDetails
 
     def contradicts(
         self, model: RatingModel, shared: RatingState, own: Person | None, step: Step, lesson: WeightedRatings

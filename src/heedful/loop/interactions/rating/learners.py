@@ -48,6 +48,18 @@ def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: flo
     return learner
 
 
+def read_range(text: str) -> tuple[float, float]:
+    """Return the (lowest, highest) rating in `text`, "1..5". Raise ValueError, naming the option, if it has another
+    form."""
+    low, dots, high = text.partition("..")
+    try:
+        if dots:
+            return float(low), float(high)
+    except ValueError:
+        pass
+    raise ValueError(f"--ratings: expected LOW..HIGH, such as 1..5, got {text!r}")
+
+
 def check_range(given: Any) -> tuple[float, float]:
     """Return `given` as (lowest, highest) rating. Raise ValueError unless -1e6 <= lowest < highest <= 1e6."""
     numbers = isinstance(given, tuple | list) and len(given) == 2 and all(is_number(each, int, float) for each in given)

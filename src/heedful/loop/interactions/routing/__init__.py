@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
 from heedful.loop.interactions.lists import propose_list
 from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.named import named_interaction
-from heedful.loop.interactions.options import KindChoice, LoopOption
+from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
 from heedful.loop.interactions.routing import table
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
@@ -47,6 +47,7 @@ from heedful.loop.settings import Manifest, Settings
 from heedful.results import explanation
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contribution, Contributions
+from heedful.results.report import RouteDetails
 
 if TYPE_CHECKING:
     from heedful.results.explanation import Explanation
@@ -106,6 +107,7 @@ class Routing(Coactive):
     model_type: type[Any] = RouteModel
     ranks = orders = linear = False
     arrange = staticmethod(table.arrange)
+    details = RouteDetails
     policies = (f"{ALWAYS}MODEL", CHEAPEST, f"{COST_WEIGHT}W")
     options = (
         LoopOption("route", "Choose a model for each prompt; FILE has the models and their cost."),
@@ -114,10 +116,16 @@ class Routing(Coactive):
             "With --route: how much more probable a thumb up has to be to pay for one unit of cost.",
             float,
             "W",
-            "0",
+            0,
+            "cost_weight",
+            partial(table.check_weight, "--cost-weight"),
         ),
         LoopOption(
-            "embedding", "With --route: the numbers of a prompt's embedding; otherwise its words count.", int, "N"
+            "embedding",
+            "With --route: the numbers of a prompt's embedding; otherwise its words count.",
+            int,
+            "N",
+            context=table.embeddings,
         ),
     )
 
@@ -127,15 +135,6 @@ class Routing(Coactive):
         self.scale = Scale(0.0, 1.0, differ=1.0)
 
     # ------------------------------------------------------------------------ making a loop
-
-    @classmethod
-    def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        weight, size = given["cost_weight"], given["embedding"]
-        if size is not None:
-            check_count("--embedding", size, most=2**20)
-        weight = 0.0 if weight is None else table.check_weight("--cost-weight", weight)
-        context = None if size is None else table.embeddings(size)
-        return KindChoice(learner, {"cost_weight": weight}, context)
 
     @classmethod
     def learner_for(cls, context: Encoding | None) -> str:
@@ -150,13 +149,6 @@ class Routing(Coactive):
         }
 
     @classmethod
-    def check_manifest(cls, manifest: Manifest) -> None:
-        super().check_manifest(manifest)
-        if manifest.query is not None:
-            raise ValueError(f"query_features: expected none in {cls.words.loop}, got some")
-        table.find_costs(manifest)
-
-    @classmethod
     def check_items(cls, manifest: Manifest, rows: Sequence[Mapping[str, Any]]) -> None:
         table.check_models(manifest, rows)
 
@@ -164,6 +156,9 @@ class Routing(Coactive):
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
         if named_interaction(learner_class(spec)) != super().name:
             raise ValueError(f"learner: expected one that is taught what is better, such as perceptron, got {spec}")
+        if manifest.query is not None:
+            raise ValueError(f"query_features: expected none in {cls.words.loop}, got some")
+        table.find_costs(manifest)
         learner = super().make_learner(spec, manifest)
         rng = np.random.default_rng(0)
         probe = learner.propose(learner.init(rng), np.zeros((2, learner.n_features)), rng)
@@ -434,12 +429,6 @@ class Routing(Coactive):
 
     def tally(self) -> NumberTally:
         return thumb_tally()
-
-    @staticmethod
-    def prediction_details() -> type:
-        from heedful.results.report import RouteDetails
-
-        return RouteDetails
 
     def span(self) -> tuple[float, float]:
         return -1.0, 1.0
