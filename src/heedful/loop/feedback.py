@@ -13,7 +13,7 @@ import msgspec
 from heedful.core.validation import describe, is_number
 from heedful.jit.kernel import Floats
 from heedful.loop import records
-from heedful.loop.interactions.forms import known_forms, parse_feedback
+from heedful.loop.interactions.forms import Numbers, known_forms, parse_feedback
 from heedful.loop.log import Event, now
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
@@ -68,7 +68,8 @@ class FeedbackReader:
             )
         if (refusal := interaction.refusal(self.writer.model, given.form)) is not None:
             return self.writer.reject(event_id, refusal)
-        interaction.check_feedback(given)
+        if interaction.scale is not None and isinstance(numbers := interaction.forms.get(given.form), Numbers):
+            numbers.check(given, interaction.scale)
         try:
             record, extra = self._resolve(given, form, known)
         except LookupError as error:

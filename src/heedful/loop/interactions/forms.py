@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from heedful.core.validation import describe
-from heedful.evaluation.answers import Answer
+from heedful.evaluation.answers import Answer, Scale
 from heedful.loop.records import (
     LONGEST_ID,
     MOST_CANDIDATES,
@@ -408,6 +408,11 @@ class Numbers(Form):
         values: Sequence[float] = list(map(int, record.values)) if self.whole else record.values
         return {self.name: {decided.names[j]: value for j, value in zip(record.chosen, values)}}
 
+    def check(self, given: Feedback, scale: Scale) -> None:
+        """Raise ValueError, naming the item, if a number in the feedback `given` is none of `scale`."""
+        for name, value in zip(given.names, given.values):
+            check_number_of(f"{self.name}[{describe(name)}]", value, scale.low, scale.high, self.whole)
+
     def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
         return Answer(dict(zip(record.chosen, record.values)))
 
@@ -420,6 +425,16 @@ class Numbers(Form):
 
 
 # ---------------------------------------------------------------------------- choices
+
+
+def check_number_of(field: str, value: float, low: float, high: float, whole: bool) -> None:
+    """Raise ValueError, naming the `field`, if `value` is not from `low` to `high`, or not `whole` though it has to
+    be."""
+    if not low <= value <= high or (whole and value != int(value)):
+        short = f"{value:g}"  # unless it takes more digits to tell the number from a bound that it exceeds
+        got = short if float(short) == value else repr(value)
+        expected = f"expected a {'whole ' if whole else ''}number from {low:g} to {high:g}"
+        raise ValueError(f"{field}: {expected}, got {got}")
 
 
 class Choice(Form):

@@ -34,7 +34,7 @@ from heedful.loop.interactions.words import Words
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord, check_id, check_number
+from heedful.loop.records import DecisionRecord, FeedbackRecord, check_id, check_number
 from heedful.loop.request import Request
 from heedful.loop.settings import Manifest, Settings
 from heedful.loop.strangers import answer_by_name, around
@@ -691,11 +691,6 @@ class Interaction(Protocol[M]):
         It is refused if this kind of feedback has no such form, or if the learner of `model` cannot use it."""
         return model.refusal(form)
 
-    def check_feedback(self, given: Feedback) -> None:
-        """Raise ValueError, naming the field, if a value in the feedback `given` is not valid in this loop (a rating
-        out of range)."""
-        return
-
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         """Return why `feedback` cannot answer a decision that showed the candidates `shown` (indices); None if it
         can."""
@@ -715,19 +710,6 @@ class Interaction(Protocol[M]):
         `columns`: those of roles whose names differ from the usual ones; `worth`: what kinds of feedback are worth as
         numbers; `missing`: numbers that stand for none; `items`: the names of items on offer."""
         return None
-
-    def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
-        """Return `given`, the predictions that come with an imported decision, one for each item shown, after checking
-        their range.
-
-        Raise ValueError, naming the field, if one is out of range or loops of this kind predict nothing."""
-        if not self.words.prediction:
-            raise ValueError(f"predicted: expected none in {self.words.loop}, which predicts nothing, got some")
-        low, high = prediction_range(self)
-        for j, number in enumerate(given):
-            if not low <= number <= high:
-                raise ValueError(f"predicted[{j}]: expected a number from {low:g} to {high:g}, got {number:g}")
-        return tuple(given)
 
     # ------------------------------------------------------------------------ looking back
 

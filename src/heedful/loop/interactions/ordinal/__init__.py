@@ -43,7 +43,6 @@ from heedful.loop.interactions.protocol import (
 from heedful.loop.interactions.telling import Part
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import Feedback
 from heedful.loop.request import Request
 from heedful.loop.settings import Manifest
 from heedful.results.evaluation import Measure
@@ -180,20 +179,6 @@ class Ordinal(Lists[GradingModel]):
         rng: np.random.Generator,
     ) -> Proposal:
         return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng, model.grades)
-
-    # ------------------------------------------------------------------------ taking feedback
-
-    def check_feedback(self, given: Feedback) -> None:
-        for name, value in zip(given.names, given.values):
-            if not 1 <= value <= self._k or value != int(value):
-                got = int(value) if value == int(value) else value
-                raise ValueError(f"grade[{describe(name)}]: expected a whole number from 1 to {self._k}, got {got}")
-
-    def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
-        for j, grade in enumerate(given):
-            if not 1 <= grade <= self._k or grade != int(grade):
-                raise ValueError(f"predicted[{j}]: expected a whole number from 1 to {self._k}, got {grade}")
-        return tuple(map(int, given))
 
     # ------------------------------------------------------------------------ looking back
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.core.validation import describe
 from heedful.core.wording import count
 from heedful.data.ratings import read_ratings
 from heedful.data.roles import fitting
@@ -40,7 +39,7 @@ from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import Feedback, FeedbackRecord
+from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
 from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
@@ -244,15 +243,6 @@ class Rating(Interaction[RatingModel]):
     ) -> Proposal:
         return propose_slate(model, shared, own, asked, eligible, self.manifest.settings, rng)
 
-    # ------------------------------------------------------------------------ taking feedback
-
-    def check_feedback(self, given: Feedback) -> None:
-        low, high = self.span()
-        for name, value in zip(given.names, given.values):
-            if not low <= value <= high:
-                wanted = f"expected a number from {low:g} to {high:g}"
-                raise ValueError(f"rating[{describe(name)}]: {wanted}, got {_in_full(value)}")
-
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[RatingModel]) -> Explanation:
@@ -318,8 +308,3 @@ class Rating(Interaction[RatingModel]):
         return self.learner.space.low, self.learner.space.high
 
     # ------------------------------------------------------------------------ the health of feedback
-
-
-def _in_full(value: float) -> str:
-    """Return a number with as many digits as it takes to tell it from a bound that it exceeds: "6", "5.0000001"."""
-    return short if float(short := f"{value:g}") == value else repr(value)
