@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from heedful.cli.common import Json, asking, holds_loop, pairs, place, read_json, read_text, shell_quote
+from heedful.cli.common import (
+    Json,
+    asking,
+    example_context,
+    holds_loop,
+    pairs,
+    place,
+    read_json,
+    read_text,
+    shell_quote,
+)
 from heedful.cli.console import BadInput, Failure, console, new_table, print_json, reading_input, say
 from heedful.cli.signature import add_parameters, option
 from heedful.core.wording import count
@@ -417,7 +427,7 @@ def _next(loop: Loop, name: str) -> str:
     if loop.items and loop.manifest.query is not None:
         return shell_quote(["heedful", "decide", name, "--candidates", "CANDIDATES.json"])
     if loop.items:
-        return shell_quote(["heedful", "decide", name, *loop.projection.interaction.example_request()])
+        return shell_quote(["heedful", "decide", name, *example_context(loop)])
     if by_number:
         return shell_quote(["heedful", "import", name, "--features", "ITEMS.csv"])
     return shell_quote(["heedful", "decide", name, "--candidates", "TEXTS.json"])

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.answers import print_answers
-from heedful.cli.common import Json, Name, Own, asking, numbers, open_loop, read_json, read_text, shell_quote, shorten
+from heedful.cli.common import (
+    Json,
+    Name,
+    Own,
+    asking,
+    example_context,
+    numbers,
+    open_loop,
+    read_json,
+    read_text,
+    shell_quote,
+    shorten,
+)
 from heedful.cli.console import BadInput, console, new_table, note, print_json, say
 from heedful.core.formatting import short
 
@@ -92,7 +104,7 @@ def decide(
 
         with asking():
             is_repeated = id is not None and loop.projection.find_decision(id) is not None
-            if around is None and not is_repeated and (needed := loop.projection.interaction.example_request()):
+            if around is None and not is_repeated and (needed := example_context(loop)):
                 kind = loop.projection.interaction.words.loop
                 raise BadInput(f"--context: expected one in {kind}, such as {shell_quote(needed)}, got none")
             try:

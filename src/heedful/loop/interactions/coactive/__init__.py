@@ -18,7 +18,6 @@ from heedful.evaluation.plackett_luce import pair_weights
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.learners.coactive.fair_pairs import PerturbedRanking
 from heedful.learners.registry import learner_class
-from heedful.loop.interactions import telling
 from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.compiled import learn_orders, learn_proposals
 from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb, can_imitate
@@ -60,6 +59,7 @@ class Coactive(Lists[Model]):
     default_learner = "fair-pairs"
     forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
     model_type = Model
+    tell_explanation = staticmethod(texts.explanation)
     linear = True
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
@@ -104,9 +104,6 @@ class Coactive(Lists[Model]):
         if form == "clicks" and record.arm in texts.UNSWAPPED and model.draws:
             return f"this decision {texts.UNSWAPPED[record.arm]}, where nothing was swapped, so clicks compare nothing"
         return "it puts no item above one that was shown above it"
-
-    def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        return texts.explanation(told)
 
     # ------------------------------------------------------------------------ the fold
 

@@ -15,7 +15,6 @@ from heedful.core.wording import count
 from heedful.evaluation.answers import Answer, likeliest_chosen
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
-from heedful.loop.interactions import telling
 from heedful.loop.interactions.comparison import texts
 from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose, chooser
 from heedful.loop.interactions.comparison.model import ChoiceAnswer, ChoiceModel, ChoiceState, why_unfit
@@ -60,6 +59,7 @@ class Comparison(Interaction[ChoiceModel]):
     name, words = "pairwise", texts.WORDS
     forms = by_name(CHOICE, BETTER, CLICKS, NONE)
     model_type = ChoiceModel
+    tell_explanation = staticmethod(texts.explanation)
     item_features, slow = "asked", True
     setting, default_learner, by_number = "choices", DEFAULT, True
     splits_items, details = True, ChoiceDetails
@@ -100,11 +100,6 @@ class Comparison(Interaction[ChoiceModel]):
 
     def example(self, model: ChoiceModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         return "prefers the first", {"choice": "first"} if len(shown) == 2 else {"better": [shown[0]]}
-
-    def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        if told.prediction is None:
-            return super().tell_explanation(told)
-        return texts.explanation(told, ChoicePrediction(**told.prediction))
 
     def prediction_sentences(self, found: PredictionReport) -> Sequence[str]:
         equal, unsure = found.details["equal"], found.details["unsure"]

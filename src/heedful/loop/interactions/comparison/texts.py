@@ -16,7 +16,6 @@ from heedful.loop.interactions.telling import (
 from heedful.loop.interactions.words import Words
 
 if TYPE_CHECKING:
-    from heedful.loop.interactions.comparison import ChoicePrediction
     from heedful.results.explanation import Explanation
 
 
@@ -48,18 +47,19 @@ EXPECTED = (
 )
 
 
-def explanation(told: Explanation, choice: ChoicePrediction) -> list[Part]:
+def explanation(told: Explanation) -> list[Part]:
     """Return the explanation `told` of a question as lines and tables.
 
-    They say what the model expected of the two items asked about (`choice`), and from which earlier answers."""
-    ahead = f"{told.first} was {signed(told.margin)} ahead, give or take {choice.spread:.2f}"
-    sure = f"the better one with {share(choice.better)} probability, and chosen with {share(choice.chosen)}"
-    known = f"{count(choice.answers, 'answer')} of the person before it; pairs asked with the first in it: "
+    They say what the model expected of the two items asked about, and from which earlier answers."""
+    choice = told.prediction or {}
+    ahead = f"{told.first} was {signed(told.margin)} ahead, give or take {choice['spread']:.2f}"
+    sure = f"the better one with {share(choice['better'])} probability, and chosen with {share(choice['chosen'])}"
+    known = f"{count(choice['answers'], 'answer')} of the person before it; pairs asked with the first in it: "
     return there(
         [
             Line(f"{told.first} or {told.second}: {ahead}: it is {sure}"),
             sentence(told.because),
-            Line(f"{known}{choice.asked_first:,}, with the second: {choice.asked_second:,}"),
+            Line(f"{known}{choice['asked_first']:,}, with the second: {choice['asked_second']:,}"),
             lessons_table(told, "What it comes from: by so much each answer moved the first ahead"),
         ]
     )

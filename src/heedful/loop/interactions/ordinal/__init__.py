@@ -40,7 +40,6 @@ from heedful.loop.interactions.protocol import (
     feature_names,
     is_compiled_alike,
 )
-from heedful.loop.interactions.telling import Part
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.request import Request
@@ -68,6 +67,7 @@ class Ordinal(Lists[GradingModel]):
     name, words = "ordinal", texts.WORDS
     forms = by_name(WHOLE_GRADE, NONE)
     model_type = GradingModel
+    tell_explanation = staticmethod(texts.explanation)
     default_learner = DEFAULT
     details = GradeDetails
     options = (
@@ -96,9 +96,6 @@ class Ordinal(Lists[GradingModel]):
 
     def example(self, model: GradingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         return f"grades it, 1 to {self._k}", {"grade": {shown[0]: self._k}}
-
-    def tell_explanation(self, told: Explanation) -> list[Part]:
-        return texts.explanation(told)
 
     def findings(self, found: Report) -> Findings:
         return super().findings(found) if found.prediction is None else texts.findings(found, found.prediction)

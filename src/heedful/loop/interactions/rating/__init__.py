@@ -18,7 +18,6 @@ from heedful.data.roles import fitting
 from heedful.evaluation import answers
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
-from heedful.loop.interactions import telling
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.options import LoopOption
@@ -32,7 +31,7 @@ from heedful.loop.interactions.protocol import (
     Tally,
 )
 from heedful.loop.interactions.rating import texts
-from heedful.loop.interactions.rating.explanation import RatingPrediction, explain_rating, rating_contributions
+from heedful.loop.interactions.rating.explanation import explain_rating, rating_contributions
 from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater, read_range
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel, RatingState
 from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
@@ -60,6 +59,7 @@ class Rating(Interaction[RatingModel]):
     name, words = "rating", texts.WORDS
     forms = by_name(RATING, ACTIONS, NONE)
     model_type = RatingModel
+    tell_explanation = staticmethod(texts.explanation)
     ranks = True
     item_features, details = "none", RatingDetails
     setting, default_learner, by_number = "ratings", DEFAULT, True
@@ -142,13 +142,6 @@ class Rating(Interaction[RatingModel]):
     def example(self, model: RatingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         low, high = self.span()
         return f"rates it, {low:g} to {high:g}", {"rating": {shown[0]: high}}
-
-    def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        return (
-            super().tell_explanation(told)
-            if told.prediction is None
-            else texts.explanation(told, RatingPrediction(**told.prediction))
-        )
 
     def findings(self, found: Report) -> Findings:
         if found.prediction is None:

@@ -13,7 +13,6 @@ from heedful.results.report import Difference
 from heedful.results.sentences import interval, number
 
 if TYPE_CHECKING:
-    from heedful.loop.interactions.rating.explanation import RatingPrediction
     from heedful.results.explanation import Explanation
     from heedful.results.report import PredictionReport, Report
 
@@ -61,18 +60,21 @@ PAIRS = "Pairs in order is the share of the pairs that one answer rates differen
 MORE = "More ratings."
 
 
-def explanation(told: Explanation, rating: RatingPrediction) -> list[Part]:
+def explanation(told: Explanation) -> list[Part]:
     """Return the explanation `told` of an expected rating as lines and tables.
 
-    They hold the rating, its uncertainty, and the ratings that it comes from, which are counted in `rating`."""
-    of = told.first if rating.expected is None else f"{told.first}: a rating of {rating.expected:.2f} was expected"
-    certain = "" if rating.spread is None else f", give or take {rating.spread:.2f}"
+    They hold the rating, its uncertainty, and the ratings that it comes from, which are counted."""
+    rating = told.prediction or {}
+    of = (
+        told.first if rating["expected"] is None else f"{told.first}: a rating of {rating['expected']:.2f} was expected"
+    )
+    certain = "" if rating["spread"] is None else f", give or take {rating['spread']:.2f}"
     known = [
         (what, short(count), "" if mean is None else f"{mean:.2f}")
         for what, count, mean in (
-            ("of this item, by all", rating.by_all, rating.mean_of_all),
-            ("by this person, of all items", rating.by_person, rating.mean_of_person),
-            ("of this item by this person", rating.own, rating.mean_of_own),
+            ("of this item, by all", rating["by_all"], rating["mean_of_all"]),
+            ("by this person, of all items", rating["by_person"], rating["mean_of_person"]),
+            ("of this item by this person", rating["own"], rating["mean_of_own"]),
         )
     ]
     parts = [(part.name, signed(part.counts)) for part in told.features]

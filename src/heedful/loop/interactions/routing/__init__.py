@@ -97,6 +97,14 @@ WORDS = Words(
 )
 
 
+def explain_route(told: Explanation) -> list[Part]:
+    """Return the explanation `told` of a route as lines and tables: first how likely a thumb up is, and the charge."""
+    predicted = told.prediction or {}
+    likely = share(predicted.get("thumb", 0.0))
+    line = f"{told.first}: a thumb up is {likely} likely, and its cost takes {predicted.get('charge', 0.0):.3g} away"
+    return [Line(line), *coactive.explanation(told)]
+
+
 class Routing(Coactive):
     """Feedback on the answers of models: thumbs, edits, and choices between two answers."""
 
@@ -107,6 +115,7 @@ class Routing(Coactive):
     model_type: type[Any] = RouteModel
     ranks = orders = linear = False
     arrange = staticmethod(table.arrange)
+    tell_explanation = staticmethod(explain_route)
     details = RouteDetails
     policies = (f"{ALWAYS}MODEL", CHEAPEST, f"{COST_WEIGHT}W")
     options = (
@@ -206,21 +215,6 @@ class Routing(Coactive):
         if len(shown) > 1:
             return "prefers the first", {"choice": "first"}
         return "likes it", {"thumb": "up"}
-
-    def example_request(self) -> list[str]:
-        around = self.manifest.context
-        first = next((c for c in (() if around is None else around.columns) if c.kind != "ignored"), None)
-        numbers = isinstance(first, Vector)
-        name = "" if first is None else first.name
-        return ["--context", f'{{"{name}": [...]}}' if numbers else f'{{"{name}": "THE {name.upper()}"}}']
-
-    def tell_explanation(self, told: Explanation) -> list[Part]:
-        predicted = told.prediction or {}
-        likely = share(predicted.get("thumb", 0.0))
-        line = (
-            f"{told.first}: a thumb up is {likely} likely, and its cost takes {predicted.get('charge', 0.0):.3g} away"
-        )
-        return [Line(line), *super().tell_explanation(told)]
 
     # ------------------------------------------------------------------------ the fold
 
