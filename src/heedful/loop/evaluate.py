@@ -27,7 +27,7 @@ from heedful.jit.kernel import Floats, Ints
 from heedful.loop.growing import Column, GrowingTable, Marks, People
 from heedful.loop.history import History
 from heedful.loop.interactions.measure import Compared, ListClick
-from heedful.loop.interactions.protocol import Interaction, LoopModel, Step
+from heedful.loop.interactions.protocol import Interaction, LoopModel, Step, find_candidate
 from heedful.loop.records import check_time
 from heedful.loop.silence import silent_steps
 from heedful.results.evaluation import Evaluation, LearnerEvaluation, Measure, PositionBias, Value, Verdict
@@ -150,7 +150,7 @@ class _Fold:
         if at and self.frozen is None:
             self.start = _start(projection, when.removesuffix(".."), spec)
         self._interaction = projection.interaction
-        self.model = projection.interaction.find_candidate(name, projection.interaction.policies)
+        self.model = find_candidate(projection.interaction, name, projection.interaction.policies)
         self.span = self.start, 2**62 if self.frozen is None else self.frozen
         """the version after which this learner begins to learn, and the last one that it learns from"""
         self.lessons = 0

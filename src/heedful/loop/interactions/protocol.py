@@ -358,13 +358,11 @@ class Interaction(Protocol[M]):
     arrange: ClassVar[Arrange | None] = None
     """makes the encodings of items and requests; None if users say how columns are encoded and crossed"""
     item_features: Literal["all", "asked", "none"] = "all"
-    """which columns of items become features: "all", "asked" (all if the user asks for it, otherwise none) or
-    "none\""""
+    """which columns of items become features: "all", "asked" (all if the user asks for it, otherwise none; an item
+    whose features change becomes a new item, with a number of its own) or "none\""""
     slow: bool = False
     """whether a decision or an update takes milliseconds, so that a server runs it in another thread, and states are
     kept more often"""
-    splits_items: bool = False
-    """whether an item whose features change becomes a new item, with a number of its own"""
     samples_lists: bool = False
     """whether a share of lists may be drawn at random around the model's ranking (setting `sampled`)"""
     ranks: bool = False
@@ -749,16 +747,6 @@ class Interaction(Protocol[M]):
 
         Raise ValueError if there is no such learner, or it does not fit the loop."""
 
-    def find_candidate(self, spec: str, others: Sequence[str] = ()) -> M:
-        """Return `candidate(spec)`. If there is no learner of that name, the error has the names that fit this loop.
-
-        `others` may be named there as well, such as the `policies`."""
-        try:
-            return self.candidate(spec)
-        except UnknownLearner as error:
-            fitting = name_fitting(error, lambda name: self.candidate(self.full_spec(name)), others)
-            raise fitting from None
-
     def full_spec(self, spec: str) -> str:
         """Return `spec`, the name of a learner to try in this loop, with the parameters that the loop prescribes added.
 
@@ -911,6 +899,18 @@ class Interaction(Protocol[M]):
         With it simulations measure how informative feedback is. Return None if feedback of this kind gives no such
         order."""
         return None
+
+
+def find_candidate(interaction: Interaction[M], spec: str, others: Sequence[str] = ()) -> M:
+    """Return `interaction.candidate(spec)`. If there is no learner of that name, the error has the names that fit its
+    loop.
+
+    `others` may be named there as well, such as the `policies`."""
+    try:
+        return interaction.candidate(spec)
+    except UnknownLearner as error:
+        fitting = name_fitting(error, lambda name: interaction.candidate(interaction.full_spec(name)), others)
+        raise fitting from None
 
 
 def prediction_range(interaction: Interaction[Any]) -> tuple[float, float]:

@@ -62,7 +62,7 @@ class Comparison(Interaction[ChoiceModel]):
     tell_explanation = staticmethod(texts.explanation)
     item_features, slow = "asked", True
     setting, default_learner, by_number = "choices", DEFAULT, True
-    splits_items, details = True, ChoiceDetails
+    details = ChoiceDetails
     options = (
         LoopOption("choices", "Ask which of two is better, and learn what people prefer from that."),
         LoopOption("goal", "With --choices: what they are for.", str, "best|ranking", "best", "choices"),
