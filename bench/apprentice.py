@@ -81,7 +81,7 @@ def learning(learner: str, noise: float, run: int) -> tuple[int | None, float]:
         shown = np.argsort(-score)[:5]
         drawn = rng.permutation(10)
         ranks = np.empty(10, np.int64)
-        ranks[drawn[model.order(model.shared, None, x[drawn])]] = 1 + np.arange(10)
+        ranks[drawn[model.order(model.view(), x[drawn])]] = 1 + np.arange(10)
         said = {"ranks": ranks[shown].tolist(), "scores": score[shown].tolist()}
         decision = DecisionRecord(shown=tuple(shown.tolist()), arm="imitated", proposal=said)
         found = agreement_of(decision, 10)

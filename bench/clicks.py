@@ -175,12 +175,12 @@ def learned(queries: list[tuple[Any, Any]], form: str, answer: Any, seed: int) -
     nothing, found, ups = np.zeros((0, queries[0][0].shape[1])), [], []
 
     def quality() -> float:
-        return float(np.mean([ndcg(queries[i][1], m.order(m.shared, None, queries[i][0])) for i in fresh]))
+        return float(np.mean([ndcg(queries[i][1], m.order(m.view(), queries[i][0])) for i in fresh]))
 
     found.append(quality())
     for t in range(1, LOOKS[-1] + 1):
         x, grades = queries[rng.choice(asked)]
-        y = m.propose(m.shared, None, x, rng)
+        y = m.propose(m.view(), x, rng)
         shown = (y.shown if isinstance(y, tuple) else y)[:SHOWN]
         record_ = DecisionRecord(shown=tuple(shown.tolist()), proposal=m.proposal_fields(y))
         chosen, values = answer(grades, shown, rng)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import os
 import secrets
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 import postgres as postgresql
 from budget import FACTOR
+from heedful.core import ids
 from heedful.storage import Address, Place
 from quick import QuickRule, Run, is_quick
 from unprivileged import unprivileged
@@ -56,7 +59,43 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def one_core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Quick tests run their tasks in this process, also where a busy machine makes other processes seem worth while."""
     if is_quick(request.node):
-        monkeypatch.setattr("heedful.core.engine.cores", lambda: 1)
+        monkeypatch.setattr("os.sched_getaffinity", lambda process: {0}, raising=False)
+
+
+# ---------------------------------------------------------------------------- what is drawn at random
+
+
+class SameIds:
+    """Ids of decisions and events that are the same in each run: what a decision draws at random is keyed by its id."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+
+    def begin(self, name: str) -> None:
+        self._name, self._counter = name, itertools.count()
+
+    def milliseconds(self) -> int:
+        return 1_767_225_600_000 + next(self._counter)  # from the beginning of 2026 on
+
+    def random_bytes(self, n: int) -> bytes:
+        of_child = "" if os.getpid() == self._process else os.getpid()  # forked, it draws other ids than its parent
+        key = f"{self._name} {of_child} {next(self._counter)}"
+        return hashlib.blake2b(key.encode(), digest_size=n).digest()
+
+
+SAME_IDS = SameIds()
+if FACTOR == 1:  # `make test-long` draws new ones
+    ids._milliseconds, ids._random_bytes = SAME_IDS.milliseconds, SAME_IDS.random_bytes
+
+
+@pytest.fixture(autouse=True, scope="module")
+def same_ids_of_a_file(request: pytest.FixtureRequest) -> None:
+    SAME_IDS.begin(request.node.nodeid)
+
+
+@pytest.fixture(autouse=True)
+def same_ids(request: pytest.FixtureRequest, same_ids_of_a_file: None) -> None:
+    SAME_IDS.begin(request.node.nodeid)
 
 
 # ---------------------------------------------------------------------------- where loops are stored

@@ -15,12 +15,12 @@ import numpy as np
 from heedful.core.fold import copy_arrays, generators
 from heedful.core.validation import check_count, check_positive, finite_array, indices
 from heedful.evaluation.answers import Answer, likeliest_chosen
+from heedful.evaluation.expected import Compared, Expected, best_expected
 from heedful.learners.registry import make_learner
 from heedful.loop.interactions.forms import ITEM, NONE, AnsweredDecision, Form, by_name
-from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.interactions.words import Words
-from heedful.loop.model import Context, Person
+from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
 from heedful.loop.records import Feedback, FeedbackRecord, distinct
@@ -116,7 +116,7 @@ def likely(w: Any, x: Any) -> tuple[float, ...]:
     return tuple(gains(w, x)[0].sum(axis=1).tolist()) if len(x) > 1 else (1.0,) * len(x)
 
 
-class Folding:
+class Folding(LoopModel):
     """The state of a loop: of its learner, the same for all people."""
 
     version = 1
@@ -142,8 +142,8 @@ class Folding:
         self.shared = self.learner.update(copy_arrays(self.shared), context.x, *lesson)
         return True
 
-    def effective(self, shared: Any, person: Person | None) -> Any:
-        return shared.w
+    def effective(self, view: View[Any]) -> Any:
+        return view.shared.w
 
     def proposal_fields(self, y: Any) -> dict[str, Any]:
         return {}
@@ -188,21 +188,19 @@ class BestWorstScaling(Interaction[Folding]):
 
     # ------------------------------------------------------------------------ deciding
 
-    def order(self, model: Folding, shared: Any, own: Person | None, x: Any) -> Any:
-        return np.argsort(-(x @ shared.w), kind="stable")
+    def order(self, view: View[Folding], x: Any) -> Any:
+        return np.argsort(-(x @ view.shared.w), kind="stable")
 
-    def eligible(self, model: Folding, shared: Any, own: Person | None, asked: Question) -> None:
+    def eligible(self, view: View[Folding], asked: Question) -> None:
         if len(asked.request.x) < 2 and asked.request.strangers is None:
             raise ValueError(f"candidates: expected two or more, got {len(asked.request.x)}")
 
-    def propose(
-        self, model: Folding, shared: Any, own: Person | None, asked: Question, eligible: Any, rng: Any
-    ) -> Proposal:
+    def propose(self, view: View[Folding], asked: Question, eligible: Any, rng: Any) -> Proposal:
         """The best so far and others by chance, or chance alone, in places that are drawn."""
         x, strangers = asked.request.x, asked.request.strangers
         m = len(x)
         k = min(asked.request.show or SHOWN, m)
-        best = int(np.argmax(x @ shared.w)) if m else -1
+        best = int(np.argmax(x @ view.shared.w)) if m else -1
         drawn = rng.permutation(m)
         if not asked.control:
             drawn = rng.permutation(np.array([best, *[j for j in drawn.tolist() if j != best][: k - 1]])[:k])
@@ -214,7 +212,7 @@ class BestWorstScaling(Interaction[Folding]):
         )  # as many lists have the best in them as have any other item
         unknown = () if strangers is None else strangers.to_record(strangers.places(m, k, own=True))
         probability = control * chance + (1.0 - control) * ours or None
-        return Proposal(shown, probability, predicted=likely(shared.w, x[shown]), unknown=unknown)
+        return Proposal(shown, probability, predicted=likely(view.shared.w, x[shown]), unknown=unknown)
 
     # ------------------------------------------------------------------------ taking feedback
 
@@ -261,25 +259,19 @@ class BestWorstScaling(Interaction[Folding]):
         about = "Expected is the share of the others that were liked less than the best."
         return (Measure("expected", about, "no best was named so far", "More answers."),)
 
-    def compare(self, models: Sequence[Folding], step: Step) -> Sequence[Compared | None]:
+    def compare(self, views: Sequence[View[Folding]], step: Step) -> Sequence[Compared | None]:
         """Of the others, those that are liked less than the best, and half of those that are liked as much."""
-        lesson = models[0].lesson(step.context, step.feedback, step.extra)
-        if lesson is None:
-            return (None,)
-        shown, (best, _) = lesson
-        u = np.array([step.context.x @ model.shared.w for model in models])
-        gaps = u[:, [best]] - u[:, shown[shown != best]]
-        return (Compared((np.sign(gaps) + 1.0) / 2.0, np.ones(gaps.shape[1])),)
+        models = [self.expected(view, step) for view in views]
+        return (best_expected(step.context.record.shown, self.said(step), models),)
 
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> BestTally:
         return BestTally()
 
-    def contradicts(self, model: Folding, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
-        """Whether the model likes the worst more than the best."""
-        best, worst = step.context.x[lesson[1]] @ shared.w
-        return bool(worst > best)
+    def expected(self, view: View[Folding], step: Step) -> Expected:
+        """How much each item is liked."""
+        return Expected(utilities=lambda items: step.rows(items) @ view.shared.w)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Whether what was likeliest was called the best by the first answer that says so."""

@@ -16,6 +16,7 @@ import numpy as np
 from fifth import BestWorst, BestWorstScaling, Folding
 from heedful.features import Encoding, declare
 from heedful.loop.interactions.protocol import Step
+from heedful.loop.model import View
 from heedful.loop.settings import Manifest
 from heedful.results.evaluation import Measure
 
@@ -56,11 +57,11 @@ class PricedScaling(BestWorstScaling):
         """The same learner with small steps."""
         return (f"{__file__}:PricedBestWorst:rate=0.001",)
 
-    def chances(self, models: Sequence[Folding], step: Step) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def chances(self, views: Sequence[View[Folding]], step: Step) -> np.ndarray[Any, np.dtype[np.float64]]:
         """How likely each model shows just this list: its best, and others by chance, in any order."""
         x, shown = step.context.x, step.context.record.shown
         m, k = len(x), len(shown)
-        best = [int(np.argmax(x @ model.shared.w)) for model in models]
+        best = [int(np.argmax(x @ view.shared.w)) for view in views]
         return np.array([(one in shown) * m / k / math.perm(m, k) for one in best])
 
     def list_measures(self) -> tuple[Measure, ...]:

@@ -28,7 +28,7 @@ MAY = {
     "worlds": "core jit spaces",
     "inference": "core jit data",
     "learners": "core jit spaces worlds inference",
-    "evaluation": "core",
+    "evaluation": "core jit",
     "results": "core data evaluation",
     "boards": "core jit data features inference results",
     "diagnostics": "core jit spaces learners",

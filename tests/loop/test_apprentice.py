@@ -360,7 +360,7 @@ def score_without(loop: Loop, decision: Any, x: Any, event: str) -> float:
     for each, made, given in loop.projection.steps([model], 0, decision.version):
         if each.id != event:
             loop.projection.teach(model, each, made, given)
-    return float(x @ model.effective(model.shared, None))
+    return float(x @ model.effective(model.view()))
 
 
 # ---------------------------------------------------------------------------- how well it agrees

@@ -106,7 +106,7 @@ def test_either_side_learns_from_the_share_of_interleaved_lists(tmp_path: Path) 
                 assert running is not None
                 side = running.candidate if candidate == "fair-pairs" else None
                 model: Any = loop.projection.model if side is None else side.model
-                weights.append(model.effective(model.shared, None)[:4])
+                weights.append(model.effective(model.view())[:4])
         assert np.argmax(np.abs(weights[0])) == 0
         assert weights[0][0] > 0.5
         assert weights[0][0] > 3.0 * np.abs(weights[1]).max()

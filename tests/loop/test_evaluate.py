@@ -275,7 +275,7 @@ def test_a_restarted_learner_is_the_model_of_a_log_that_begins_there(kind: Kind,
         for event, decision, feedback in loop.projection.steps([model]):
             if event.seq > version:
                 loop.projection.teach(model, event, decision, feedback)
-        ended = np.asarray(model.effective(model.shared, None), float).tolist()
+        ended = np.asarray(model.effective(model.view()), float).tolist()
         assert list(by_version.weights.values()) == ended
         for one, other in zip(by_version.values, by_date.values):
             assert one._replace(measure="") == other._replace(measure="")

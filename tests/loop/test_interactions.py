@@ -75,7 +75,7 @@ def test_what_is_published_is_not_written_to(kind: str) -> None:
     """By a lesson that comes after: its arrays are those that readers decide from."""
     interaction = interaction_of(*founded(kind))
     model = interaction.fresh()
-    published = interaction.publish(model)
+    published = model.publish()
     arrays = [part for part in _flat(published) if isinstance(part, np.ndarray)]
     assert arrays
     before = [part.copy() for part in arrays]

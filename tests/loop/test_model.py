@@ -15,7 +15,7 @@ from heedful.core.fold import copy_arrays
 from heedful.learners.registry import make_learner
 from heedful.loop.interactions.coactive.model import Model
 from heedful.loop.interactions.lists import order_shown
-from heedful.loop.model import Context
+from heedful.loop.model import Context, View
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.spaces.ranking import Ranking, WithBaseScore
 
@@ -61,7 +61,7 @@ def learn(m: Model, x: Any, shown: Any, form: str, chosen: Any = (), values: Any
 
 def utilities(m: Model, person: str | None, x: Any) -> Any:
     """The scores of candidates for a person, or for anybody."""
-    return np.array(x, float) @ m.effective(m.shared, m.people[person] if person is not None else None)
+    return np.array(x, float) @ m.effective(m.view(person))
 
 
 def weights(m: Model) -> list[float]:
@@ -497,9 +497,9 @@ def test_what_is_shown_to_a_person_is_by_her_effective_weights(spec: str) -> Non
         learn(m, x, shown, "better", [shown[3]], person="pq"[t % 2], version=t)
         for person in (None, *m.people):
             own = None if person is None else m.people[person]
-            y = m.propose(m.shared, own, x, rng)
+            y = m.propose(View(m, m.shared, own), x, rng)
             wanted = np.argsort(-utilities(m, person, x), kind="stable").tolist()
-            assert order_shown(y).tolist() == m.order(m.shared, own, x).tolist() == wanted
+            assert order_shown(y).tolist() == m.order(View(m, m.shared, own), x).tolist() == wanted
 
 
 @pytest.mark.parametrize("spec", STEPPING)
@@ -511,7 +511,7 @@ def test_opposite_tastes_get_opposite_orders(spec: str) -> None:
     for t in range(80):
         x = np.column_stack([rng.permutation(4) - 1.5, np.zeros(4), np.zeros(4)])
         for person, sign in (("p", 1.0), ("q", -1.0)):
-            y = m.propose(m.shared, m.people.get(person), x, rng)
+            y = m.propose(m.view(person), x, rng)
             shown = int(order_shown(y)[0])
             best = int(np.argmax(sign * x[:, 0]))
             if shown != best:
@@ -559,7 +559,7 @@ def test_a_proposal_goes_through_json_and_back() -> None:
     m = model("dueling-bandit:delta=0.5")
     x = np.random.default_rng(1).standard_normal((4, N))
     for seed in range(40):
-        y = m.propose(m.shared, None, x, np.random.default_rng(seed))
+        y = m.propose(m.view(), x, np.random.default_rng(seed))
         kept = m.proposal_fields(y)
         assert set(kept) == {"teams", "u"}
         context = decided(x, y.shown.tolist(), **kept)

@@ -16,7 +16,7 @@ from heedful.learners.personal import Offset, ranks
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.ordinal.learners import grader, is_grading, spec_with_grades
 from heedful.loop.interactions.ordinal.model import GradingModel
-from heedful.loop.model import Context
+from heedful.loop.model import Context, View
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from loops import specs
 
@@ -40,12 +40,12 @@ def learn(m: GradingModel, x: Any, grades: dict[int, float], shown: Any = None, 
 
 def predicted(m: GradingModel, x: Any, person: str | None = None) -> list[int]:
     own = None if person is None else m.people.get(person)
-    return m.grades(m.shared, own, np.array(x, float)).tolist()  # type: ignore[no-any-return]
+    return m.grades(View(m, m.shared, own), np.array(x, float)).tolist()  # type: ignore[no-any-return]
 
 
 def order(m: GradingModel, x: Any, person: str | None = None) -> list[int]:
     own = None if person is None else m.people.get(person)
-    return m.order(m.shared, own, np.array(x, float)).tolist()  # type: ignore[no-any-return]
+    return m.order(View(m, m.shared, own), np.array(x, float)).tolist()  # type: ignore[no-any-return]
 
 
 # ---------------------------------------------------------------------------- what all share
@@ -118,11 +118,11 @@ def test_many_directions_predict_as_the_learner_does_row_by_row(n: int) -> None:
         x = rng.integers(-1, 2, (60, n)).astype(float) if spread < 1000 else rng.standard_normal((60, n))
         rows = np.column_stack([x, np.ones(60)])
         wanted = [m.learner.propose(m.shared, row, own) for row in rows]
-        assert m.grades(m.shared, None, x).tolist() == wanted
+        assert m.grades(m.view(), x).tolist() == wanted
         assert len(set(wanted)) > 1 or spread == 0
     m.shared.W[3, -1] = np.nan
-    assert m.grades(m.shared, None, x).tolist() == [m.learner.propose(m.shared, row, own) for row in rows]
-    assert m.grades(m.shared, None, x[:0]).tolist() == []
+    assert m.grades(m.view(), x).tolist() == [m.learner.propose(m.shared, row, own) for row in rows]
+    assert m.grades(m.view(), x[:0]).tolist() == []
 
 
 @pytest.mark.parametrize(("weight", "gone"), [(9e99, False), (-2e100, True), (np.inf, True), (np.nan, True)])
@@ -268,9 +268,9 @@ def test_an_offset_by_hand() -> None:
     learn(m, x, {0: 1}, person="p", version=7)
     own = m.people["p"]
     assert (own.state.v.tolist(), own.state.a, own.lessons, own.since) == ([-1.0, 0.0, 0.0], 1.0, 1, 7)
-    assert m.scores(m.shared, own, np.array(x)).tolist() == [-2.0]
-    assert m.scores(m.shared, None, np.array(x)).tolist() == [-1.0]
-    assert m.effective(m.shared, own).tolist() == [-1.5, 0.0, 0.0]
+    assert m.scores(View(m, m.shared, own), np.array(x)).tolist() == [-2.0]
+    assert m.scores(m.view(), np.array(x)).tolist() == [-1.0]
+    assert m.effective(View(m, m.shared, own)).tolist() == [-1.5, 0.0, 0.0]
     assert m.level(own) == 0.5
 
 
@@ -305,8 +305,8 @@ def test_thresholds_stay_in_order_with_offsets_too(spec: str) -> None:
         learn(m, x, dict(enumerate(rng.integers(1, K + 1, 3).tolist())), person="pqr"[t % 3])
         assert np.all(np.diff(m.learner.thresholds(m.shared)) >= 0.0)
         for person in m.people.values():
-            s = m.scores(m.shared, person, x)
-            assert np.all(np.diff(m.grades(m.shared, person, x)[np.argsort(s)]) >= 0)
+            s = m.scores(View(m, m.shared, person), x)
+            assert np.all(np.diff(m.grades(View(m, m.shared, person), x)[np.argsort(s)]) >= 0)
 
 
 def test_without_shrink_or_a_name_nobody_has_an_offset() -> None:

@@ -251,7 +251,7 @@ def test_a_page_goes_on_with_the_rankings_of_today(tmp_path: Path) -> None:
             a, b = (
                 [j for j in order.tolist() if loop.items[j] not in first.shown]
                 for order in (
-                    loop.projection.interaction.order(loop.projection.model, loop.projection.published.shared, None, x),
+                    loop.projection.interaction.order(loop.projection.published.view(None), x),
                     running.candidate.order(f"p{t}", x),
                 )
             )

@@ -39,7 +39,7 @@ def told(m: RatingModel, shown: list[int], person: str | None = "p", version: in
 
 
 def consumed(m: RatingModel, person: str) -> set[int]:
-    return set(m.consumed_items(m.shared, m.people.get(person)).tolist())
+    return set(m.consumed_items(m.view(person)).tolist())
 
 
 def test_people_are_numbered_as_they_come() -> None:
@@ -51,7 +51,7 @@ def test_people_are_numbered_as_they_come() -> None:
     assert told(m, [0], person="r", rating={0: 2})
     assert {name: person.state.user for name, person in m.people.items()} == {"p": 0, "q": 1, "r": 3}
     assert (m.people["p"].lessons, m.people["p"].since, m.shared.users) == (2, 7, 4)
-    expected = m.ratings(m.shared, None, np.array([0, 4]))
+    expected = m.ratings(m.view(), np.array([0, 4]))
     assert expected is not None
     assert expected.tolist() == [2.0, 3.0]
 
@@ -72,7 +72,7 @@ def test_actions_of_one_item_are_their_weighted_mean() -> None:
     """(3 + 3) / 4 + 5 + 2 over 3.5; each weighs what the table says."""
     m = model()
     told(m, [0], actions={0: ["look", "buy", "hide", "look"]})
-    expected = m.ratings(m.shared, None, np.array([0]))
+    expected = m.ratings(m.view(), np.array([0]))
     assert expected is not None
     assert expected[0] == pytest.approx((1.5 + 5.0 + 2.0) / 3.5)
     assert m.shared.said.count[0] == 3.5
@@ -93,16 +93,16 @@ def test_what_was_not_said_teaches_nothing() -> None:
 
 def test_before_anything_is_known_the_middle_is_expected() -> None:
     m = model("bmf")
-    assert m.ratings(m.shared, None, np.array([2, 0])).tolist() == [3.0, 3.0]  # type: ignore[union-attr]
-    assert model("random-item").ratings(m.shared, None, np.array([0])) is None
+    assert m.ratings(m.view(), np.array([2, 0])).tolist() == [3.0, 3.0]  # type: ignore[union-attr]
+    assert model("random-item").ratings(m.view(), np.array([0])) is None
 
 
 def test_what_is_lent_is_not_written_to() -> None:
     m = model("bmf")
     told(m, [0], rating={0: 4})
-    lent = m.present_state()
+    lent = m.publish()
     kept = copy_arrays(lent)
-    assert m.present_state() is lent
+    assert m.publish() is lent
     told(m, [1, 70], rating={70: 2, 1: 5})
     m.put(0, there=False)
     assert identical(lent, kept)
@@ -128,9 +128,7 @@ def test_other_forms_are_refused_with_what_to_do() -> None:
 
 def test_who_draws_nothing_shows_it_for_certain() -> None:
     rng = WatchedGenerator(np.random.default_rng(0))
-    rater("bmf", 3, (1.0, 5.0)).propose(
-        model("bmf").shared.learned, model().offer(model().shared, None, np.arange(4)), rng
-    )
+    rater("bmf", 3, (1.0, 5.0)).propose(model("bmf").shared.learned, model().offer(model().view(), np.arange(4)), rng)
     assert not rng.drawn
     assert 0.0 <= rng.random() < 1.0
     assert rng.drawn

@@ -9,7 +9,7 @@ import pytest
 
 from heedful.learners.registry import make_learner
 from heedful.loop.interactions.coactive.model import Model
-from heedful.loop.model import Context, own_state
+from heedful.loop.model import Context
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.spaces.ranking import Ranking, WithBaseScore
 
@@ -51,7 +51,7 @@ def gain(seed: int, spec: str, up: float, alone: bool, people: int = 0) -> tuple
     size = 1 if alone else SHOWN
     for i in range(ROUNDS):
         x, person = told.query(rng), f"p{i % people}" if people else None
-        order = m.order(m.shared, own_state(m.people, person), x)[:SHOWN]
+        order = m.order(m.view(person), x)[:SHOWN]
         by_chance, liked = rng.random() < 0.5, told.utility(x, order[:size]) > told.level
         sign = 1.0 if (rng.random() < up if by_chance else liked) else -1.0
         proposal = m.proposal_fields(m.learner.plain(order)) if hasattr(m.learner, "plain") else {}
@@ -64,7 +64,7 @@ def gain(seed: int, spec: str, up: float, alone: bool, people: int = 0) -> tuple
         )
     fresh = [told.query(rng) for _ in range(100)]
     person = "p0" if people else None
-    learned = [m.order(m.shared, own_state(m.people, person), x)[:size] for x in fresh]
+    learned = [m.order(m.view(person), x)[:size] for x in fresh]
     ups = np.mean([told.utility(x, np.arange(size)) > told.level for x in fresh])
     more = np.mean([told.utility(x, order) - told.utility(x, np.arange(size)) for x, order in zip(fresh, learned)])
     return float(more), float(ups)
@@ -103,7 +103,7 @@ def test_somebody_who_only_gives_thumbs_down_turns_nothing_around() -> None:
     more = {}
     for person in (None, "grumbler"):
         fresh = [told.query(np.random.default_rng([5, i])) for i in range(100)]
-        orders = [m.order(m.shared, own_state(m.people, person), x)[:SHOWN] for x in fresh]
+        orders = [m.order(m.view(person), x)[:SHOWN] for x in fresh]
         more[person] = np.mean([told.utility(x, o) - told.utility(x, np.arange(SHOWN)) for x, o in zip(fresh, orders)])
     assert more["grumbler"] > 0.7 * more[None] > 0.0, more
 
@@ -119,7 +119,7 @@ def test_one_item_at_a_time_is_learned_from_thumbs() -> None:
             device, x = int(rng.integers(3)), np.zeros((3, 13))
             for banner in range(3):
                 x[banner, [banner, 3 + 3 * device + banner]] = 1.0
-            by_chance, best = rng.random() < 0.1, int(m.order(m.shared, None, x)[0])
+            by_chance, best = rng.random() < 0.1, int(m.order(m.view(), x)[0])
             j = int(rng.integers(3)) if by_chance else best
             if i >= 400:
                 found.append((0.6, 0.3, 0.1)[(best + device) % 3])

@@ -13,7 +13,6 @@ import pytest
 from heedful import Loop, infer
 from heedful.learners.registry import find_learners
 from heedful.loop import why as why_module
-from heedful.loop.model import own_state
 from heedful.results.explanation import Why
 from kinds import KINDS, Kind, each_kind, teach
 from loops import bits, choice_loop, rating_loop, small_loop
@@ -71,18 +70,18 @@ def naive_score(loop: Loop, decision: str, item: str, model: Any) -> float:
     assert known is not None
     x = loop.projection.requests.context(known).x[known.names.index(item)]
     name = loop.projection.interaction.name
-    own = own_state(model.people, known.person)
+    view = model.view(known.person)
     if name == "coactive":
-        return float(model.effective(model.shared, own) @ x)
+        return float(model.effective(view) @ x)
     if name == "routing":
-        m = math.fsum((model.effective(model.shared, own) * x).tolist())
+        m = math.fsum((model.effective(view) * x).tolist())
         return 1.0 / (1.0 + math.exp(-m)) - 0.02 * float(x[loop.feature_names.index("cost")])
     if name == "ordinal":
-        return float(model.effective(model.shared, own) @ x) - (0.0 if own is None else model.level(own))
+        return float(model.effective(view) @ x) - (0.0 if view.person is None else model.level(view.person))
     if name == "rating":
-        return float(model.ratings(model.shared, own, np.array([x]))[0])
+        return float(model.ratings(view, np.array([x]))[0])
     if name == "pairwise":
-        return float(model.posterior(model.shared, own, np.array([x])).mean[0])
+        return float(model.posterior(view, np.array([x])).mean[0])
     return float(x @ model.shared.w)
 
 
@@ -323,12 +322,12 @@ def test_a_learner_without_weights_is_asked_without_each_feature(tmp_path: Path,
             told = loop.why("last", item)
             assert (told.features_by, told.score_is) == ("removed", "predicted grade")
             row = x[known.names.index(item)]
-            [grade] = model.grades(model.shared, None, row[None])
+            [grade] = model.grades(model.view(), row[None])
             assert told.score == grade
             for j, name in enumerate(loop.feature_names):
                 other = row.copy()
                 other[j] = 0.0
-                change = grade - model.grades(model.shared, None, other[None])[0]
+                change = grade - model.grades(model.view(), other[None])[0]
                 assert {part.name: part.counts for part in told.features}.get(name, 0.0) == change
                 counted += change != 0
         assert bool(counted) == spec.startswith("multiclass")
@@ -469,7 +468,7 @@ def test_a_lesson_that_fails_without_an_earlier_one_is_left_out_of_that_fold(tmp
         place = NAMES.index(d.shown[0])
         assert told.score is not None
         by = {each.event: each.by for each in told.events}
-        change = told.score - float(without.effective(without.shared, None) @ x[place])
+        change = told.score - float(without.effective(without.view()) @ x[place])
         assert by["e0"] == pytest.approx(change, abs=1e-12)
 
 

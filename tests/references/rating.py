@@ -81,7 +81,7 @@ class RatingFold(Fold):
         assert model.shared.users == self.users
         assert {name: person.state.user for name, person in model.people.items()} == self.numbers
         for person in self.numbers:
-            consumed = {self.names[j] for j in model.consumed_items(model.shared, model.people[person]).tolist()}
+            consumed = {self.names[j] for j in model.consumed_items(model.view(person)).tolist()}
             assert consumed == {n for (p, n), weight in self.said.items() if p == person and weight >= 1.0 - 1e-9}
 
 

@@ -61,13 +61,13 @@ def test_the_grades_of_the_page_are_those_of_the_report(visitor: Visitor, tmp_pa
 
 def test_thresholds_are_drawn_where_they_lie(visitor: Visitor, tmp_path: Path) -> None:
     with taught(tmp_path / "films.heedful", shrink=3.0) as loop:
-        state, own = loop.projection.reading("p2")
-        b = [float(each) for each in loop.learner.thresholds(state.shared)]
-        assert own is not None
-        assert isinstance(loop.projection.model, GradingModel)
-        level = loop.projection.model.level(own)
+        _, view = loop.projection.reading("p2")
+        b = [float(each) for each in loop.learner.thresholds(view.shared)]
+        assert view.person is not None
+        assert isinstance(view.model, GradingModel)
+        level = view.model.level(view.person)
         for person, shift in ((None, 0.0), ("p2", level)):
-            cuts = loop.projection.interaction.cuts(loop.projection.model, state.shared, own if person else None)
+            cuts = loop.projection.interaction.cuts(view if person else view._replace(person=None))
             assert cuts is not None
             grades = score_line(cuts)
             spots = [left for left, _, _ in grades[1:]]

@@ -249,14 +249,14 @@ def test_each_way_to_decide_is_as_described(tmp_path: Path) -> None:
     small_loop(tmp_path / "taught.heedful", "perceptron", apprentice=True, control=0.0).close()
     decide, records = f"{ONE}/decisions", f"{ONE}/records"
     with living(tmp_path, "cars") as ask:
-        made = [ask("POST", decide, {"person": f"p{i}", "show": 3}) for i in range(12)]
+        made = [ask("POST", decide, {"id": f"p{i}", "person": f"p{i}", "show": 3}) for i in range(12)]
         shown = {"candidates": ["i0", "i1", "i2"], "shown": ["i1", "i0"]}
         made += [
             ask("POST", records, {"id": "r1"} | shown),
             ask("POST", records, {"id": "r2", "probability": 0.25} | shown),
         ]
         ask("POST", f"{ONE}/experiments", {"learner": "second-order:epsilon=0.1", "share": 1.0})
-        made += [ask("POST", decide, {"person": f"q{i}", "show": 3}) for i in range(5)]
+        made += [ask("POST", decide, {"id": f"q{i}", "person": f"q{i}", "show": 3}) for i in range(5)]
         for each in {each["arm"]: each for each in made}.values():
             ask("GET", f"{ONE}/decisions/{{id}}/explanation", id=each["id"])
         ask.loop = "taught"

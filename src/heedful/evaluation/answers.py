@@ -5,6 +5,7 @@ makes one (`heedful.loop.interactions.forms.Form.answer`), and whatever judges l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -44,6 +45,18 @@ class Scale(NamedTuple):
     """the greatest"""
     differ: float | None = None
     """two numbers of one person for one item that are this far apart contradict each other; None: none do"""
+    apart: float = math.inf
+    """a number that is further than this from its prediction contradicts it"""
+    whole: bool = False
+    """whether all are whole numbers"""
+
+    def check(self, field: str, number: float) -> None:
+        """Raise ValueError, naming the `field`, if `number` is none of them."""
+        if not self.low <= number <= self.high or (self.whole and number != int(number)):
+            short = f"{number:g}"  # as many digits as tell it from a bound that it exceeds
+            got = short if float(short) == number else repr(number)
+            kind = "a whole number" if self.whole else "a number"
+            raise ValueError(f"{field}: expected {kind} from {self.low:g} to {self.high:g}, got {got}")
 
     @property
     def middle(self) -> float:

@@ -15,8 +15,7 @@ from heedful.io.exports import as_time
 from heedful.io.line_schema import predictions_of, standardised_scores, time_of, unknown, within
 from heedful.loop import Loop, records
 from heedful.loop.decide import difference
-from heedful.loop.interactions.forms import Numbers, check_number_of
-from heedful.loop.interactions.protocol import Interaction, prediction_range
+from heedful.loop.interactions.protocol import Interaction, prediction_scale
 from heedful.loop.log import Event, rollback_event
 from heedful.loop.packing import LoggedDecision, pack
 from heedful.loop.paging import page_before
@@ -481,7 +480,7 @@ def _check_predicted(interaction: Interaction[Any], given: Sequence[float]) -> t
     Raise ValueError, naming the field, if one is out of range or loops of this kind predict nothing."""
     if not interaction.words.prediction:
         raise ValueError(f"predicted: expected none in {interaction.words.loop}, which predicts nothing, got some")
-    whole = any(isinstance(form, Numbers) and form.whole for form in interaction.forms.values())
+    scale = prediction_scale(interaction)
     for j, number in enumerate(given):
-        check_number_of(f"predicted[{j}]", number, *prediction_range(interaction), whole)
-    return tuple(map(int, given)) if whole else tuple(given)
+        scale.check(f"predicted[{j}]", number)
+    return tuple(map(int, given)) if scale.whole else tuple(given)

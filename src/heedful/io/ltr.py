@@ -108,8 +108,8 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
         kind = "that ranks items by weights of their features, as `heedful init` makes one"
         raise ValueError(f"--as {engine}: expected a loop {kind}, got {interaction.words.loop}")
     without, fields = _names(options.get("without", "")), _fields(options.get("fields", ""))
-    state, _ = loop.projection.reading(None)
-    weights = np.asarray(state.model.effective(state.shared, None), np.float64)
+    _, view = loop.projection.reading(None)
+    weights = np.asarray(view.model.effective(view), np.float64)
     if weights.shape != (len(interaction.names),) or not np.isfinite(weights).all():
         raise ValueError(f"learner: expected one finite weight a feature, got those of {manifest.learner}")
     item_weights: Any = weights[:-1]

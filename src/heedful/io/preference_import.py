@@ -91,7 +91,7 @@ def read_thumb_lines(
 def _check_taken(loop: Loop, form: str) -> None:
     """Raise ValueError if feedback of this `form` is refused by the loop."""
     projection = loop.projection
-    refusal = projection.interaction.refusal(projection.model, form)
+    refusal = projection.model.refusal(form)
     if form not in projection.interaction.forms or refusal is not None:
         raise ValueError(f"--as: expected a loop that takes {form}, got: {refusal or 'another kind of loop'}")
 

@@ -19,7 +19,7 @@ from heedful.jit.kernel import Ints
 from heedful.loop import records
 from heedful.loop.interactions.protocol import Interaction, Pairing, Question
 from heedful.loop.log import Event, now
-from heedful.loop.model import Person
+from heedful.loop.model import View
 from heedful.loop.packing import LoggedDecision, pack
 from heedful.loop.paging import EarlierPages, earlier_pages
 from heedful.loop.publication import PublishedState
@@ -159,9 +159,9 @@ class Decider:
 
     def look(
         self, candidates: object, person: object, context: object, prior: object, strict: bool | None = True
-    ) -> tuple[Request, PublishedState, Person | None]:
-        """Return (request, published state, the person's own state or None) for a question that is answered without
-        logging it.
+    ) -> tuple[Request, PublishedState, View[Any]]:
+        """Return (request, published state, the same for the person) for a question that is answered without logging
+        it.
 
         The arguments are those of `Loop.decide`."""
         person = None if person is None else records.check_id("person", person)
@@ -207,10 +207,10 @@ class Decider:
         little to show, and RuntimeError if the learner fails."""
         id, request, person, deferred, repeats, before = asked
         settings = self.settings
-        state, own = self.writer.reading_of(request.x, person)
-        interaction, model = state.interaction, state.model
+        state, view = self.writer.reading_of(request.x, person)
+        interaction = state.interaction
         rng = generator_for(settings.seed, id)
-        match, rival = (None, None) if state.imitates else self._pairing(state, own, asked)
+        match, rival = (None, None) if state.imitates else self._pairing(state, view, asked)
         arm: Arm = "imitated" if state.imitates else _draw_arm(settings, rng)
         settled = before is not None and before.arm != "imported" and not state.imitates
         if before is not None and settled:
@@ -221,16 +221,16 @@ class Decider:
             request, _ = request.without(before.shown)
         repeats = settings.repeats if repeats is None else repeats
         question = Question(request, person, repeats, arm, match, settled)
-        eligible = interaction.eligible(model, state.shared, own, question)
+        eligible = interaction.eligible(view, question)
         try:
-            made = interaction.propose(model, state.shared, own, question, eligible, rng)
+            made = interaction.propose(view, question, eligible, rng)
         except Exception as error:  # what a learner raises is nobody's bad input
             told = f"{type(interaction.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
         places, size = tuple(made.shown.tolist()), made.shown.size
         carried = made.carried
         if arm == "imitated" and size:
-            carried = interaction.imitation_record(model, state.shared, own, request, made.shown, rng)
+            carried = interaction.imitation_record(view, request, made.shown, rng)
         if rival is not None and eligible is not None:
             rival = rival[np.isin(rival, eligible)]
         kept_names = () if rival is None else tuple([request.called[j] for j in rival[:size].tolist()])
@@ -264,7 +264,7 @@ class Decider:
         return PendingEvent(event, known, again=True)
 
     def _pairing(
-        self, state: PublishedState, own: Person | None, asked: DecisionRequest
+        self, state: PublishedState, view: View[Any], asked: DecisionRequest
     ) -> tuple[Pairing | None, Ints | None]:
         """Return what an experiment needs of the request `asked`: (pairing, ranking of the candidate learner)."""
         id, request, person, *_, before = asked
@@ -284,10 +284,8 @@ class Decider:
             drafts = before.experiment == running.id
         if not drafts:
             return None, theirs if before is None else _leave_out_earlier(theirs, request, before)[0]
-        if running.own is None:
-            ours = state.interaction.order(state.model, state.shared, own, request.x)
-        else:
-            ours = running.own.order(person, request.x)
+        own, x = running.own, request.x
+        ours = state.interaction.order(view, x) if own is None else own.order(person, x)
         if before is None:
             return Pairing(running.id, ours, theirs, draft_generator(seed, id)), theirs
         (ours, ours_above), (theirs, theirs_above) = (

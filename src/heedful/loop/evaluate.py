@@ -4,7 +4,7 @@ feedback.
 All learners learn from the log side by side, one answer after another, and each predicts an answer before it learns
 from it; a learner frozen at a version stops learning there, one restarted at a version or a date begins there. The
 measures that the predictions are compared by, and the weights of the answers, come from the loop's interaction
-(`heedful.loop.interactions.measure`). Nothing is changed. The file is long because each measure collects sums of its
+(`heedful.evaluation.expected`). Nothing is changed. The file is long because each measure collects sums of its
 own in that one pass over the log."""
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ import numpy.typing as npt
 from heedful.core.validation import check_between, describe
 from heedful.core.wording import count
 from heedful.evaluation import examination
+from heedful.evaluation.expected import Compared, ListClick
 from heedful.evaluation.off_policy import EXPLORATION, LEAST, Estimate, Refusal, estimate, importance
 from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.growing import Column, GrowingTable, Marks, People
 from heedful.loop.history import History
-from heedful.loop.interactions.measure import Compared, ListClick
-from heedful.loop.interactions.protocol import Interaction, LoopModel, Step, find_candidate
+from heedful.loop.interactions.protocol import Interaction, Step, find_candidate
+from heedful.loop.model import View
 from heedful.loop.records import check_time
 from heedful.loop.silence import silent_steps
 from heedful.results.evaluation import Evaluation, LearnerEvaluation, Measure, PositionBias, Value, Verdict
@@ -117,11 +118,12 @@ def evaluate(
             if event.seq > after:
                 who = decision.seq if decision.person is None else decision.person
                 answered.add(decision.seq)
-                for sum_, compared in zip(sums, interaction.compare(models, step)):
+                views = [model.view(decision.person) for model in models]
+                for sum_, compared in zip(sums, interaction.compare(views, step)):
                     sum_.add(who, decision.seq, compared)
-                clicks.add(who, decision.seq, interaction.clicks(models, step))
-                lists.add(who, models, step)
-                places.add(who, models, step)
+                clicks.add(who, decision.seq, interaction.clicks(views, step))
+                lists.add(who, views, step)
+                places.add(who, views, step)
             for fold in folds:
                 fold.learn(step)
         except Exception as error:  # whatever a learner of somebody's own raises
@@ -167,7 +169,7 @@ class _Fold:
             self.lessons += self.model.teach(step.context, step.feedback, step.extra, step.event.seq)
 
     def weights(self) -> dict[str, float]:
-        found = np.asarray(self.model.effective(self.model.shared, None), float)
+        found = np.asarray(self.model.effective(self.model.view()), float)
         return dict(zip(self._interaction.names, found.tolist())) if found.ndim == 1 else {}
 
 
@@ -290,13 +292,13 @@ class _Lists:
         self._drawn = False
         """whether any of them was drawn at random"""
 
-    def add(self, who: str | int, models: Sequence[LoopModel], step: Step) -> None:
+    def add(self, who: str | int, views: Sequence[View[Any]], step: Step) -> None:
         decision = step.decision
         mu = decision.record.probability
         if mu is None or decision.seq in self._counted:
             return
         scores = self._interaction.list_scores(step)
-        pi = None if scores is None else self._interaction.chances(models, step)
+        pi = None if scores is None else self._interaction.chances(views, step)
         if scores is None or pi is None:
             return
         self._counted.add(decision.seq)
@@ -462,10 +464,10 @@ class _Places:
         """for each answer, the weights of each learner at each place (L, 3)"""
         self._chosen = GrowingTable(3)
 
-    def add(self, who: str | int, models: Sequence[LoopModel], step: Step) -> None:
+    def add(self, who: str | int, views: Sequence[View[Any]], step: Step) -> None:
         if step.decision.record.arm != "sampled":
             return
-        told = self._interaction.places(models, step)
+        told = self._interaction.places(views, step)
         if told is None:
             return
         self._decisions.append(step.decision.seq)

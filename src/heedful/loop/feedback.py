@@ -66,10 +66,11 @@ class FeedbackReader:
             return self.writer.reject(
                 event_id, f"decision {decision} was deferred and never activated: it was not shown"
             )
-        if (refusal := interaction.refusal(self.writer.model, given.form)) is not None:
+        if (refusal := self.writer.model.refusal(given.form)) is not None:
             return self.writer.reject(event_id, refusal)
-        if interaction.scale is not None and isinstance(numbers := interaction.forms.get(given.form), Numbers):
-            numbers.check(given, interaction.scale)
+        if interaction.scale is not None and isinstance(interaction.forms.get(given.form), Numbers):
+            for name, value in zip(given.names, given.values):
+                interaction.scale.check(f"{given.form}[{describe(name)}]", value)
         try:
             record, extra = self._resolve(given, form, known)
         except LookupError as error:

@@ -36,7 +36,7 @@ class Fold:
         if event.seq in self.failed:
             return False
         model = self.model
-        before = history.interaction.predictor(model, decision.person)
+        before = model.predictor(decision.person)
         try:
             learned = history.teach(model, event, decision, feedback)
         except Exception as error:  # whatever a learner of somebody's own raises
@@ -45,7 +45,7 @@ class Fold:
             self.failed, self.broken = {**self.failed, event.seq: told}, True
             history.note(f"feedback {event.id}: {told}; mend the learner and open the loop again, or undo it")
             return False
-        moved = learned if before is None else history.interaction.predictor(model, decision.person) != before
+        moved = learned if before is None else model.predictor(decision.person) != before
         self.count(1, moved, learned)
         return learned
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from heedful.core.fold import copy_arrays
 from heedful.loop.history import History
-from heedful.loop.interactions.protocol import Interaction, LoopModel
+from heedful.loop.interactions.protocol import Interaction
 from heedful.loop.interactions.registry import learner_version
-from heedful.loop.model import Moves
+from heedful.loop.model import LoopModel, Moves
 from heedful.loop.serving import Running, Side
 from heedful.loop.snapshots import Other, stamp
 
@@ -56,7 +56,7 @@ class Follower:
                 self._moves = Moves(self._moves.given + 1, self._moves.moved + moved)
             self._position, self._side = end, None
         if self._side is None:
-            shared = self.interaction.publish(self.model)
+            shared = self.model.publish()
             self._side = Side(self.interaction, self.model, shared, self.model.people)
         return self._side
 
@@ -64,7 +64,7 @@ class Follower:
         """Return what `Interaction.predictor` returns for `person`; None if the learner fails, as this is only used to
         count what changed predictions."""
         try:
-            return self.interaction.predictor(self.model, person)
+            return self.model.predictor(person)
         except Exception:  # whatever a learner of somebody's own raises; it is told where the learner ranks
             return None
 

@@ -21,11 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_between
-from heedful.evaluation.answers import claims, outcomes
+from heedful.evaluation.answers import Answer, claims, outcomes
 from heedful.evaluation.change import interval
+from heedful.evaluation.expected import gains, picked_error
+from heedful.jit.kernel import Floats
 from heedful.loop.arms import DrawnArms, ShownList, sample_ratio
 from heedful.loop.history import History
-from heedful.loop.interactions.protocol import LoopModel, Step, item_key, prediction_range
+from heedful.loop.interactions.protocol import Interaction, Step, item_key, prediction_scale
+from heedful.loop.model import LoopModel, View
 from heedful.loop.records import DecisionRecord
 from heedful.loop.signals import Valued, WatchedLoop, one_person, ratio_signal, rise_signal
 from heedful.loop.windows import windows
@@ -107,7 +110,7 @@ class _Reading:
 
     def __init__(self, projection: History) -> None:
         self._projection, self._interaction = projection, projection.interaction
-        self._present, self._published = projection.model, projection.published
+        self._published = projection.published
         self._model: LoopModel = projection.fresh()
         self._said: dict[str, dict[Hashable, float]] = {}
         """person -> question -> what the person answered to it last"""
@@ -158,35 +161,32 @@ class _Reading:
         decision = self.shown[row]
         decision.first = event.time if decision.first is None else min(decision.first, event.time)
         interaction, model = self._interaction, self._model
+        answer = interaction.said(step)
         shown = self.lists.get(step.decision.seq)
         earlier = shown is not None and (shown.answered is None or event.time < shown.answered)
         if shown is not None and earlier and interaction.score(step.decision, [step.feedback]) is not None:
             self.lists[step.decision.seq] = shown._replace(answered=event.time)
         try:
             empty = model.lesson(step.context, step.feedback, step.extra) is None
-            error = interaction.error(model, step)
-            before = interaction.position(model, step)
+            view = model.view(person)
+            error, before = _error(interaction, view, step, answer), _position(interaction, view, step)
             if event.seq not in self._projection.failed:
                 model.teach(step.context, step.feedback, step.extra, event.seq)
-            after = interaction.position(model, step)
+            after = _position(interaction, model.view(person), step)
         except Exception as failure:  # whatever a learner of somebody's own raises
             learner = self._projection.manifest.learner
             raise ValueError(f"learner: {learner} failed on feedback {event.id}: {failure}") from failure
         moved = float(np.abs(after - before).sum()) if before.shape == after.shape else 0.0
-        state = self._published
-        own = state.people.get(interaction.person(person) or "")
-        gains = interaction.gains(self._present, state.shared, own, step)
-        record, answer, scale = (
-            step.decision.record,
-            interaction.answer(step.decision, step.feedback),
-            interaction.scale,
-        )
+        record, scale, gained = step.decision.record, interaction.scale, None
+        if interaction.linear:
+            expected = interaction.expected(self._published.view(person), step)
+            gained = gains(record.shown, answer, expected, len(step.context.x), self._projection.settings.k)
         predicted = outcomes(record.shown, record.predicted, answer, scale)
         said = claims(record.shown, answer, scale, partial(item_key, step))
         repeated, contradictory = self._compare(person, said)
         self.given.append(
             GivenFeedback(
-                row, event.time, person, empty, repeated, contradictory, error, gains,
+                row, event.time, person, empty, repeated, contradictory, error, gained,
                 moved if math.isfinite(moved) else 0.0, tuple(predicted),
             )
         )  # fmt: skip
@@ -276,8 +276,8 @@ class _Reading:
     def _calibration(self, alpha: float) -> tuple[tuple[Bin, ...], str]:
         if not self._interaction.words.prediction:
             return (), NOTHING_PREDICTED
-        low, high = prediction_range(self._interaction)
-        span = high - low
+        scale = prediction_scale(self._interaction)
+        low, span = scale.low, scale.high - scale.low
         binned: list[list[tuple[float, float]]] = [[] for _ in range(BINS)]
         for each in self.given:
             scaled = [((p - low) / span, (came - low) / span) for p, came in each.outcomes if math.isfinite(p)]
@@ -373,3 +373,29 @@ def _corrections(gains: Sequence[tuple[float, float]]) -> Corrections | None:
 def _slack(gains: Sequence[tuple[float, float]], alpha: float) -> float:
     gained, best = np.array([each for each in gains if each[1] > 0.0]).T
     return float(np.maximum(alpha * best - gained, 0.0).mean())
+
+
+def _error(interaction: Interaction[Any], view: View[Any], step: Step, answer: Answer) -> float | None:
+    """Return how wrong the prediction of the `answer` in `step` is, from 0 to 1; None if nothing of it is predicted.
+
+    Where feedback corrects lists, it is the share of pairs in the wrong order, elsewhere the first of `measures()`."""
+    if interaction.linear:
+        return picked_error(step.context.record.shown, answer, interaction.expected(view, step))
+    measure, compared = interaction.measures()[0], interaction.compare([view], step)[0]
+    if compared is None or not compared.weights.sum() > 0.0:
+        return None
+    value = float(compared.values[0] @ compared.weights / compared.weights.sum())
+    good = (value - measure.low) / (measure.high - measure.low)
+    return None if math.isnan(good) else min(max(1.0 - good if measure.more_is_better else good, 0.0), 1.0)
+
+
+def _position(interaction: Interaction[Any], view: View[Any], step: Step) -> Floats:
+    """Return the weights for all people (N,) or, without weights, the predictions for the items shown in `step`.
+
+    How much this array changes while a model learns tells how far the feedback moved it. It is empty if there are
+    neither."""
+    weights = np.array(view.model.effective(view._replace(person=None)), np.float64)
+    if weights.size:
+        return weights
+    predictions = interaction.predict(view, step.rows(step.context.record.shown))
+    return np.array([] if predictions is None else [each.value for each in predictions], np.float64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import merge
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from heedful.jit.kernel import Floats
 from heedful.loop import records, snapshots
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.decisions import Decisions
-from heedful.loop.interactions.protocol import Interaction, LoopModel, Step, find_candidate
+from heedful.loop.interactions.protocol import Interaction, Step, find_candidate
 from heedful.loop.interactions.registry import interaction_of, learner_version
 from heedful.loop.log import Event, Log, Retractions
-from heedful.loop.model import Moves, Person
+from heedful.loop.model import LoopModel, Moves, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.publication import PublishedState
 from heedful.loop.records import FeedbackRecord
@@ -70,7 +70,7 @@ class History:
         self.requests = Requests(self.manifest, self.catalogue, self.interaction)
         self.decisions = Decisions(log, self.catalogue)
         model = self.fresh()
-        shared = self.interaction.publish(model)
+        shared = model.publish()
         self.published = PublishedState(0, shared, model.people, self.interaction, model, self.named)
         """the state of the model that decisions are made from: as it was after the last commit (events are written in
         groups)"""
@@ -205,19 +205,16 @@ class History:
         """feedback that the learner failed on and the model leaves out: sequence number -> what went wrong, in words"""
         return self.published.failed
 
-    def reading(self, person: str | None) -> tuple[PublishedState, Person | None]:
-        """Return (published state, what was learned for `person` alone, of a version that fits it).
-
-        The second is None if `person` is None (a decision for nobody in particular) or if nothing was learned for
-        them."""
+    def reading(self, person: str | None) -> tuple[PublishedState, View[Any]]:
+        """Return (published state, the same for `person`, None for nobody in particular)."""
         state = self.published
-        return state, state.people.get(person) if person is not None else None
+        return state, state.view(person)
 
-    def reading_of(self, x: Any, person: str | None) -> tuple[PublishedState, Person | None]:
-        """Return (published state, what was learned for `person` alone or None), with which to rank the candidates `x`.
+    def reading_of(self, x: Any, person: str | None) -> tuple[PublishedState, View[Any]]:
+        """Return (published state, the same for `person`), with which to rank the candidates `x`.
 
         `x` are features (m, N) of m candidates with N features each, or the numbers of m items (m,)."""
-        return self.reading(self.interaction.person(person))
+        return self.reading(person)
 
     # ------------------------------------------------------------------------ decisions
 
@@ -281,7 +278,7 @@ class History:
 
         Nothing is done in kinds of feedback whose models do not depend on which items are on offer. A failure of the
         learner is added to `notes`, not raised."""
-        if told := self.interaction.on_item(model, event, self.catalogue):
+        if told := model.on_item(event, self.catalogue):
             self.note(f"item {event.subject}: {told}; mend the learner and open the loop again")
 
     def imitate(self, model: LoopModel, event: Event) -> bool:
@@ -289,11 +286,11 @@ class History:
 
         Nothing is learned from decisions that the loop's own learners made. A failure of the learner is added to
         `notes`, not raised."""
-        decision, learner = self.decision(event), cast(Any, model)
+        decision = self.decision(event)
         if decision.record.arm not in IMITATED or not decision.record.shown:
             return False
         try:
-            return bool(learner.imitate(self.requests.context(decision)))
+            return model.imitate(self.requests.context(decision))
         except Exception as error:  # whatever a learner of somebody's own raises
             told = f"{type(model.learner).__name__} failed to imitate it: {type(error).__name__}: {error}"
             self.note(f"decision {event.id}: {told}; mend the learner and open the loop again")
@@ -376,5 +373,5 @@ class History:
         Return its position, a sequence number: it has learned the events up to there. It is 0 if there is no such
         state.
         """
-        like, shelf = self.interaction.personal(model), snapshots.shelf_of(self.log)
+        like, shelf = model.nobody(), snapshots.shelf_of(self.log)
         return snapshots.restore(shelf, model, like, self.log, version, self.stamp(), lambda _: None)[0]

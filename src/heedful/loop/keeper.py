@@ -11,10 +11,10 @@ from heedful.core.fold import copy_arrays
 from heedful.loop import segments, snapshots
 from heedful.loop.fold import Fold
 from heedful.loop.history import History
-from heedful.loop.interactions.protocol import Interaction, LoopModel
+from heedful.loop.interactions.protocol import Interaction
 from heedful.loop.interactions.registry import learner_version
 from heedful.loop.log import Log, Retractions
-from heedful.loop.model import Moves, Person
+from heedful.loop.model import LoopModel, Moves, Person
 
 MARKS, BETWEEN = 4, 250
 """How many states of the model are kept in memory for undoing, and the fewest lessons between two of them."""
@@ -98,7 +98,7 @@ class Keeper:
             model.shared, model.people = copy_arrays(mark.shared), dict(mark.people)
             return mark.position, mark.moves
         self.since_snapshot = 0
-        like, stamp = history.interaction.personal(model), history.stamp()
+        like, stamp = model.nobody(), history.stamp()
         position, moves = snapshots.restore(self.shelf, model, like, history.log, head, stamp, history.note)
         return position, Moves(*moves)
 
@@ -125,7 +125,7 @@ class Keeper:
             if other.stamped == stamped and other.position <= head:
                 model.shared, model.people = copy_arrays(other.shared), dict(other.people)
                 return other.position, other.moves
-        like, unsaid = interaction.personal(model), lambda _: None
+        like, unsaid = model.nobody(), lambda _: None
         found = snapshots.restore(self.shelf, model, like, history.log, head, stamped, unsaid, True, frozen)
         return found[0], Moves(*found[1])
 

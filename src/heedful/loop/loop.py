@@ -218,7 +218,7 @@ class Loop:
         """a sentence saying that the learner's numbers are not finite or too large to predict with, and what to do; ""
         if they are fine"""
         state = self.projection.published
-        return state.interaction.describe_overflow(state.model, state.shared)
+        return state.model.describe_overflow(state.shared)
 
     # ------------------------------------------------------------------------ items
 
@@ -333,8 +333,7 @@ class Loop:
     ) -> Ranking:
         """Return what `rank` returns for the same arguments, with the version of the model and the candidates not on
         offer."""
-        request, state, own = self.decider.look(candidates, person, context, prior, strict)
-        return ranking(state, own, request)
+        return ranking(*self.decider.look(candidates, person, context, prior, strict))
 
     def predict(
         self,
@@ -350,8 +349,7 @@ class Loop:
         The arguments are those of `decide`. A decision that shows these candidates has the same values in `predicted`,
         rounded. Nothing is logged. Raise ValueError if this kind of loop, or its learner, predicts nothing.
         """
-        request, state, own = self.decider.look(candidates, person, context, prior)
-        return predict(state, own, request)
+        return predict(*self.decider.look(candidates, person, context, prior))
 
     def standing(
         self, person: str | None = None, *, people: Sequence[str] | None = None, without: Sequence[str] = ()
@@ -680,8 +678,8 @@ class Loop:
 
         If `person` is None, it is that of the shared state alone. The caller's score, where it is a feature, comes
         last. Return {} if the learner does not have one weight for each feature."""
-        state, own = self.projection.reading(None if person is None else check_id("person", person))
-        return dict(zip(self.feature_names, state.model.effective(state.shared, own).tolist()))
+        _, view = self.projection.reading(None if person is None else check_id("person", person))
+        return dict(zip(self.feature_names, view.model.effective(view).tolist()))
 
     # ------------------------------------------------------------------------ style
 

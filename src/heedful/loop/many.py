@@ -21,6 +21,7 @@ from heedful.core.shards import check_batches
 from heedful.core.validation import check_count
 from heedful.loop.interactions.protocol import find_candidate
 from heedful.loop.loop import Loop
+from heedful.loop.model import View
 from heedful.results.evaluation import Evaluation
 from heedful.storage import Address
 
@@ -158,7 +159,8 @@ def replay_loop(
     for directions in found:
         for D in directions:
             state = rule.step(state, D)
-    return dict(zip(names, model.effective(model.shared._replace(learned=state), None).tolist()))
+    weights = model.effective(View(model, model.shared._replace(learned=state)))
+    return dict(zip(names, weights.tolist()))
 
 
 def _directions(place: Where, own: str | Sequence[str] | None, spec: str, span: tuple[int, int]) -> Array:
@@ -173,7 +175,7 @@ def _directions(place: Where, own: str | Sequence[str] | None, spec: str, span: 
         for event, decision, feedback in projection.lessons(span[0]):
             if event.seq > span[1]:
                 break
-            if not interaction.adds_up(model, None, feedback):
+            if not model.adds_up(model.view(), feedback):
                 expected = "expected feedback that teaches the same whatever the weights are"
                 raise ValueError(f"feedback {event.id}: {expected}, got {feedback.form}")
             step = projection.step(event, decision, feedback)

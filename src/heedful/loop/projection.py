@@ -17,10 +17,9 @@ from heedful.loop import records, snapshots
 from heedful.loop.fold import Fold
 from heedful.loop.following import Following
 from heedful.loop.group import GroupCommit
-from heedful.loop.interactions.protocol import LoopModel
 from heedful.loop.keeper import IncompleteModel, Keeper
 from heedful.loop.log import Event, Log, Retractions
-from heedful.loop.model import Person
+from heedful.loop.model import LoopModel, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.publication import PublishedState
 from heedful.loop.records import FeedbackRecord
@@ -229,7 +228,7 @@ class Projection(Writer):
         `event` is the feedback's event, `feedback` its decoded record, `decision` the decision that it answers."""
         step, model = self.step(event, decision, feedback), self._fold.model
         lesson = model.lesson(step.context, feedback, step.extra)
-        return lesson is not None and self.interaction.teaches(model, lesson)
+        return lesson is not None and model.teaches(lesson)
 
     def _put(self, event: Event, folded: bool = False) -> None:
         """Take in that an item was put on offer or withdrawn: in the catalogue and, if the model depends on items, in
@@ -375,7 +374,7 @@ class Projection(Writer):
 
     def _publish(self) -> None:
         fold = self._fold
-        shared = self.interaction.publish(fold.model)
+        shared = fold.model.publish()
         running, begun = self._following.follow(self, self._head)
         self.keeper.since_snapshot += begun  # or each start would fold them again
         self.published = PublishedState(
@@ -383,15 +382,14 @@ class Projection(Writer):
             fold.moves, fold.failed,
         )  # fmt: skip
 
-    def reading(self, person: str | None) -> tuple[PublishedState, Person | None]:
-        """Return (published state, what was learned for `person` alone, of a version that fits it).
+    def reading(self, person: str | None) -> tuple[PublishedState, View[Any]]:
+        """Return (published state, the same for `person`, of a version that fits it).
 
-        The second is None if `person` is None (a decision for nobody in particular) or if nothing was learned for them.
         It waits for a moment while another thread is learning from feedback of that person."""
         while True:
-            state, own = super().reading(person)
-            if own is None or own.since <= state.version:
-                return state, own
+            state, view = super().reading(person)
+            if view.person is None or view.person.since <= state.version:
+                return state, view
             if self.turn.acquire(blocking=False):
                 try:
                     if self._stale:  # the thread that was learning this was interrupted
@@ -401,17 +399,14 @@ class Projection(Writer):
             else:
                 time.sleep(0.0)  # a newer state is published in a moment
 
-    def reading_of(self, x: Any, person: str | None) -> tuple[PublishedState, Person | None]:
-        """Return (published state, what was learned for `person` alone or None), with which to rank the candidates `x`.
-
-        `x` are features (m, N) of m candidates with N features each, or the numbers of m items (m,). If the state does
-        not know some of them yet, what other processes wrote to the log is taken in first.
-        """
-        state, own = super().reading_of(x, person)
-        if self.interaction.lacks(state.shared, x):
+    def reading_of(self, x: Any, person: str | None) -> tuple[PublishedState, View[Any]]:
+        """Return what `History.reading_of` does. If the state does not know some of the candidates `x` yet, what other
+        processes wrote to the log is taken in first."""
+        state, view = super().reading_of(x, person)
+        if state.model.lacks(state.shared, x):
             self.catch_up()  # waits for the thread that takes it in
-            state, own = super().reading_of(x, person)
-        return state, own
+            state, view = super().reading_of(x, person)
+        return state, view
 
     # ------------------------------------------------------------------------ keeping
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from heedful.loop.interactions.protocol import Interaction, LoopModel
-from heedful.loop.model import Moves, Person
+from heedful.loop.interactions.protocol import Interaction
+from heedful.loop.model import LoopModel, Moves, Person, View
 from heedful.loop.serving import Running
 
 
@@ -41,3 +41,7 @@ class PublishedState(NamedTuple):
     """how much feedback the model is made of, and how much of it changed predictions"""
     failed: Mapping[int, str] = {}
     """feedback that the learner failed on and the model leaves out: sequence number -> what went wrong, in words"""
+
+    def view(self, person: str | None) -> View[LoopModel]:
+        """Return this state for `person`, None for nobody in particular."""
+        return View(self.model, self.shared, self.model.person(self.people, person))

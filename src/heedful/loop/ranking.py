@@ -5,25 +5,25 @@ Nothing is drawn at random, left out or logged."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from heedful.core.validation import describe
 from heedful.loop import records
 from heedful.loop.history import History
 from heedful.loop.interactions.protocol import ItemPrediction
-from heedful.loop.model import Person
+from heedful.loop.model import View
 from heedful.loop.publication import PublishedState
 from heedful.loop.request import Request
 from heedful.results.answers import Ranking
 from heedful.results.board import Board
 
 
-def ranking(state: PublishedState, own: Person | None, request: Request) -> Ranking:
-    """Return the candidates of `request` ranked by the published `state`, best first, for one person if `own` is given.
+def ranking(request: Request, state: PublishedState, view: View[Any]) -> Ranking:
+    """Return the candidates of `request` ranked by the published `state`, which `view` is for one person, best first.
 
-    `own` is the person's own state, None for nobody in particular. Candidates that are not on offer keep the places
-    that the caller's score gives them, or come last."""
+    Candidates that are not on offer keep the places that the caller's score gives them, or come last."""
     m, strangers, undeclared = len(request.x), request.strangers, request.undeclared or None
-    places = state.interaction.order(state.model, state.shared, own, request.x).tolist() if m else []
+    places = state.interaction.order(view, request.x).tolist() if m else []
     order = [request.called[j] for j in places]
     if strangers is None:
         return Ranking(tuple(order), state.version, undeclared=undeclared)
@@ -33,17 +33,17 @@ def ranking(state: PublishedState, own: Person | None, request: Request) -> Rank
     return Ranking(names, state.version, strangers.names or None, undeclared)
 
 
-def predict(state: PublishedState, own: Person | None, request: Request) -> dict[str, ItemPrediction]:
-    """Return the prediction of the published `state` for each candidate of `request`, by name, best first, for one
-    person if `own` is given.
+def predict(request: Request, state: PublishedState, view: View[Any]) -> dict[str, ItemPrediction]:
+    """Return the prediction of the published `state`, which `view` is for one person, for each candidate of `request`,
+    by name, best first.
 
     Raise ValueError if nothing is predicted."""
-    interaction, model, x = state.interaction, state.model, request.x
-    found = interaction.predict(model, state.shared, own, x)
+    interaction, x = state.interaction, request.x
+    found = interaction.predict(view, x)
     if found is None:
         learner = interaction.manifest.learner
         raise ValueError(f"predict: expected a loop that predicts something, got one of {learner}")
-    return {request.called[j]: found[j] for j in interaction.order(model, state.shared, own, x).tolist()}
+    return {request.called[j]: found[j] for j in interaction.order(view, x).tolist()}
 
 
 def standing(history: History, person: str | None, people: Sequence[str] | None, without: Sequence[str]) -> Board:

@@ -15,9 +15,8 @@ from heedful.jit.kernel import Floats
 from heedful.loop import records
 from heedful.loop.history import History
 from heedful.loop.interactions.forms import NONE, known_forms
-from heedful.loop.interactions.protocol import LoopModel
 from heedful.loop.log import Event, Log
-from heedful.loop.model import Context
+from heedful.loop.model import Context, LoopModel
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 from heedful.results.history import LessonTold
@@ -127,7 +126,7 @@ def _describe_lesson(history: History, event: Event, decided: Event, undone: boo
         "; ".join(", ".join(names) for names in feedback.done) if feedback.done else feedback.text,
         event.time - shown_at(history, decision) > 1e6 * history.settings.late_after,
         undone,
-        lesson is not None and event.seq not in history.failed and history.interaction.teaches(history.model, lesson),
+        lesson is not None and event.seq not in history.failed and history.model.teaches(lesson),
         said,
     )
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from heedful.loop import segments
 from heedful.loop.fold import Fold
 from heedful.loop.history import History
-from heedful.loop.interactions.protocol import LoopModel
-from heedful.loop.model import Moves
+from heedful.loop.model import LoopModel, Moves
 
 Start = Callable[[LoopModel], tuple[int, Moves]]
 """Loads a stored state into a model that has learned nothing, and returns (the sequence number up to which it has

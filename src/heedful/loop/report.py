@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heedful.core.validation import check_count
+from heedful.evaluation.answers import Answer
+from heedful.evaluation.expected import contradicts
 from heedful.loop import apprentice, records
 from heedful.loop.arms import DrawnArms, ShownList, arm_difference, compare_shares, sample_ratio
 from heedful.loop.history import History
 from heedful.loop.interactions.protocol import Interaction, Step
 from heedful.loop.interactions.words import MUTE, Words
 from heedful.loop.log import Event
-from heedful.loop.model import own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.silence import NONE, is_over
@@ -152,7 +153,6 @@ class _Look:
         self._history = history
         self._state = history.published
         self.tally = history.interaction.tally()
-        self._reader = history.interaction.order_reader()
         self._drawn = DrawnArms(history.log)
         self.until = 0
         """when the last event was, in microseconds since 1970"""
@@ -221,33 +221,33 @@ class _Look:
         self, undone: int, given: list[tuple[Event, FeedbackRecord]], decision: LoggedDecision, when: int
     ) -> None:
         history, counts, truth = self._history, self.counts, self.truth
+        interaction = history.interaction
         counts["undone"] += undone
         if undone and truth is not None:
             truth.disturb("something was undone")
         if not given:
             return
-        read = []
+        said, answers = [], []
         for event, feedback in given:
             step = history.step(event, decision, feedback)
             lesson = history.model.lesson(step.context, feedback, step.extra)
             counts["given"] += 1
             counts["late"] += event.time - when > 1e6 * history.settings.late_after
-            counts["empty"] += lesson is None or not history.interaction.teaches(history.model, lesson)
-            counts["contradictory"] += lesson is not None and self._contradicts(step, lesson)
-            order = None
-            if truth is not None and lesson is not None and self._reader is not None:
-                order = self._reader.lesson(step.context, feedback, step.extra)
-            read.append(SimulatedAnswer(event, feedback, order))
+            counts["empty"] += lesson is None or not history.model.teaches(lesson)
+            answer = interaction.answer(decision, feedback)
+            counts["contradictory"] += lesson is not None and self._contradicts(step, answer)
+            said.append(SimulatedAnswer(step, answer if lesson is not None and interaction.linear else None))
+            answers.append((event, answer))
         if truth is not None:
-            truth.take(decision, history.requests.context(decision).x, read, self._reader)
+            truth.take(decision, said)
         if self.tally is not None:
-            answer = self._history.interaction.answer
-            self.tally.take(decision, [(event, answer(decision, feedback)) for event, feedback in given])
+            self.tally.take(decision, answers)
 
-    def _contradicts(self, step: Step, lesson: object) -> bool:
-        interaction, state = self._history.interaction, self._state
-        own = own_state(state.people, interaction.person(step.decision.person))
-        return interaction.contradicts(self._history.model, state.shared, own, step, lesson)
+    def _contradicts(self, step: Step, answer: Answer) -> bool:
+        interaction = self._history.interaction
+        expected = interaction.expected(self._state.view(step.decision.person), step)
+        k = self._history.settings.k
+        return contradicts(step.context.record.shown, answer, expected, interaction.scale, k)
 
 
 # ---------------------------------------------------------------------------- the arms

@@ -30,8 +30,8 @@ from heedful.loop import records
 from heedful.loop.fold import Fold
 from heedful.loop.history import History
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, Ragged, Single, below, lengths
-from heedful.loop.interactions.protocol import LoopModel
 from heedful.loop.log import Event, Log, Retractions, Segment, checksum
+from heedful.loop.model import LoopModel
 
 EVENTS = 1_000_000
 """How many events a segment has."""

@@ -20,9 +20,9 @@ import numpy as np
 
 from heedful.core.decoding import decoder
 from heedful.jit.kernel import Floats, Ints
-from heedful.loop.interactions.protocol import Interaction, LoopModel
+from heedful.loop.interactions.protocol import Interaction
 from heedful.loop.log import Event, Log, Retractions
-from heedful.loop.model import Person
+from heedful.loop.model import LoopModel, Person, View
 
 KINDS = ("experiment", "stop", "promote")
 """The kinds of events that say which learner serves, or is tried."""
@@ -170,8 +170,7 @@ class Side(NamedTuple):
         `x` are the N features (m, N) of m candidates or, in kinds that know items by number, the numbers of the items
         (m,).
         """
-        own = self.interaction.person(person)
-        return self.interaction.order(self.model, self.shared, None if own is None else self.people.get(own), x)
+        return self.interaction.order(View(self.model, self.shared, self.model.person(self.people, person)), x)
 
 
 class Running(NamedTuple):

@@ -17,13 +17,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.kernel import Floats, top
+from heedful.evaluation.answers import Answer
+from heedful.evaluation.expected import list_gain
+from heedful.jit.kernel import top
 from heedful.loop.history import History
-from heedful.loop.interactions.coactive import direction
-from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
-from heedful.loop.log import Event
+from heedful.loop.interactions.protocol import Step
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import FeedbackRecord
 from heedful.loop.snapshots import read_own
 from heedful.results.report import At, MeasuredRegret
 from heedful.spaces.ranking import Ranking
@@ -76,15 +75,12 @@ class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SimulatedAnswer(NamedTuple):
-    """A piece of feedback of a simulated person, and the better ranking that follows from it as a training example."""
+    """A piece of feedback of a simulated person, with the decision that it answers."""
 
-    event: Event
-    """the event of the feedback"""
-    feedback: FeedbackRecord
-    """its decoded record"""
-    lesson: Lesson | Thumb | None
-    """the better ranking, or the thumb, that is learned from; None if nothing was learned, or it cannot be read as a
-    ranking"""
+    step: Step
+    """the feedback and the decision"""
+    answer: Answer | None
+    """what it says; None if nothing was learned from it, or feedback of this kind corrects no list"""
 
 
 class _Round(NamedTuple):
@@ -123,31 +119,28 @@ class Truth:
         """Note that the regret bounds do not apply to this log, because of `why`, unless a reason was noted already."""
         self._disturbed = self._disturbed or why
 
-    def take(self, decision: LoggedDecision, x: Floats, given: Sequence[SimulatedAnswer], reader: Model | None) -> None:
+    def take(self, decision: LoggedDecision, given: Sequence[SimulatedAnswer]) -> None:
         """Add one decision: compute the regret of its list and, for the bound, how much utility the feedback on it
         gained.
 
-        `x` (m, N) are its m candidates with N features, `given` the feedback in order; `reader` is the model that reads
-        feedback as better rankings, None if this kind of feedback has none. Only learned lists that were answered
-        count.
-        """
+        `given` is the feedback on it, in order. Only learned lists that were answered count."""
         record = decision.record
         if record.arm != "learned":
-            if any(said.lesson is not None for said in given):
+            if any(said.answer is not None for said in given):
                 self.disturb("something was learned from lists that the loop did not make")
             return
         if not given or not record.shown:
             return
-        shown, u = np.array(record.shown, np.int64), x @ self.w_star
+        step, answer = given[0]
+        shown, x = np.array(record.shown, np.int64), step.context.x
+        u = x @ self.w_star
         positions = min(self._k, shown.size)
         regret = utility(u, top(u, positions), positions) - utility(u, shown, positions)
-        _, feedback, lesson = given[0]
-        gain = 0.0 if lesson is None else -math.inf
-        plain = feedback.form in ("clicks", "better", "action") and isinstance(lesson, Lesson) and lesson.weight == 1.0
-        if plain and reader is not None and lesson is not None:
-            gain = float(direction(reader, lesson) @ self.w_star)
+        gain = 0.0 if answer is None else -math.inf
+        if answer is not None and not (answer.values or answer.pairs or answer.verdict) and _weighs_one(answer):
+            gain = list_gain(record.shown, answer, lambda items: step.rows(items) @ self.w_star, self._k)
         R, S = feature_bounds(x, np.array([0, len(x)]), Ranking(positions))
-        seqs = [said.event.seq for said in given]
+        seqs = [said.step.event.seq for said in given]
         self._rounds.append(_Round(decision.version, seqs, regret, gain, R, S, bool(record.prior)))
 
     def regret(self, whole: bool) -> MeasuredRegret:
@@ -198,3 +191,8 @@ class Truth:
         if any(each.gain < alpha * each.regret - 1e-9 * (1.0 + each.R) for each in rounds):
             return "not every answer gains its share: somebody else answered, too"
         return ""
+
+
+def _weighs_one(answer: Answer) -> bool:
+    """Return whether `answer` is learned from with a step of the learner's own length: an action has a weight."""
+    return all(abs(weight) == 1.0 for weight in answer.weights.values())

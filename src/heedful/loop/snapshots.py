@@ -22,10 +22,9 @@ import numpy as np
 
 from heedful.core.fold import copy_arrays
 from heedful.core.serialization import arrays_of, read_arrays, state_like, write_arrays
-from heedful.loop.interactions.protocol import LoopModel
 from heedful.loop.log import Log
 from heedful.loop.log.store import Shelf
-from heedful.loop.model import Moves, Person
+from heedful.loop.model import LoopModel, Moves, Person
 from heedful.loop.settings import Manifest
 from heedful.storage import Address, Place
 

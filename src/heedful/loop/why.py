@@ -21,6 +21,7 @@ from heedful.loop.explain import LoggedPast, by_size
 from heedful.loop.history import History
 from heedful.loop.interactions.protocol import Step
 from heedful.loop.log import Event
+from heedful.loop.model import View
 from heedful.loop.packing import LoggedDecision
 from heedful.results.explanation import EventMethod, Influence, Why
 
@@ -95,7 +96,7 @@ class _Inquiry:
         decision, interaction = self._decision, self._interaction
         shown = decision.record.shown
         now = self._scores(self._model)
-        parts = interaction.contributions(self._model, decision.person, self._x, self._place)
+        parts = interaction.contributions(self._view(self._model), self._x, self._place)
         given, undone = self._count()
         found: list[Influence] | None = None
         by: EventMethod = "none"
@@ -131,12 +132,16 @@ class _Inquiry:
 
     # ------------------------------------------------------------------------ scores
 
+    def _view(self, model: Any) -> View[Any]:
+        view: View[Any] = model.view(self._decision.person)
+        return view
+
     def _gives_scores(self, model: Any) -> bool:
-        return self._interaction.item_scores(model, self._decision.person, self._x, [self._place]) is not None
+        return self._interaction.item_scores(self._view(model), self._x, [self._place]) is not None
 
     def _scores(self, model: Any) -> _Scores:
         places = [self._place] if self._other is None else [self._place, self._other]
-        found = self._interaction.item_scores(model, self._decision.person, self._x, places)
+        found = self._interaction.item_scores(self._view(model), self._x, places)
         if found is None:
             return _Scores(math.nan, math.nan)
         own = float(found[0])
@@ -152,7 +157,7 @@ class _Inquiry:
             return shown[at + 1]
         seen = set(shown)
         rest = [j for j in range(len(self._decision.names)) if j not in seen]
-        found = self._interaction.item_scores(self._model, self._decision.person, self._x, rest) if rest else None
+        found = self._interaction.item_scores(self._view(self._model), self._x, rest) if rest else None
         return None if found is None else rest[int(found.argmax())]
 
     # ------------------------------------------------------------------------ the log before the decision
@@ -213,7 +218,7 @@ class _Inquiry:
         elif step.kind == "decision":
             self._history.imitate(model, step)
         else:
-            self._interaction.on_item(model, step, self._history.catalogue)
+            model.on_item(step, self._history.catalogue)
 
     def _copy(self, model: Any) -> Any:
         """Return a new model with a copy of the state of `model`, which can learn without changing it."""
@@ -267,7 +272,7 @@ class _Inquiry:
                 continue
             self._take(model, step)
             after = self._scores(model)
-            adds_up = adds_up and self._interaction.adds_up(self._model, self._decision.person, step.feedback)
+            adds_up = adds_up and self._model.adds_up(self._view(self._model), step.feedback)
             if step.event.seq not in self._retractions:
                 found += self._influence(step, before, after)
             before = after

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from heedful.core.validation import describe
-from heedful.evaluation.answers import Answer, Scale
+from heedful.evaluation.answers import Answer
 from heedful.loop.records import (
     LONGEST_ID,
     MOST_CANDIDATES,
@@ -394,7 +394,7 @@ class Numbers(Form):
         - `example`: a value of the field, as JSON
         - `verb`: how the feedback begins in words, such as "Rated" in "Rated a: 4"
         - `whole`: whether numbers are written as integers"""
-        self.name, self.hint, self.example, self._verb, self.whole = name, hint, example, verb, whole
+        self.name, self.hint, self.example, self._verb, self._whole = name, hint, example, verb, whole
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
         if not isinstance(value, Mapping) or not value:
@@ -405,13 +405,8 @@ class Numbers(Form):
         return Feedback(self.name, distinct(self.name, list(value)), numbers)
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        values: Sequence[float] = list(map(int, record.values)) if self.whole else record.values
+        values: Sequence[float] = list(map(int, record.values)) if self._whole else record.values
         return {self.name: {decided.names[j]: value for j, value in zip(record.chosen, values)}}
-
-    def check(self, given: Feedback, scale: Scale) -> None:
-        """Raise ValueError, naming the item, if a number in the feedback `given` is none of `scale`."""
-        for name, value in zip(given.names, given.values):
-            check_number_of(f"{self.name}[{describe(name)}]", value, scale.low, scale.high, self.whole)
 
     def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
         return Answer(dict(zip(record.chosen, record.values)))
@@ -425,16 +420,6 @@ class Numbers(Form):
 
 
 # ---------------------------------------------------------------------------- choices
-
-
-def check_number_of(field: str, value: float, low: float, high: float, whole: bool) -> None:
-    """Raise ValueError, naming the `field`, if `value` is not from `low` to `high`, or not `whole` though it has to
-    be."""
-    if not low <= value <= high or (whole and value != int(value)):
-        short = f"{value:g}"  # unless it takes more digits to tell the number from a bound that it exceeds
-        got = short if float(short) == value else repr(value)
-        expected = f"expected a {'whole ' if whole else ''}number from {low:g} to {high:g}"
-        raise ValueError(f"{field}: {expected}, got {got}")
 
 
 class Choice(Form):

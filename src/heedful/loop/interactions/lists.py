@@ -13,8 +13,8 @@ import numpy as np
 from heedful.core.validation import describe
 from heedful.evaluation.plackett_luce import draw, place_probabilities, probability, step_probabilities
 from heedful.jit.kernel import Floats, Ints, visible
-from heedful.loop.interactions.protocol import Interaction, LoopModel, M, Proposal, Question, Shares, Step
-from heedful.loop.model import Person, own_state
+from heedful.loop.interactions.protocol import Interaction, M, Proposal, Question, Shares, Step
+from heedful.loop.model import View
 from heedful.loop.settings import Manifest, Settings
 
 Draws: TypeAlias = tuple[
@@ -22,9 +22,9 @@ Draws: TypeAlias = tuple[
 ]
 """The methods (`depth`, `chance`, `order`) of a learner that shows random lists, None for each that it lacks
 (`draws_of`)."""
-Predict: TypeAlias = Callable[[Any, Person | None, Floats], Floats | Ints]
-"""A function of (the learner's state for all people, a person's own state or None, the N features of m candidates (m,
-N)) that returns the predicted answer to each candidate (m,)."""
+Predict: TypeAlias = Callable[[View[Any], Floats], Floats | Ints]
+"""A function of (the model for a person, the N features of m candidates (m, N)) that returns the predicted answer to
+each candidate (m,)."""
 
 
 def draws_of(learner: object) -> Draws:
@@ -44,23 +44,14 @@ def order_shown(y: object) -> Ints:
 
 
 class ListModel(Protocol):
-    """A model that orders candidates by their features.
+    """A model that orders candidates by their features: `x` (m, N) holds the N features of each of m candidates."""
 
-    In all methods, `x` (m, N) holds the N features of each of m candidates, `shared` is the learner's published state
-    for all people, `person` the person's own state, None without one."""
+    def propose(self, view: View[Any], x: Floats, rng: np.random.Generator, /) -> Any:
+        """Return the learner's proposal (a list, perhaps with random parts, which `rng` draws) for the candidates
+        `x`."""
 
-    def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator, /) -> Any:
-        """Return the learner's proposal (a list, perhaps with its random parts) for the m candidates `x` (m, N) of N
-        features.
-
-        `shared` is the learner's state for all people, `person` the person's own, None without one; `rng` draws the
-        random parts."""
-
-    def order(self, shared: Any, person: Person | None, x: Floats, /) -> Ints:
-        """Return the indices of the m candidates `x` (m, N), with N features each, by score, best first (m,), without
-        anything random.
-
-        `shared` is the learner's state for all people, `person` the person's own, None without one."""
+    def order(self, view: View[Any], x: Floats, /) -> Ints:
+        """Return the indices of the candidates `x` by score, best first (m,), without anything random."""
 
     def proposal_fields(self, y: Any, /) -> dict[str, Any]:
         """Return what else a learner's proposal `y` holds, apart from the list itself, such as the neighbours swapped,
@@ -68,9 +59,7 @@ class ListModel(Protocol):
 
 
 def propose_list(
-    model: ListModel,
-    shared: Any,
-    own: Person | None,
+    view: View[ListModel],
     asked: Question,
     settings: Settings,
     draws: Draws,
@@ -79,10 +68,9 @@ def propose_list(
 ) -> Proposal:
     """Return the list to show for the request `asked`, with the probability of showing exactly that list.
 
-    `asked.arm` is the policy: the list is made by `model`, in the caller's order (control), drawn at random around the
-    model's ranking (sampled), or drafted by two learners in turns (interleaved).
+    `asked.arm` is the policy: the list is made by the model, in the caller's order (control), drawn at random around
+    its ranking (sampled), or drafted by two learners in turns (interleaved).
 
-    - `shared`, `own`: the learner's state for all people, and the person's own, None without one
     - `settings`: those of the loop
     - `draws`: the learner's methods that describe its random lists (`draws_of`)
     - `rng`: the random generator of this decision
@@ -99,9 +87,9 @@ def propose_list(
     order = (-own_scores).argsort(kind="stable")[:size] if request.prior else np.arange(size)
     match = asked.match if size else None
     imitated = asked.arm == "imitated"
-    y = model.propose(shared, own, request.x, rng) if size and match is None and not imitated else None
+    y = view.model.propose(view, request.x, rng) if size and match is None and not imitated else None
     shown = order if control or y is None else order_shown(y)[:size]
-    carried = {} if control or y is None else model.proposal_fields(y)
+    carried = {} if control or y is None else view.model.proposal_fields(y)
     if match is not None:
         if asked.arm == "interleaved":
             shown, carried = match.draft(size)
@@ -114,9 +102,9 @@ def propose_list(
     elif imitated:
         likely = 1.0
     elif shares.sampled == 0.0 or not size:
-        likely = _probability(model, draws, y, request.x, shown, order, shared, own, shares.control, ours == theirs)
+        likely = _probability(view, draws, y, request.x, shown, order, shares.control, ours == theirs)
     else:
-        ranking = model.order(shared, own, request.x)
+        ranking = view.model.order(view, request.x)
         if asked.arm == "sampled":
             shown, carried = _sample_list(ranking, size, settings.temperature, rng)
         by_caller = np.array_equal(shown, order) if ours == theirs else control
@@ -131,7 +119,7 @@ def propose_list(
         shown=shown,
         probability=likely,
         carried=carried,
-        predicted=() if predict is None else tuple(predict(shared, own, request.x[shown]).tolist()),
+        predicted=() if predict is None else tuple(predict(view, request.x[shown]).tolist()),
         unknown=() if strangers is None else strangers.to_record((theirs if control else ours) or ()),
         kept=kept,
         of=0 if kept is None else m,
@@ -148,23 +136,20 @@ def _sample_list(ranking: Ints, size: int, temperature: float, rng: np.random.Ge
 
 
 def _probability(
-    model: ListModel,
+    view: View[ListModel],
     draws: Draws,
     y: Any,
     x: Floats,
     shown: Ints,
     order: Ints,
-    shared: Any,
-    own: Person | None,
     control: float,
     alike: bool,
 ) -> float | None:
     """Return the probability that the loop shows exactly the list `shown`; None if the learner cannot tell.
 
-    With probability `control` the loop shows `order`, the caller's order, otherwise the learner's list. `model` holds
-    the learner, `draws` its methods for random lists (`draws_of`), `y` is its proposal for the m candidates `x` (m, N)
-    of N features, `shared` its state for all people, `own` the person's own, None without one. `alike` says whether
-    items that are not on offer have the same positions in both lists."""
+    With probability `control` the loop shows `order`, the caller's order, otherwise the learner's list. `draws` are
+    the learner's methods for random lists (`draws_of`), `y` is its proposal for the m candidates `x` (m, N) of N
+    features. `alike` says whether items that are not on offer have the same positions in both lists."""
     depth, chance_of, undrawn = draws
     if not alike and shown is order:  # no list of the learner is like that
         return control
@@ -175,7 +160,7 @@ def _probability(
     elif shown is not order and depth is not None and shown.size >= depth(y[0].size):
         chance = y.probability  # type: ignore[attr-defined]  # of all that was drawn: the proposal knows it
     elif chance_of is not None:
-        learned = model.order(shared, own, x) if undrawn is None else undrawn(y)
+        learned = view.model.order(view, x) if undrawn is None else undrawn(y)
         chance = float(chance_of(learned, shown))
     else:
         return None
@@ -203,8 +188,8 @@ def _mix_arms(
     return float(found) or None
 
 
-def list_chances(interaction: Interaction[Any], models: Sequence[LoopModel], step: Step) -> Floats | None:
-    """Return the probability (L,) that each of L `models` shows exactly the list that was shown in a logged decision.
+def list_chances(interaction: Interaction[Any], views: Sequence[View[Any]], step: Step) -> Floats | None:
+    """Return the probability (L,) that each of L models shows exactly the list that was shown in a logged decision.
 
     `step` is one piece of feedback with that decision, `interaction` the loop's kind of feedback. A model that draws
     its lists at random (`draws`) and cannot tell the probability has nan. The probability is that of the model's own
@@ -214,18 +199,17 @@ def list_chances(interaction: Interaction[Any], models: Sequence[LoopModel], ste
     if record.unknown or record.of or not record.shown:
         return None
     shown = np.array(record.shown, np.int64)
-    found, name = np.empty(len(models)), interaction.person(step.decision.person)
-    for j, model in enumerate(models):
-        own = own_state(model.people, name)
-        order = interaction.order(model, model.shared, own, x)
-        chance_of = getattr(model.learner, "chance", None)
+    chances = np.empty(len(views))
+    for j, view in enumerate(views):
+        order = interaction.order(view, x)
+        chance_of = getattr(view.model.learner, "chance", None)
         if chance_of is not None:
-            found[j] = chance_of(order, shown)
-        elif getattr(model, "draws", False):
-            found[j] = np.nan
+            chances[j] = chance_of(order, shown)
+        elif getattr(view.model, "draws", False):
+            chances[j] = np.nan
         else:
-            found[j] = float(order[: shown.size].tolist() == shown.tolist())
-    return found
+            chances[j] = float(order[: shown.size].tolist() == shown.tolist())
+    return chances
 
 
 PLACES = 3
@@ -233,12 +217,12 @@ PLACES = 3
 
 
 def place_weights(
-    interaction: Interaction[Any], models: Sequence[LoopModel], step: Step
+    interaction: Interaction[Any], views: Sequence[View[Any]], step: Step
 ) -> tuple[Floats, Floats, Floats] | None:
     """Return weights with which one list drawn at random counts in estimates of how other rankings would do at their
     first three places; None if it does not count.
 
-    What is estimated is how often people would choose the item at a place. The rankings are those that L `models` make
+    What is estimated is how often people would choose the item at a place. The rankings are those that L models make
     of the same candidates, without the random swaps of neighbours that some learners make. The three arrays returned
     are:
     - weights by item and place (L, 3): 1 / the probability that the draw puts the item shown at this place there if the
@@ -261,8 +245,7 @@ def place_weights(
     ranks, m, temperature = np.array(said["ranks"], np.int64), said["candidates"], said["temperature"]
     each = place_probabilities(m, temperature)[ranks[:PLACES], np.arange(PLACES)]
     so_far = np.cumprod(step_probabilities(ranks, m, temperature)[:PLACES])
-    name = interaction.person(step.decision.person)
-    orders = [interaction.order(model, model.shared, own_state(model.people, name), x)[:PLACES] for model in models]
+    orders = [interaction.order(view, x)[:PLACES] for view in views]
     same = np.array(orders) == shown
     chosen = np.array([float(credit.get(j, 0.0) > 0.0) for j in shown.tolist()])
     return same / each, np.logical_and.accumulate(same, axis=1) / so_far, chosen
@@ -281,8 +264,8 @@ class Lists(Interaction[M]):
         if self.manifest.settings.k == 1 and show != 1:
             raise ValueError(f"show: expected 1, as a loop with k = 1 shows a single item, got {describe(show)}")
 
-    def chances(self, models: Sequence[M], step: Step) -> Floats | None:
-        return list_chances(self, models, step)
+    def chances(self, views: Sequence[View[M]], step: Step) -> Floats | None:
+        return list_chances(self, views, step)
 
-    def places(self, models: Sequence[M], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        return place_weights(self, models, step)
+    def places(self, views: Sequence[View[M]], step: Step) -> tuple[Floats, Floats, Floats] | None:
+        return place_weights(self, views, step)

@@ -8,7 +8,7 @@ import numpy as np
 
 from heedful.core.fold import copy_arrays
 from heedful.jit.kernel import Floats
-from heedful.loop.model import Person
+from heedful.loop.model import LoopModel, Person, View
 
 S = TypeVar("S")
 
@@ -21,10 +21,12 @@ class Number(NamedTuple):
     """the number by which the learner knows the person"""
 
 
-class Numbered(Generic[S]):
+class Numbered(LoopModel, Generic[S]):
     """The base of models whose learner knows people and items by number. The m candidates x (m,) are numbers of items.
 
     S is the state that all people share: a NamedTuple whose field `learned` is the learner's state."""
+
+    shared: S
 
     def __init__(self, learner: Any, shared: S) -> None:
         self.learner, self.shared = learner, shared
@@ -32,17 +34,13 @@ class Numbered(Generic[S]):
         self._lent = False  # somebody decides from these arrays: they are not written to
 
     def nobody(self) -> Number:
-        """Return an example of the state that is kept for each person, as a template for reading such states from a
-        file."""
         return Number(0)
 
-    def effective(self, shared: S, person: Person | None) -> Floats:
+    def effective(self, view: View[Any]) -> Floats:
         return np.zeros(0)
 
-    def present_state(self) -> S:
-        """Return the present state, for the threads that make decisions.
-
-        Its arrays are never written to again: the next update copies them first."""
+    def publish(self) -> S:
+        """Nothing is copied: the next update copies the arrays first."""
         self._lent = True
         return self.shared
 

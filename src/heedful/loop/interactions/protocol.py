@@ -7,15 +7,15 @@ list of methods, most with a body that suits most kinds."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from heedful.core.fold import copy_arrays, must_interpret
+from heedful.core.fold import must_interpret
 from heedful.evaluation import answers
 from heedful.evaluation.answers import Answer, Item, Scale
+from heedful.evaluation.expected import Compared, Expected, ListClick
 from heedful.evaluation.interleaving import draft_probability, interleave, slot_probabilities
 from heedful.features import Encoding
 from heedful.jit.kernel import Floats, Ints, scores
@@ -26,13 +26,12 @@ from heedful.loop.interactions import telling
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
 from heedful.loop.interactions.forms import Form
-from heedful.loop.interactions.measure import Compared, ListClick
 from heedful.loop.interactions.named import loop_learner, name_fitting
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.telling import Part
 from heedful.loop.interactions.words import Words
 from heedful.loop.log import Event
-from heedful.loop.model import Context, Person, own_state
+from heedful.loop.model import Context, LoopModel, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord, check_id, check_number
 from heedful.loop.request import Request
@@ -45,7 +44,6 @@ from heedful.spaces.ranking import Ranking, WithBaseScore
 
 if TYPE_CHECKING:
     from heedful.data.table import Table
-    from heedful.loop.interactions.coactive.model import Model
     from heedful.results.board import Board
     from heedful.results.explanation import Explanation, Moved
     from heedful.results.report import PredictionReport, Report
@@ -63,55 +61,8 @@ class Readable(Protocol):
     def model(self) -> LoopModel:
         """the model, which learns in place"""
 
-    def reading_of(self, x: Any, person: str | None) -> tuple[Any, Person | None]:
-        """Return (published state, what was learned for `person` alone or None), with which to rank the candidates
-        `x`."""
-
-
-class LoopModel(Protocol):
-    """The state of a loop, made by learning from its log event by event: the learner's state for all people, and each
-    person's own.
-
-    Of the methods here, only `teach` changes it."""
-
-    version: int
-    """the version of the code that turns feedback into the learner's training examples, declared by the class and
-    raised with every change of that code"""
-    learner: Any
-    """the learner, with the functions `init`, `propose` and `update` of its state"""
-    shared: Any
-    """the learner's state that all people share"""
-    people: dict[str, Person]
-    """each person's own state, by the person's name"""
-
-    def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int, /) -> bool:
-        """Learn from one piece of feedback, in place; return whether there was anything to learn.
-
-        - `context`: the decision that the feedback answers, with its m candidates as an array
-        - `feedback`: the decoded record of the feedback in the log
-        - `extra` (e, N): the N features of e objects that the feedback names and that were not among the candidates,
-          such as an edited text
-        - `version`: the sequence number of the feedback in the log, which is the model's version afterwards"""
-
-    def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats, /) -> Any:
-        """Return the training example that the learner makes of a piece of feedback; None if there is nothing to learn
-        in it.
-
-        Its type depends on the kind of feedback: for grades, features with their grades. Nothing is learned here.
-
-        - `context`: the decision that the feedback answers, with its m candidates as an array
-        - `feedback`: the decoded record of the feedback in the log
-        - `extra` (e, N): the N features of e objects that the feedback names and that were not among the candidates,
-          such as an edited text"""
-
-    def refusal(self, form: str, /) -> str | None:
-        """Return why the learner cannot use feedback of the form with the name `form` ("clicks"); None if it can."""
-
-    def effective(self, shared: Any, person: Person | None, /) -> Any:
-        """Return the weight of each of the N features for a person (N,); empty (0,) for a model without such weights.
-
-        `shared` is the learner's state for all people; `person` is the person's own state, None for the weights that
-        all people share."""
+    def reading_of(self, x: Any, person: str | None) -> tuple[Any, View[Any]]:
+        """Return (published state, the same for `person`), with which to rank the candidates `x`."""
 
 
 CALLERS_SCORE = "the caller's score"
@@ -287,6 +238,13 @@ class Step(NamedTuple):
     """the N features (e, N) of e objects that the feedback names and that were not among the candidates, such as an
     edited text"""
 
+    def rows(self, items: Sequence[int]) -> Any:
+        """Return the features (k, N), or the item numbers (k,), of k `items`: indices of candidates or, below 0, of
+        objects that were none."""
+        x, m = self.context.x, len(self.context.x)
+        everything = np.concatenate([x, self.extra]) if len(self.extra) else x
+        return everything[[j if j >= 0 else m - 1 - j for j in items]]
+
 
 class Past(Protocol[M_co]):
     """The log of a loop up to one decision, from which an interaction explains that decision."""
@@ -330,8 +288,7 @@ class Interaction(Protocol[M]):
     reported.
 
     Subclass it for a new kind; methods with a body here do what most kinds do. Arguments that many methods share:
-    `model` is the loop's model, `shared` the state that all people share, as published to readers, `own` the state of
-    the person asked about (None if there is none), and `x` the candidates of a request, as features (m, N) for m
+    `view` is the loop's model for the person asked about, and `x` the candidates of a request, as features (m, N) for m
     candidates and N features or, in kinds that know items by number, as item numbers (m,)."""
 
     name: str
@@ -495,22 +452,8 @@ class Interaction(Protocol[M]):
     def fresh(self) -> M:
         """Return a model that has learned nothing."""
 
-    def personal(self, model: M) -> Any:
-        """Return an example of the state that is kept for each person, with the right types and fields.
-
-        States of people are read from a snapshot with it as a template."""
-        nobody = getattr(model, "nobody", None)
-        return model.shared if nobody is None else nobody()
-
-    def on_item(self, model: M, event: Event, catalogue: Catalogue) -> str:
-        """Update `model`, in place, with `event`: an item was put on offer, changed or withdrawn.
-
-        `catalogue` holds the items of the loop. Return "", or the reason as text if the learner failed. Only kinds
-        whose learners know items by number do anything here."""
-        return ""
-
     def imitation_record(
-        self, model: M, shared: Any, own: Person | None, request: Request, shown: Ints, rng: np.random.Generator
+        self, view: View[M], request: Request, shown: Ints, rng: np.random.Generator
     ) -> dict[str, Any]:
         """Return what the log keeps of a decision that is shown in the caller's order and from which the learner is to
         learn.
@@ -518,8 +461,6 @@ class Interaction(Protocol[M]):
         These are "ranks", the rank, from 1, that the learner would give to each item shown, and, if the caller gave
         scores, "scores", these as given.
 
-        - `model`, `shared`, `own`: the model, the published state for all people, the person's own state, None without
-          one
         - `request`, `shown`: the request with its m candidates, and the indices of the candidates shown
         - `rng`: draws the order in which the learner sees the candidates, so that the ranks of items with equal scores
           do not depend on the caller's order
@@ -527,29 +468,9 @@ class Interaction(Protocol[M]):
         Raise ValueError, naming the field, if the caller's scores cannot be imitated."""
         drawn = rng.permutation(len(request.x))
         ranks = np.empty(drawn.size, np.int64)
-        ranks[drawn[self.order(model, shared, own, request.x[drawn])]] = 1 + np.arange(drawn.size)
+        ranks[drawn[self.order(view, request.x[drawn])]] = 1 + np.arange(drawn.size)
         kept: dict[str, Any] = {"ranks": ranks[shown].tolist()}
         return kept | ({"scores": [request.scores[j] for j in shown.tolist()]} if request.scores else {})
-
-    def teaches(self, model: M, lesson: Any) -> bool:
-        """Return whether there is anything to learn for `model` in `lesson`, a training example that
-        `LoopModel.lesson` made.
-
-        To agree with what is predicted is something to learn, to compare nothing is not."""
-        return True
-
-    def publish(self, model: M) -> Any:
-        """Return a copy of the state for all people in `model`, for the threads that make decisions.
-
-        Its arrays are never written to again, so they may be read while `model` goes on learning."""
-        return copy_arrays(model.shared)
-
-    def predictor(self, model: M, person: str | None) -> list[bytes] | None:
-        """Return the arrays from which `model` computes its predictions for `person`, as bytes; None if every piece of
-        feedback changes them.
-
-        A caller compares them before and after learning, to count the feedback that changed no prediction."""
-        return None
 
     def columns(self, model: M) -> Columns | None:
         """Return how the training examples of `model` become columns of numbers, from which compiled code learns; None
@@ -561,33 +482,17 @@ class Interaction(Protocol[M]):
 
     # ------------------------------------------------------------------------ reading
 
-    def person(self, name: str | None) -> str | None:
-        """Return the key under which `LoopModel.people` keeps what was learned for the person `name`; None if nothing
-        is kept.
-
-        `name` is None for a decision for nobody in particular."""
-        return name
-
-    def lacks(self, shared: Any, x: Any) -> bool:
-        """Return whether the published state `shared` is older than some of the m candidates `x`, so that it has to be
-        published again.
-
-        `x` are N features each (m, N) or item numbers (m,). Only kinds that know items by number can lack one."""
-        return False
-
-    def order(self, model: M, shared: Any, own: Person | None, x: Any) -> Ints:
+    def order(self, view: View[M], x: Any) -> Ints:
         """Return the indices of the m candidates `x`, best first (m,); equally good ones stay in the order of the
         request.
 
-        `x` are N features each (m, N) or item numbers (m,). `model` holds the learner, `shared` the published state for
-        all people, `own` what was learned for the person, None without it."""
+        `x` are N features each (m, N) or item numbers (m,)."""
 
-    def predict(self, model: M, shared: Any, own: Person | None, x: Any) -> list[ItemPrediction] | None:
+    def predict(self, view: View[M], x: Any) -> list[ItemPrediction] | None:
         """Return the predicted answer to each of the m candidates `x`, in their order; None if nothing is predicted.
 
         An answer is a grade, a rating or the probability of being chosen. `x` are N features each (m, N) or item
-        numbers (m,). `model` holds the learner, `shared` the published state for all people, `own` what was learned for
-        the person, None without it."""
+        numbers (m,)."""
         return None
 
     def standing(self, history: Readable, person: str | None, people: Sequence[str] | None) -> Board:
@@ -598,29 +503,25 @@ class Interaction(Protocol[M]):
         such ranking."""
         raise ValueError(f"standing: expected a loop of choices, got {self.words.loop}")
 
-    def cuts(self, model: M, shared: Any, own: Person | None) -> list[float] | None:
+    def cuts(self, view: View[M]) -> list[float] | None:
         """Return the k - 1 thresholds, rising, that divide the score of an item (weights times features) into k grades;
         None if there are none.
 
-        They are those of the person whose own state is `own`, or, if it is None, those that all people share. `model`
-        holds the learner, `shared` the published state for all people."""
+        They are those of the person of `view`, or, if it has none, those that all people share."""
         return None
 
     def why_not_predicted(self, shared: Any) -> str:
         """Return why the state `shared` predicts nothing of items so far, in words; "" if it predicts something."""
         return "" if self.words.prediction else "Nothing is predicted."
 
-    def used(self, model: M, shared: Any, own: Person | None) -> set[int]:
+    def used(self, view: View[M]) -> set[int]:
         """Return the numbers of the items that are not shown to a person again unless the request asks for repeats.
 
-        They are, for example, those that the person has rated. `model` holds the learner, `shared` the published state
-        for all people, `own` what was learned for the person, None without it. The set is empty in most kinds."""
+        They are, for example, those that the person has rated. The set is empty in most kinds."""
         return set()
 
-    def own_answers(self, shared: Any, own: Person | None) -> dict[int, str]:
-        """Return what a person answered, in a word or two for each item, by item number: {3: "said 4"}.
-
-        `shared` is the published state for all people, `own` what was learned for the person, None without it."""
+    def own_answers(self, view: View[Any]) -> dict[int, str]:
+        """Return what a person answered, in a word or two for each item, by item number: {3: "said 4"}."""
         return {}
 
     def counts(self, shared: Any, items: int) -> str:
@@ -628,13 +529,6 @@ class Interaction(Protocol[M]):
         give.
 
         `items` is the number of items on offer."""
-        return ""
-
-    def describe_overflow(self, model: M, shared: Any) -> str:
-        """Return a sentence on why the state `shared` for all people cannot predict any more, and what to do; "" if it
-        can.
-
-        The usual reason is that numbers in it are not finite or too large. `model` holds the learner."""
         return ""
 
     # ------------------------------------------------------------------------ deciding
@@ -648,19 +542,15 @@ class Interaction(Protocol[M]):
         kind."""
         return
 
-    def eligible(self, model: M, shared: Any, own: Person | None, asked: Question) -> Ints | None:
+    def eligible(self, view: View[M], asked: Question) -> Ints | None:
         """Return the indices of the candidates of the request `asked` that may be shown to its person; None for all.
 
-        For example, items that the person has rated may be left out. `model` holds the learner, `shared` the published
-        state for all people, `own` what was learned for the person, None without it. Raise ValueError if too few are
-        left."""
+        For example, items that the person has rated may be left out. Raise ValueError if too few are left."""
         return None
 
     def propose(
         self,
-        model: M,
-        shared: Any,
-        own: Person | None,
+        view: View[M],
         asked: Question,
         eligible: Ints | None,
         rng: np.random.Generator,
@@ -669,8 +559,6 @@ class Interaction(Protocol[M]):
 
         `asked.arm` is the policy: by the model, in the caller's order, ...
 
-        - `model`, `shared`, `own`: the model, the published state for all people, the person's own state, None without
-          one
         - `eligible`: indices of the candidates that may be shown; None for all
         - `rng`: the random generator of this one decision"""
 
@@ -679,12 +567,6 @@ class Interaction(Protocol[M]):
     def form(self, given: Mapping[str, object]) -> Mapping[str, Any]:
         """Return the JSON fields `given` of feedback, renamed or converted into a form that this kind of loop takes."""
         return given
-
-    def refusal(self, model: M, form: str) -> str | None:
-        """Return why feedback of the form with the name `form` ("clicks") is refused; None if it is taken.
-
-        It is refused if this kind of feedback has no such form, or if the learner of `model` cannot use it."""
-        return model.refusal(form)
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         """Return why `feedback` cannot answer a decision that showed the candidates `shown` (indices); None if it
@@ -715,32 +597,22 @@ class Interaction(Protocol[M]):
         `context` is the `decision` with its candidates as an array, `past` the log up to it, from which the model of
         that time is learned again. Raise LookupError if there was nothing to decide."""
 
-    def item_scores(self, model: M, person: str | None, x: Any, places: Sequence[int]) -> Floats | None:
-        """Return the scores (k,) that `model` gives to k candidates of a decision for `person`; None if it gives none.
+    def item_scores(self, view: View[M], x: Any, places: Sequence[int]) -> Floats | None:
+        """Return the scores (k,) that the model gives to k candidates of a decision; None if it gives none.
 
         `x` are the m candidates of the decision, as N features each (m, N) or item numbers (m,); `places` are the
         indices of the k candidates. By default a score is the inner product of weights and features."""
-        w, rows = model.effective(model.shared, own_state(model.people, self.person(person))), x[list(places)]
+        w, rows = view.model.effective(view), x[list(places)]
         return scores(rows, w) if rows.ndim == 2 and w.shape == rows.shape[1:] else None
 
-    def contributions(self, model: M, person: str | None, x: Any, place: int) -> Contributions:
-        """Return how much each feature of one candidate contributes to the score that `model` gives the candidate for
-        `person`.
+    def contributions(self, view: View[M], x: Any, place: int) -> Contributions:
+        """Return how much each feature of one candidate contributes to the score that the model gives it.
 
         `x` are the m candidates of a decision, as N features each (m, N) or item numbers (m,); `place` is the index of
         the candidate. If there are no contributions, the result says why."""
-        if self.item_scores(model, person, x, [place]) is None:
+        if self.item_scores(view, x, [place]) is None:
             return parts_of.none(f"{type(self.learner).__name__} has no weights of features: there are no parts")
-        w = model.effective(model.shared, own_state(model.people, self.person(person)))
-        return parts_of.linear(self.names, w, x[place], "score")
-
-    def adds_up(self, model: M, person: str | None, feedback: FeedbackRecord) -> bool:
-        """Return whether learning from `feedback` changes the scores for `person` by the same amount, whatever else
-        `model` has learned.
-
-        If so, a score is a sum over pieces of feedback, and what each of them added is also what leaving it out would
-        take away."""
-        return False
+        return parts_of.linear(self.names, view.model.effective(view), x[place], "score")
 
     def candidate(self, spec: str) -> M:
         """Return an untrained model of another learner, named by `spec`, to be evaluated on this loop's log.
@@ -757,22 +629,22 @@ class Interaction(Protocol[M]):
         """Return the measures (names, ranges and texts) by which learners are compared on a log of this kind, the main
         one first."""
 
-    def compare(self, models: Sequence[M], step: Step) -> Sequence[Compared | None]:
-        """Compare what each of the L `models` predicts with the answer in `step`; return a comparison for each of
+    def compare(self, views: Sequence[View[M]], step: Step) -> Sequence[Compared | None]:
+        """Compare what each of L models predicts with the answer in `step`; return a comparison for each of
         `measures()`, in that order.
 
-        `step` is one piece of feedback with the decision that it answers; no model has learned from it yet. A
-        comparison is None if the answer says nothing by that measure."""
+        `views` are the models for the person who answered, `step` is one piece of feedback with the decision that it
+        answers; no model has learned from it yet. A comparison is None if the answer says nothing by that measure."""
 
-    def clicks(self, models: Sequence[M], step: Step) -> Sequence[ListClick] | None:
-        """Return the clicks in `step` on the items of a list, with what each of the L `models` ranks before them.
+    def clicks(self, views: Sequence[View[M]], step: Step) -> Sequence[ListClick] | None:
+        """Return the clicks in `step` on the items of a list, with what each of L models ranks before them.
 
         `step` is one piece of feedback with the decision that it answers; no model has learned from it yet. Return None
         if it does not say what of a list was clicked, or if the places that the items had are not known."""
         return None
 
-    def chances(self, models: Sequence[M], step: Step) -> Floats | None:
-        """Return the probability (L,) with which each of the L `models` would show exactly the list that was shown in
+    def chances(self, views: Sequence[View[M]], step: Step) -> Floats | None:
+        """Return the probability (L,) with which each of L models would show exactly the list that was shown in
         `step`.
 
         `step` is one piece of feedback with the decision that it answers. The probability is nan for a model that
@@ -799,11 +671,11 @@ class Interaction(Protocol[M]):
         score = self.score(step.decision, [step.feedback])
         return None if score is None else (score,)
 
-    def places(self, models: Sequence[M], step: Step) -> tuple[Floats, Floats, Floats] | None:
+    def places(self, views: Sequence[View[M]], step: Step) -> tuple[Floats, Floats, Floats] | None:
         """Return weights with which one list drawn at random counts in estimates of how other rankings would do at
         their first three places; None if it does not count.
 
-        The rankings are those of L `models`; `step` is one piece of feedback with the decision that it answers. The
+        The rankings are those of L models; `step` is one piece of feedback with the decision that it answers. The
         three arrays are
         - weights (L, 3) for each place, 0 unless the model's ranking has the item shown there,
         - weights (L, 3) for each place, 0 unless the model's ranking has the items shown there and above,
@@ -819,18 +691,18 @@ class Interaction(Protocol[M]):
         nothing."""
         return None
 
-    def contradicts(self, model: M, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
-        """Return whether the feedback in `step` says the opposite of what the model would predict now.
-
-        - `model`, `shared`, `own`: the model, its present state for all people, the person's own state, None without
-          one
-        - `step`: one piece of feedback with the decision that it answers
-        - `lesson`: the training example that `LoopModel.lesson` made of it"""
+    def expected(self, view: View[M], step: Step) -> Expected:
+        """Return what the model expects of the candidates of the decision in `step`, and of the other objects that its
+        feedback names."""
 
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
         """Return what `feedback` says of the items of `decision`, by its form and the settings of this kind."""
         form = self.forms.get(feedback.form)
         return Answer() if form is None else form.answer(feedback, decision.record.shown)
+
+    def said(self, step: Step) -> Answer:
+        """Return what the feedback in `step` says."""
+        return self.answer(step.decision, step.feedback)
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
         """Return how strongly `feedback` speaks for or against items that `decision` showed
@@ -855,51 +727,6 @@ class Interaction(Protocol[M]):
         """Return the (least, greatest) value of `score`."""
         return 0.0, 1.0
 
-    # ------------------------------------------------------------------------ the health of feedback
-
-    def error(self, model: M, step: Step) -> float | None:
-        """Return how wrong the prediction of `model` for the feedback in `step` is, from 0 to 1; None if it predicts
-        nothing of it.
-
-        `step` is one piece of feedback with the decision that it answers, from which the model has not learned yet. The
-        error is measured by the first of `measures()`."""
-        measure, compared = self.measures()[0], self.compare([model], step)[0]
-        if compared is None or not compared.weights.sum() > 0.0:
-            return None
-        value = float(compared.values[0] @ compared.weights / compared.weights.sum())
-        good = (value - measure.low) / (measure.high - measure.low)
-        return None if math.isnan(good) else min(max(1.0 - good if measure.more_is_better else good, 0.0), 1.0)
-
-    def gains(self, model: M, shared: Any, own: Person | None, step: Step) -> tuple[float, float] | None:
-        """Return (utility of the corrected list, utility of the best list), each minus the utility of the list shown.
-
-        Utilities are by the present model: `model` holds the learner, `shared` its state for all people, `own` what was
-        learned for the person, None without it. `step` is one piece of feedback with the decision that it answers.
-        Return None if the feedback corrects no list."""
-        return None
-
-    def position(self, model: M, step: Step) -> Floats:
-        """Return the weights of `model` for all people (N,); without weights, its predictions for the items shown in
-        `step`.
-
-        How much this array changes while the model learns from the feedback in `step` tells how far the feedback moved
-        the model. It is empty if there are neither weights nor predictions. `step` is one piece of feedback with its
-        decision."""
-        weights = np.array(model.effective(model.shared, None), np.float64)
-        if weights.size:
-            return weights
-        own = model.people.get(self.person(step.decision.person) or "")
-        found = self.predict(model, model.shared, own, step.context.x[list(step.context.record.shown)])
-        return np.array([] if found is None else [each.value for each in found], np.float64)
-
-    def order_reader(self) -> Model | None:
-        """Return a model that reads any feedback as an order better than the one shown, whatever the loop's learner
-        takes.
-
-        With it simulations measure how informative feedback is. Return None if feedback of this kind gives no such
-        order."""
-        return None
-
 
 def find_candidate(interaction: Interaction[M], spec: str, others: Sequence[str] = ()) -> M:
     """Return `interaction.candidate(spec)`. If there is no learner of that name, the error has the names that fit its
@@ -913,10 +740,9 @@ def find_candidate(interaction: Interaction[M], spec: str, others: Sequence[str]
         raise fitting from None
 
 
-def prediction_range(interaction: Interaction[Any]) -> tuple[float, float]:
-    """Return the (least, greatest) value that can be predicted for an item: a number that people can give, otherwise a
-    probability."""
-    return (0.0, 1.0) if interaction.scale is None else (interaction.scale.low, interaction.scale.high)
+def prediction_scale(interaction: Interaction[Any]) -> Scale:
+    """Return the numbers that can be predicted for an item: those that people can give, otherwise probabilities."""
+    return interaction.scale or Scale(0.0, 1.0)
 
 
 def feature_names(kind: type[Interaction[Any]], manifest: Manifest) -> list[str]:

@@ -149,7 +149,7 @@ def phrases_of(loop: Loop, words: Words) -> Phrases:
     less) and takes precedence over the phrases made from their names."""
     interaction = loop.projection.interaction
     fresh = interaction.fresh()
-    weights = fresh.effective(fresh.shared, None)
+    weights = fresh.effective(fresh.view())
     return Phrases(loop.manifest, loop.feature_names, words, float(weights[-1]) if len(weights) else 0.0)
 
 

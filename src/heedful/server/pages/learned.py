@@ -16,7 +16,7 @@ from starlette.responses import Response
 from heedful.core.wording import count
 from heedful.io.exports import Exporter
 from heedful.loop import Loop
-from heedful.loop.interactions.protocol import prediction_range
+from heedful.loop.interactions.protocol import prediction_scale
 from heedful.results.history import LessonTold
 from heedful.server.api import whole
 from heedful.server.decisions import answer_fields
@@ -122,12 +122,13 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
     report, by_features = report_context(loop), interaction.item_features != "none"
     known = query.person is not None and log.newest("decision", query.person) > 0
     own = loop.settings.shrink > 0.0 or not by_features
-    state, person_state = loop.projection.reading(query.person)
+    state, view = loop.projection.reading(query.person if known else None)
     bars = [] if loop.overflown else phrases_of(loop, words).bars(loop.weights_of(query.person))
     predicted = None
     if not by_features and interaction.words.prediction:
-        predicted = summary(loop, Axis(*prediction_range(interaction)), query.person, query.why is not None)
-    cuts = interaction.cuts(loop.projection.model, state.shared, person_state if known else None)
+        scale = prediction_scale(interaction)
+        predicted = summary(loop, Axis(scale.low, scale.high), query.person, query.why is not None)
+    cuts = interaction.cuts(view)
     counts = interaction.counts(state.shared, len(loop.projection.catalogue.current))
     named = any(each.person is not None for each in lessons)
     context = {

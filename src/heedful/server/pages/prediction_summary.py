@@ -38,8 +38,8 @@ def summary(loop: Loop, axis: Axis, person: str | None, asked: bool = False) -> 
     which takes a while."""
     found = list(predictions(loop, list(loop.projection.catalogue.current), person).items())[:BEST]
     titles = {card.name: card.title for card in cards(loop, [name for name, _ in found])}
-    state, person_state = loop.projection.reading(person)
-    own, number = loop.projection.interaction.own_answers(state.shared, person_state), loop.projection.catalogue.number
+    state, view = loop.projection.reading(person)
+    own, number = loop.projection.interaction.own_answers(view), loop.projection.catalogue.number
     last = _last(loop, person)
     return {
         "axis": axis,

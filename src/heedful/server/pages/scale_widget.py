@@ -55,8 +55,8 @@ def scale_of(loop: Loop) -> Scale | None:
     makes = {interaction.setting: getattr(settings, interaction.setting)} if interaction.setting else {}
     usual = actions == Settings(**makes).actions
     weights = {name: weight for name, (_, weight) in actions.items()}
-    low, high, *_ = interaction.scale
-    return Scale(form.name, low, high, form.whole, interaction.by_number, weights, usual)
+    scale = interaction.scale
+    return Scale(form.name, scale.low, scale.high, scale.whole, interaction.by_number, weights, usual)
 
 
 class Mark(NamedTuple):
@@ -182,8 +182,7 @@ def items_left(loop: Loop, person: str | None) -> list[str]:
 
     They are done with an item once they have rated it, or acted on it as much as counts for a rating."""
     catalogue = loop.projection.catalogue
-    state, own = loop.projection.reading(person)
-    used = loop.projection.interaction.used(loop.projection.model, state.shared, own)
+    used = loop.projection.interaction.used(loop.projection.reading(person)[1])
     return [name for name in list(catalogue.current) if catalogue.number(name) not in used]
 
 

@@ -7,27 +7,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.evaluation.examination import MOST_PLACES
+from heedful.evaluation.expected import Compared, Expected, ListClick
 from heedful.evaluation.plackett_luce import pair_weights
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.learners.coactive.fair_pairs import PerturbedRanking
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.compiled import learn_orders, learn_proposals
-from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb, can_imitate
+from heedful.loop.interactions.coactive.model import Lesson, Model, can_imitate
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, below, lengths
 from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
 from heedful.loop.interactions.lists import (
     Lists,
     propose_list,
 )
-from heedful.loop.interactions.measure import Compared, ListClick
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import (
     Past,
@@ -37,12 +36,11 @@ from heedful.loop.interactions.protocol import (
     columns_stamp,
     is_compiled_alike,
 )
-from heedful.loop.model import Context, Person, own_state
+from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.settings import Manifest, check_named
 from heedful.results.evaluation import Measure
-from heedful.spaces.ranking import difference
 
 if TYPE_CHECKING:
     from heedful.results.explanation import Explanation
@@ -110,46 +108,27 @@ class Coactive(Lists[Model]):
     def fresh(self) -> Model:
         return Model(self.learner, self._shrink, self.manifest.settings.apprentice)
 
-    def predictor(self, model: Model, person: str | None) -> list[bytes] | None:
-        own = own_state(model.people, person)
-        parts: list[Any] = [model.learner.weights(model.shared.learned)]
-        if own is not None and (offset := model.learner.weights(own.state.learned)[:-1]).any():
-            parts += [offset, own.lessons]  # it counts for more, the more lessons there were
-        return [np.asarray(part).tobytes() for part in parts]
-
     def columns(self, model: Model) -> Columns | None:
         """A model that keeps a state for each person learns from one example at a time."""
         if self._shrink > 0.0 or not is_compiled_alike(model.learner):
             return None
         return correction_columns(model)
 
-    def teaches(self, model: Model, lesson: Lesson | Thumb) -> bool:
-        return model.compares(lesson)
-
     # ------------------------------------------------------------------------ reading
 
-    def order(self, model: Model, shared: Any, own: Person | None, x: Floats) -> Ints:
-        return top(scores(x, model.effective(shared, own)), len(x))
+    def order(self, view: View[Model], x: Floats) -> Ints:
+        return top(scores(x, view.model.effective(view)), len(x))
 
     # ------------------------------------------------------------------------ deciding
 
     def propose(
         self,
-        model: Model,
-        shared: Any,
-        own: Person | None,
+        view: View[Model],
         asked: Question,
         eligible: Ints | None,
         rng: np.random.Generator,
     ) -> Proposal:
-        return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng)
-
-    # ------------------------------------------------------------------------ taking feedback
-
-    def refusal(self, model: Model, form: str) -> str | None:
-        if refusal := model.refusal(form):
-            return refusal
-        return "actions: expected action and item, but in a loop of ratings" if form == "actions" else None
+        return propose_list(view, asked, self.manifest.settings, self._draws, rng)
 
     # ------------------------------------------------------------------------ looking back
 
@@ -162,13 +141,13 @@ class Coactive(Lists[Model]):
         gap = x[first] - (x[second] if second is not None else 0.0)
 
         def lead(model: Model) -> float:
-            return float(scores(gap[None, :], _weights(model, decision.person))[0])
+            return float(scores(gap[None, :], model.effective(model.view(decision.person)))[0])
 
         model, moved = past.follow(lead)
         margin = lead(model)
         parts = [
             Part(name, float(w), float(a), float(a - g), float(w * g))
-            for name, w, a, g in zip(self.names, _weights(model, decision.person), x[first], gap)
+            for name, w, a, g in zip(self.names, model.effective(model.view(decision.person)), x[first], gap)
             if w * g != 0.0
         ]
         return Explanation(
@@ -181,12 +160,6 @@ class Coactive(Lists[Model]):
             tuple(sorted(parts, key=lambda part: -abs(part.counts))),
             tuple(moved),
         )
-
-    def adds_up(self, model: Model, person: str | None, feedback: FeedbackRecord) -> bool:
-        """A perceptron's step adds up. Exceptions are thumbs, which make a logistic step; a person with weights of
-        their own, which count the more, the more feedback the person gave; and a learner that imitates an order."""
-        additive = bool(getattr(model.learner, "additive", False)) and not self.manifest.settings.apprentice
-        return additive and feedback.form != "thumb" and own_state(model.people, person) is None
 
     def candidate(self, spec: str) -> Model:
         if (other := named_interaction(learner_class(spec))) != self.name:
@@ -202,7 +175,7 @@ class Coactive(Lists[Model]):
         about = texts.PAIRS, texts.NO_PAIRS, texts.SWAP
         return (Measure("swapped pairs", *about, most_weight=most, once=True, counts="pair"),)
 
-    def compare(self, models: Sequence[Model], step: Step) -> Sequence[Compared | None]:
+    def compare(self, views: Sequence[View[Model]], step: Step) -> Sequence[Compared | None]:
         """Compare pairs of neighbours that were shown in either order at random with a known probability.
 
         An answer contradicts what was shown far more often than it confirms it, and people click more at the top. Both
@@ -215,10 +188,10 @@ class Coactive(Lists[Model]):
         better = [record.shown[at - 1 if upper else at] for at, upper, _ in pairs]
         worse = [record.shown[at if upper else at - 1] for at, upper, _ in pairs]
         gaps = x.take(better, axis=0) - x.take(worse, axis=0)
-        ahead = np.array([gaps.dot(_weights(model, step.decision.person)) for model in models])
+        ahead = np.array([gaps.dot(view.model.effective(view)) for view in views])
         return (Compared(np.heaviside(ahead, 0.5), np.array([weight for _, _, weight in pairs])),)
 
-    def clicks(self, models: Sequence[Model], step: Step) -> Sequence[ListClick] | None:
+    def clicks(self, views: Sequence[View[Model]], step: Step) -> Sequence[ListClick] | None:
         record, form = step.context.record, step.feedback.form
         if form not in ("clicks", "none") or record.unknown or record.after or len(record.shown) < 2:
             return None
@@ -231,11 +204,11 @@ class Coactive(Lists[Model]):
             upper[start : start + 2 * len(weights) : 2] = weights
             lower[start + 1 : start + 1 + 2 * len(weights) : 2] = weights
         rows = np.argsort(shown, kind="stable")  # the items shown in the order of the candidates, as ties go by that
-        x, person = step.context.x[np.array(shown)[rows]], step.decision.person
-        above = np.zeros((len(shown), len(models)), np.int64)
-        for j, model in enumerate(models):
+        x = step.context.x[np.array(shown)[rows]]
+        above = np.zeros((len(shown), len(views)), np.int64)
+        for j, view in enumerate(views):
             before = 0
-            for place in rows[self.order(model, model.shared, own_state(model.people, person), x)].tolist():
+            for place in rows[self.order(view, x)].tolist():
                 above[place, j] = before
                 before |= 1 << place
         return [ListClick(i, float(upper[i]), float(lower[i]), above[i].tolist()) for i in clicked]
@@ -258,61 +231,12 @@ class Coactive(Lists[Model]):
 
     # ------------------------------------------------------------------------ reporting
 
-    def contradicts(self, model: Model, shared: Any, own: Person | None, step: Step, lesson: Lesson | Thumb) -> bool:
-        """Return whether w . D < 0 for the present weights w, where D = phi(x, better) - phi(x, shown) is the step in
-        feature space that the feedback asks for: the negative parts of w . D in Shivaswamy & Joachims (JAIR 2015)."""
-        reader = order_reader(self.learner)
-        said = reader.lesson(step.context, step.feedback, step.extra)
-        if said is None:
-            return False
-        if isinstance(said, Thumb):  # as in learning, it is compared with what is usual
-            said = said._replace(z=said.z - shared.usual.z)
-        products = model.effective(shared, own) * direction(reader, said)
-        return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
-
-    def order_reader(self) -> Model:
-        return order_reader(self.learner)
-
-    # ------------------------------------------------------------------------ the health of feedback
-
-    def error(self, model: Model, step: Step) -> float | None:
-        """Return the share of pairs (item picked, item shown and not picked) that `model` ranks the wrong way; a tie
-        counts 1/2.
-
-        As people pick more at the top, this does not measure how good a learner is; a change over time says that
-        something has changed."""
-        if step.feedback.form not in ("clicks", "better"):
-            return None
-        picked = {j for j in step.feedback.chosen if j >= 0}
-        others = [j for j in step.context.record.shown if j not in picked]
-        if not picked or not others:
-            return None
-        u = step.context.x @ _weights(model, step.decision.person)
-        gaps = u[others][:, None] - u[sorted(picked)]
-        return float(((np.sign(gaps) + 1.0) / 2.0).mean())
-
-    @cached_property
-    def _orders(self) -> Model:
-        """the model that reads feedback as a better order, made once"""
-        return self.order_reader()
-
-    def gains(self, model: Model, shared: object, own: Person | None, step: Step) -> tuple[float, float] | None:
-        """U(ybar) - U(y) and U(y*) - U(y) by the present weights, of clicks or an order."""
-        from heedful.worlds.users import utility  # needed here alone, and a decision takes no simulated people
-
-        (record, x, _), feedback = step.context, step.feedback
-        if feedback.form not in ("clicks", "better") or feedback.chain or not record.shown:
-            return None
-        reader = self._orders
-        lesson = reader.lesson(step.context, feedback, step.extra)
-        if lesson is None:
-            return None
-        w, shown = model.effective(shared, own), np.array(record.shown, np.int64)
-        u, k = x @ w, min(self.manifest.settings.k, shown.size)
-        best = float(utility(u, top(u, k), k) - utility(u, shown, k))
-        gain = float(direction(reader, lesson) @ w)
-        small = 1e-12 * float(np.abs(u).sum())  # what rounding makes
-        return 0.0 if abs(gain) <= small else gain, 0.0 if abs(best) <= small else best
+    def expected(self, view: View[Model], step: Step) -> Expected:
+        w = view.model.effective(view)
+        return Expected(
+            utilities=lambda items: step.rows(items) @ w,
+            verdict=lambda items: view.model.above_usual(view, step.rows(items)),
+        )
 
 
 # ---------------------------------------------------------------------------- why
@@ -344,12 +268,9 @@ def _second(shown: tuple[int, ...], x: Floats, past: Past[Model], person: str | 
     others = [j for j in range(len(x)) if j != shown[0]]
     if not others:
         return None
-    utilities = scores(x, _weights(past.model(), person))
+    model = past.model()
+    utilities = scores(x, model.effective(model.view(person)))
     return max(others, key=lambda j: utilities[j])
-
-
-def _weights(model: Model, person: str | None) -> Array:
-    return model.effective(model.shared, own_state(model.people, person))
 
 
 MOST_WEIGHT = 4.0
@@ -399,47 +320,6 @@ def _pairs(record: DecisionRecord, swap: float) -> list[tuple[int, list[float]]]
         return []
     swapped = said["swapped"][: max((n - start) // 2, 0)]
     return [(start, [0.5 / (swap if each else 1.0 - swap) for each in swapped])]
-
-
-# ---------------------------------------------------------------------------- feedback as an order
-
-
-class _Reader(Model):
-    """A model that reads feedback of every form and learns nothing."""
-
-    def refusal(self, form: str) -> str | None:
-        return None
-
-
-def order_reader(learner: Any) -> Model:
-    """Return a model that reads feedback of any form as a complete order better than the one shown.
-
-    The features are those of `learner`, which is not asked to learn."""
-    return _Reader(_Order(learner.n_features, learner.space))
-
-
-def direction(reader: Model, lesson: Lesson | Thumb) -> Array:
-    """Return the step D (N,) in feature space that a training example asks for: phi(x, better) - phi(x, shown).
-
-    phi(x, y) are the N features of an order y of the candidates x. `lesson` is the example; for a thumb, D is phi of
-    what was shown, negated if the thumb is down. `reader` is a model that `order_reader` made."""
-    if isinstance(lesson, Thumb):
-        return lesson.sign * lesson.z
-    learner = reader.learner
-    return difference(learner.space, learner.n_features, lesson.x, lesson.feedback, lesson.y)
-
-
-class _Order(NamedTuple):
-    """A learner that learns nothing, with which a model reads feedback as a complete order."""
-
-    n_features: int
-    space: Any
-
-    def init(self, rng: np.random.Generator) -> tuple[()]:
-        return ()
-
-    def propose(self, state: Any, x: Floats, rng: np.random.Generator) -> Any:
-        return np.arange(len(x))
 
 
 def correction_columns(model: Model) -> Columns | None:

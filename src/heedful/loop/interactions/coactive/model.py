@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores, top
-from heedful.loop.model import Context, Person
+from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.records import DecisionRecord, FeedbackRecord, given_scores
 from heedful.spaces.ranking import difference, with_base_weight
 
@@ -108,7 +108,7 @@ class State(NamedTuple):
         return int(self.learned.t)
 
 
-class Model:
+class Model(LoopModel):
     """The state of a loop of corrected rankings: the learner's state for all people, and each person's own weights.
 
     Only `teach` and `imitate` change it; they are called for the events of the log, in order."""
@@ -141,23 +141,43 @@ class Model:
         """True if the learner shows lists with a random part."""
         return self._proposal is not None
 
-    def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator) -> Any:
-        if person is None:
-            return self.learner.propose(shared.learned, x, rng)
-        return self._own.propose(person.state.learned, self._personal(shared, person, x), rng)
+    def propose(self, view: View[Any], x: Floats, rng: np.random.Generator) -> Any:
+        if view.person is None:
+            return self.learner.propose(view.shared.learned, x, rng)
+        return self._own.propose(view.person.state.learned, self._personal(view.shared, view.person, x), rng)
 
-    def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        if person is None:
-            return _order(self.learner, shared.learned, x)
-        return _order(self._own, person.state.learned, self._personal(shared, person, x))
+    def order(self, view: View[Any], x: Floats) -> Ints:
+        if view.person is None:
+            return _order(self.learner, view.shared.learned, x)
+        return _order(self._own, view.person.state.learned, self._personal(view.shared, view.person, x))
 
-    def effective(self, shared: Any, person: Person | None) -> Array:
-        w = np.array(self.learner.weights(shared.learned), np.float64)
+    def effective(self, view: View[Any]) -> Array:
+        w = np.array(self.learner.weights(view.shared.learned), np.float64)
         w[-1] += 0.0 if self.blind else 1.0
-        if person is not None:
-            v = np.array(self._own.weights(person.state.learned), np.float64)
-            w[:-1] += self._share(person) * v[:-1]
+        if view.person is not None:
+            v = np.array(self._own.weights(view.person.state.learned), np.float64)
+            w[:-1] += self._share(view.person) * v[:-1]
         return w
+
+    def above_usual(self, view: View[Any], x: Floats) -> float:
+        """Return by how much the list of all of `x` (k, N), or the only item, is worth more than what was judged by
+        thumbs so far; 0 for what rounding leaves."""
+        z = x[0] if len(x) == 1 else self._whole(x, np.arange(len(x)))
+        terms = self.effective(view) * (z - view.shared.usual.z)
+        return 0.0 if abs(terms.sum()) <= 1e-12 * np.abs(terms).sum() else float(terms.sum())
+
+    def predictor(self, name: str | None) -> list[bytes] | None:
+        own = self.view(name).person
+        parts: list[Any] = [self.learner.weights(self.shared.learned)]
+        if own is not None and (offset := self._own.weights(own.state.learned)[:-1]).any():
+            parts += [offset, own.lessons]  # it counts for more, the more lessons there were
+        return [np.asarray(part).tobytes() for part in parts]
+
+    def adds_up(self, view: View[Any], feedback: FeedbackRecord) -> bool:
+        """A perceptron's step adds up. Exceptions are thumbs, which make a logistic step; a person with weights of
+        their own, which count the more, the more feedback the person gave; and a learner that imitates an order."""
+        additive = bool(getattr(self.learner, "additive", False)) and not self.blind
+        return additive and feedback.form != "thumb" and view.person is None
 
     def _share(self, person: Person) -> float:
         return person.lessons / (person.lessons + self.shrink)
@@ -169,7 +189,7 @@ class Model:
         c in [0, 1) is how much the weights of this `person` count. `x` (m, N) are the N features of the candidates,
         `shared` is the learner's state for all people."""
         own = x * self._share(person)
-        own[:, -1] = scores(x, self.effective(shared, None))
+        own[:, -1] = scores(x, self.effective(View(self, shared)))
         return own
 
     # ------------------------------------------------------------------------ learning
@@ -177,6 +197,8 @@ class Model:
     def refusal(self, form: str) -> str | None:
         if form in ("clicks", "better", "none"):
             return None
+        if form == "actions":
+            return "actions: expected action and item, but in a loop of ratings"
         name = type(self.learner).__name__
         if self._proposal is not None and not hasattr(self.learner, "plain"):
             return (
@@ -202,17 +224,14 @@ class Model:
         if person is not None and context.person is not None:
             self.people[context.person] = person
         if weights is None:
-            return self.compares(lesson)
+            return self.teaches(lesson)
         after = self.learner.weights(self.shared.learned)  # most lessons move them, and need not be looked at again
         with np.errstate(invalid="ignore"):  # weights that overflowed
             moved = np.abs(after - weights).sum() > 1e-12 * np.abs(after).sum()  # more than a projection's rounding
-        return bool(moved) or self.compares(lesson)
+        return bool(moved) or self.teaches(lesson)
 
-    def compares(self, lesson: Lesson | Thumb) -> bool:
-        """Return whether there is anything to learn in a training example: if not, the step for it has length 0,
-        whatever the weights are.
-
-        Of a learner without `step` it is known only that a single item is compared with nothing."""
+    def teaches(self, lesson: Lesson | Thumb) -> bool:
+        """Of a learner without `step` it is known only that a single item is compared with nothing."""
         learner, state = self.learner, self.shared
         if isinstance(lesson, Thumb):
             return bool((lesson.z != state.usual.begun(lesson).z).any())
@@ -230,7 +249,7 @@ class Model:
             return False
         seen = set(shown)
         back = np.array([*(j for j in range(len(x) - 1, -1, -1) if j not in seen), *shown[::-1]], np.int64)
-        y = back[top(scores(x[back], self.effective(self.shared, None)), len(x))]
+        y = back[top(scores(x[back], self.effective(self.view())), len(x))]
         plain = self._plain(None, y)
         if plain is None:
             return False

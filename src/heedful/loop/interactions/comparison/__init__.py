@@ -13,15 +13,14 @@ import numpy as np
 
 from heedful.core.wording import count
 from heedful.evaluation.answers import Answer, likeliest_chosen
+from heedful.evaluation.expected import Compared, Expected, best_expected
 from heedful.jit.kernel import Floats, Ints
-from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions.comparison import texts
 from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose, chooser
-from heedful.loop.interactions.comparison.model import ChoiceAnswer, ChoiceModel, ChoiceState, why_unfit
+from heedful.loop.interactions.comparison.model import ChoiceModel, why_unfit
 from heedful.loop.interactions.comparison.question import check_two, propose_question
 from heedful.loop.interactions.contributions import gradient, none
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
-from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
     Interaction,
@@ -33,18 +32,15 @@ from heedful.loop.interactions.protocol import (
     Step,
     Tally,
 )
-from heedful.loop.log import Event
-from heedful.loop.model import Context, Person
+from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contributions
 from heedful.results.report import ChoiceDetails
-from heedful.spaces.comparison import EQUAL
 
 if TYPE_CHECKING:
-    from heedful.inference.gp.posterior import Posterior
     from heedful.results.board import Board
     from heedful.results.explanation import Explanation
     from heedful.results.report import PredictionReport
@@ -110,29 +106,13 @@ class Comparison(Interaction[ChoiceModel]):
     def fresh(self) -> ChoiceModel:
         return ChoiceModel(self.learner, self.manifest.encoding.size)
 
-    def on_item(self, model: ChoiceModel, event: Event, catalogue: Catalogue) -> str:
-        if event.arrays is not None:
-            model.put(catalogue.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
-        return ""
-
-    def publish(self, model: ChoiceModel) -> ChoiceState:
-        return model.present_state()
-
     # ------------------------------------------------------------------------ reading
 
-    def person(self, name: str | None) -> str | None:
-        return name or ""
+    def order(self, view: View[ChoiceModel], x: Ints) -> Ints:
+        return np.argsort(-view.model.posterior(view, x).mean, kind="stable")
 
-    def lacks(self, shared: ChoiceState, x: Ints) -> bool:
-        return bool(x.size) and int(x.max()) >= shared.n
-
-    def order(self, model: ChoiceModel, shared: ChoiceState, own: Person | None, x: Ints) -> Ints:
-        return np.argsort(-model.posterior(shared, own, x).mean, kind="stable")
-
-    def predict(
-        self, model: ChoiceModel, shared: ChoiceState, own: Person | None, x: Ints
-    ) -> list[ItemPrediction] | None:
-        found = model.chances(shared, own, x)
+    def predict(self, view: View[ChoiceModel], x: Ints) -> list[ItemPrediction] | None:
+        found = view.model.chances(view, x)
         return None if found is None else [ItemPrediction(chance) for chance in found.tolist()]
 
     def standing(self, history: Readable, person: str | None, people: Sequence[str] | None) -> Board:
@@ -142,19 +122,17 @@ class Comparison(Interaction[ChoiceModel]):
 
     # ------------------------------------------------------------------------ deciding
 
-    def eligible(self, model: ChoiceModel, shared: ChoiceState, own: Person | None, asked: Question) -> None:
+    def eligible(self, view: View[ChoiceModel], asked: Question) -> None:
         check_two(asked)
 
     def propose(
         self,
-        model: ChoiceModel,
-        shared: ChoiceState,
-        own: Person | None,
+        view: View[ChoiceModel],
         asked: Question,
         eligible: Ints | None,
         rng: np.random.Generator,
     ) -> Proposal:
-        return propose_question(model, shared, own, asked, self.manifest.settings.control, rng)
+        return propose_question(view, asked, self.manifest.settings.control, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
@@ -179,13 +157,13 @@ class Comparison(Interaction[ChoiceModel]):
         def lead(model: ChoiceModel) -> float:
             if model.shared.known <= pair.max():  # one of the two had not come yet
                 return 0.0
-            return float(_of(model, decision.person, pair).gap(0, 1)[0])
+            return float(model.posterior(model.view(decision.person), pair).gap(0, 1)[0])
 
         model, moved = past.follow(lead)
-        own = model.people.get(decision.person or "")
-        believed = _of(model, decision.person, pair)
+        view = model.view(decision.person)
+        believed = model.posterior(view, pair)
         gap, var = believed.gap(0, 1)
-        asked = model.pairs_asked(model.shared, own, np.arange(model.shared.n))
+        asked = model.pairs_asked(view, np.arange(model.shared.n))
         first, second = (int((asked == number).any(axis=1).sum()) for number in pair.tolist())
         weighed = ChoicePrediction(
             getattr(self.learner, "rule", None) if record.arm == "learned" else None,
@@ -194,7 +172,7 @@ class Comparison(Interaction[ChoiceModel]):
             float(np.sqrt(var)),
             first,
             second,
-            0 if own is None else own.lessons,
+            0 if view.person is None else view.person.lessons,
         )
         return Explanation(
             decision.id,
@@ -208,23 +186,22 @@ class Comparison(Interaction[ChoiceModel]):
             weighed._asdict(),
         )
 
-    def item_scores(self, model: ChoiceModel, person: str | None, x: Ints, places: Sequence[int]) -> Floats:
+    def item_scores(self, view: View[ChoiceModel], x: Ints, places: Sequence[int]) -> Floats:
         items: Ints = np.array(x[list(places)], np.int64)
-        if items.max() >= model.shared.n:
+        if items.max() >= view.shared.n:
             return np.zeros(items.size)
-        return np.asarray(_of(model, person, items).mean, np.float64)
+        return np.asarray(view.model.posterior(view, items).mean, np.float64)
 
-    def contributions(self, model: ChoiceModel, person: str | None, x: Ints, place: int) -> Contributions:
-        """To first order: a feature times the derivative, at this item's features, of the utility that `model` expects
-        of a new item."""
+    def contributions(self, view: View[ChoiceModel], x: Ints, place: int) -> Contributions:
+        """To first order: a feature times the derivative, at this item's features, of the utility that the model
+        expects of a new item."""
         if not self.names:
             return none("items are known by their names alone: they have no features", SCORE)
         if not hasattr(self.learner, "utility_gradient"):
             return none(f"{type(self.learner).__name__} has no derivative by the features: there are no parts", SCORE)
-        shared, number = model.shared, int(x[place])
-        user = model.user(shared, model.people.get(person or ""))
-        slopes = self.learner.utility_gradient(model.ready(shared), user, number)
-        return gradient(self.names, slopes, shared.things[number], SCORE)
+        model, number = view.model, int(x[place])
+        slopes = self.learner.utility_gradient(model.ready(view.shared), model.user(view), number)
+        return gradient(self.names, slopes, view.shared.things[number], SCORE)
 
     def candidate(self, spec: str) -> ChoiceModel:
         size = self.manifest.encoding.size
@@ -233,15 +210,9 @@ class Comparison(Interaction[ChoiceModel]):
     def measures(self) -> tuple[Measure, ...]:
         return (Measure("expected", texts.EXPECTED, "nothing was chosen", "More answers."),)
 
-    def compare(self, models: Sequence[ChoiceModel], step: Step) -> Sequence[Compared | None]:
-        heard = models[0].lesson(step.context, step.feedback, step.extra)
-        best = None if heard is None else chosen_place(heard)
-        if heard is None or best is None:
-            return (None,)
-        means = np.array([_of(model, step.decision.person, heard.items).mean for model in models])
-        others = np.delete(means, best, axis=1)
-        values = (np.sign(means[:, best, None] - others) + 1.0) / 2.0
-        return (Compared(values, np.ones(others.shape[1])),)
+    def compare(self, views: Sequence[View[ChoiceModel]], step: Step) -> Sequence[Compared | None]:
+        models = [self.expected(view, step) for view in views]
+        return (best_expected(step.context.record.shown, self.said(step), models),)
 
     # ------------------------------------------------------------------------ reporting
 
@@ -251,19 +222,12 @@ class Comparison(Interaction[ChoiceModel]):
 
         return ChoiceTally(WORDING)
 
-    def contradicts(
-        self, model: ChoiceModel, shared: ChoiceState, own: Person | None, step: Step, lesson: ChoiceAnswer
-    ) -> bool:
-        """Return whether the model is 90 % sure now that another item shown is better than the one chosen."""
-        from heedful.loop.interactions.comparison.standing import SURE
+    def expected(self, view: View[ChoiceModel], step: Step) -> Expected:
+        def better(items: Sequence[int], other: int) -> Floats:
+            posterior, k = view.model.posterior(view, step.rows([*items, other])), len(items)
+            return posterior.better(np.arange(k), np.full(k, k))
 
-        best = chosen_place(lesson)
-        if best is None:
-            return False
-        k = lesson.items.size
-        others = np.array([i for i in range(k) if i != best])
-        believed = model.posterior(shared, own, lesson.items)
-        return bool(believed.better(others, np.full(k - 1, best)).max() >= SURE)
+        return Expected(lambda items: np.asarray(view.model.posterior(view, step.rows(items)).mean), better=better)
 
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
         answer, shown = super().answer(decision, feedback), decision.record.shown
@@ -276,8 +240,6 @@ class Comparison(Interaction[ChoiceModel]):
         record = decision.record
         scores = (likeliest_chosen(record.shown, record.predicted, self.answer(decision, each)) for each in answers)
         return next((score for score in scores if score is not None), None)
-
-    # ------------------------------------------------------------------------ the health of feedback
 
 
 def comparison_settings(goal: Literal["best", "ranking"], **more: Any) -> Settings:
@@ -319,16 +281,3 @@ def _because(arm: str, weighed: ChoicePrediction) -> str:
     }
     why = aims.get(weighed.rule or "")
     return "the learner asked this" if why is None else f"of all that was left to ask, {why} ({weighed.rule})"
-
-
-def _of(model: ChoiceModel, person: str | None, items: Ints) -> Posterior:
-    return model.posterior(model.shared, model.people.get(person or ""), items)
-
-
-def chosen_place(heard: ChoiceAnswer) -> int | None:
-    """Return the position, from 0 among the items shown, of the item that the answer `heard` puts first; None if it
-    calls all equally good."""
-    answer: Any = heard.answer
-    if isinstance(answer, np.ndarray):
-        return int(answer[0])
-    return None if answer == EQUAL else int(answer)

@@ -9,6 +9,7 @@ Items enter the learner's state with the next answer, all that came since the la
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,11 @@ import numpy.typing as npt
 
 from heedful.core.fold import generators
 from heedful.jit.kernel import Floats, Ints
+from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions.forms import TIES
 from heedful.loop.interactions.numbered import Number, Numbered, own_copy
-from heedful.loop.model import Context, Person
+from heedful.loop.log import Event
+from heedful.loop.model import Context, Person, View
 from heedful.loop.records import FeedbackRecord
 from heedful.spaces.comparison import EQUAL, UNSURE, Answer, ComparisonPool
 
@@ -80,6 +83,13 @@ class ChoiceModel(Numbered[ChoiceState]):
 
     # ------------------------------------------------------------------------ what is believed
 
+    def person(self, people: Mapping[str, Person], name: str | None) -> Person | None:
+        """Nobody in particular is one person, too."""
+        return people.get(name or "")
+
+    def lacks(self, shared: ChoiceState, x: Ints) -> bool:
+        return bool(x.size) and int(x.max()) >= shared.n
+
     def ready(self, shared: ChoiceState) -> Any:
         """Return the learner's state after it has taken in all items of `shared`; callers must not write to it."""
         if shared.known == shared.n:
@@ -96,20 +106,16 @@ class ChoiceModel(Numbered[ChoiceState]):
             return shared.learned
         return self.learner.with_items(shared.learned, shared.things[shared.known : shared.n].copy())
 
-    def posterior(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Posterior:
-        """Return the posterior of a person's utilities of the items with the numbers `numbers` (m,).
-
-        `shared` is the state of all people, `person` the person's number; None stands for a new person, for whom it is
-        the prior that follows from other people's answers."""
-        found: Posterior = self.learner.posterior(self.ready(shared), self.user(shared, person), numbers)
+    def posterior(self, view: View[Any], numbers: Ints) -> Posterior:
+        """Return the posterior of a person's utilities of the items with the numbers `numbers` (m,); for a new person
+        it is the prior that follows from other people's answers."""
+        found: Posterior = self.learner.posterior(self.ready(view.shared), self.user(view), numbers)
         return found
 
-    def user(self, shared: ChoiceState, person: Person | None) -> int:
-        """Return the number by which the learner knows a person; for a new person (None) the next one, which nobody has
-        yet.
-
-        `shared` is the learner's state for all people."""
-        return shared.users if person is None else int(person.state.user)
+    def user(self, view: View[Any]) -> int:
+        """Return the number by which the learner knows a person; for a new person the next one, which nobody has
+        yet."""
+        return view.shared.users if view.person is None else int(view.person.state.user)
 
     def noise(self, shared: ChoiceState, person: Person) -> UserNoise | None:
         """Return the estimate of how noisily `person` answers; None if there is none, as only some learners estimate
@@ -121,30 +127,27 @@ class ChoiceModel(Numbered[ChoiceState]):
         found: UserNoise | None = self.learner.noise(self.ready(shared), int(person.state.user))
         return found
 
-    def chances(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Array | None:
+    def chances(self, view: View[Any], numbers: Ints) -> Array | None:
         from heedful.inference.gp.subset_acquisition import best_probabilities
 
-        found: Array = best_probabilities(self.posterior(shared, person, numbers), np.arange(numbers.size))
+        found: Array = best_probabilities(self.posterior(view, numbers), np.arange(numbers.size))
         return found if np.isfinite(found).all() else None
 
     # ------------------------------------------------------------------------ proposing
 
-    def pairs_asked(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Ints:
+    def pairs_asked(self, view: View[Any], numbers: Ints) -> Ints:
         """Return the q pairs among the items `numbers` (m,) that this person was asked about (q, 2), the lower item
-        number first.
-
-        `shared` is the state for all people, `person` the person's number, None for a new person."""
-        if person is None:
+        number first."""
+        if view.person is None:
             return np.zeros((0, 2), np.int64)
-        asked = shared.asked[: shared.rows]
-        own = asked[asked[:, 0] == person.state.user, 1:]
+        asked = view.shared.asked[: view.shared.rows]
+        own = asked[asked[:, 0] == view.person.state.user, 1:]
         kept: Ints = own[np.isin(own, numbers).all(axis=1)]
         return kept
 
-    def propose(
-        self, shared: ChoiceState, person: Person | None, numbers: Ints, size: int, skip: Ints, rng: np.random.Generator
-    ) -> Ints:
-        learner, state, user = self.learner, self.ready(shared), self.user(shared, person)
+    def propose(self, view: View[Any], numbers: Ints, size: int, skip: Ints, rng: np.random.Generator) -> Ints:
+        """Return the `size` items to ask about, out of `numbers` (m,), without the pairs in `skip` (q, 2)."""
+        learner, state, user = self.learner, self.ready(view.shared), self.user(view)
         if not hasattr(learner, "question"):
             return _of_pool(learner, state, user, numbers, size, skip, rng)
         y: Ints = np.asarray(learner.question(state, user, numbers, size, rng, skip if size == 2 else ()), np.int64)
@@ -186,6 +189,11 @@ class ChoiceModel(Numbered[ChoiceState]):
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> ChoiceAnswer | None:
         heard = to_choice_answer(context, feedback)
         return None if heard is None or _unsure(heard) else heard
+
+    def on_item(self, event: Event, catalogue: Catalogue) -> str:
+        if event.arrays is not None:
+            self.put(catalogue.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
+        return ""
 
     def put(self, number: int, features: Floats) -> None:
         """Add the item with this number and these d features (d,) to the model; do nothing if it has the item

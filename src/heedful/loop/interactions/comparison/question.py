@@ -14,7 +14,7 @@ import numpy as np
 from heedful.jit.kernel import Ints
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.loop.interactions.protocol import Proposal, Question
-from heedful.loop.model import Person
+from heedful.loop.model import View
 from heedful.loop.strangers import Strangers
 
 
@@ -33,17 +33,12 @@ def check_two(asked: Question) -> None:
         raise ValueError(f"show: expected two or more, to choose between, got {size}")
 
 
-def propose_question(
-    model: ChoiceModel, shared: Any, own: Person | None, asked: Question, share: float, rng: np.random.Generator
-) -> Proposal:
+def propose_question(view: View[ChoiceModel], asked: Question, share: float, rng: np.random.Generator) -> Proposal:
     """Return the items to ask about for the request `asked`, with the probability of showing exactly these in this
     order.
 
-    The learner in `model` selects them, except for a `share` of questions, which are random (the control).
-
-    - `shared`: the state of the model for all people
-    - `own`: the person's number, None for a new person
-    - `rng`: the random generator of this decision"""
+    The learner selects them, except for a `share` of questions, which are random (the control). `rng` is the random
+    generator of this decision."""
     request, size = asked.request, _size(asked)
     m = len(request.x)
     strangers = request.strangers
@@ -52,17 +47,17 @@ def propose_question(
     size = min(size, m)
     order = request.x.argsort()
     numbers: Ints = request.x[order]
-    skip = model.pairs_asked(shared, None if asked.repeats else own, numbers)
+    skip = view.model.pairs_asked(view._replace(person=None) if asked.repeats else view, numbers)
     if len(skip) == math.comb(m, 2):  # all of them: from the beginning
         skip = skip[:0]
     left = math.comb(m, 2) - len(skip) if size == 2 else math.comb(m, size)
     before = _at(rng)
-    learned = _places(numbers, model.propose(shared, own, numbers, size, skip, rng), size)
+    learned = _places(numbers, view.model.propose(view, numbers, size, skip, rng), size)
     drawn = _at(rng) != before
     places = _by_chance(m, size, numbers.searchsorted(skip), rng) if asked.control else learned
-    probability = _probability(model.learner, places, learned, drawn, left, share)
+    probability = _probability(view.model.learner, places, learned, drawn, left, share)
     shown = order[places[rng.permutation(size)]]
-    chances = model.chances(shared, own, request.x[shown])
+    chances = view.model.chances(view, request.x[shown])
     return Proposal(
         shown=shown,
         probability=probability,

@@ -17,7 +17,7 @@ from heedful.inference.gp.posterior import Posterior
 from heedful.jit.kernel import Ints
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.loop.interactions.protocol import Readable
-from heedful.loop.model import Person
+from heedful.loop.model import Person, View
 from heedful.loop.publication import PublishedState
 from heedful.results.board import Board
 
@@ -39,10 +39,14 @@ def board(history: Readable, person: str | None, people: Sequence[str] | None = 
     if len(offered) < 2:
         raise ValueError(f"items: expected two or more on offer, to choose between, got {len(offered)}")
     numbers = history.catalogue.items_at(history.catalogue.rows([version for _, version in offered]))
-    state, own = history.reading_of(numbers, person or "")
+    state, view = history.reading_of(numbers, person or "")
     order = numbers.argsort()
     names, numbers = [offered[i][0] for i in order.tolist()], numbers[order]
-    whose = _people(state, person, own) if people is None else [state.people[n] for n in people if n in state.people]
+    whose = (
+        _people(state, person, view.person)
+        if people is None
+        else [state.people[n] for n in people if n in state.people]
+    )
     posterior = _mean_utilities(model, state, whose, numbers)
     found = standing(posterior, at=SURE)
     rows = found.rows(names, SURE, comparisons=_count_pairs(model, state, [one.state.user for one in whose], numbers))
@@ -70,14 +74,14 @@ def _mean_utilities(
 ) -> Posterior | Mixture:
     """Return the posterior of the mean of the utilities of `people`, for the items with the numbers `numbers` (m,)."""
     if not people:
-        return model.posterior(state.shared, None, numbers)
+        return model.posterior(View(model, state.shared), numbers)
     if hasattr(model.learner, "group_posterior"):
         users: Ints = np.array([one.state.user for one in people], np.int64)
         whole: Posterior | Mixture = model.learner.group_posterior(model.ready(state.shared), users)
         return whole.of_items(numbers)
     mean, cov = np.zeros(numbers.size), np.zeros((numbers.size, numbers.size))
     for one in people:
-        believed = model.posterior(state.shared, one, numbers)
+        believed = model.posterior(View(model, state.shared, one), numbers)
         mean += believed.mean
         cov += believed.cov
     return Posterior(mean / len(people), cov / len(people) ** 2)

@@ -5,15 +5,16 @@ person."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from heedful.core.fold import generators
-from heedful.core.serialization import arrays_of
 from heedful.core.validation import describe
 from heedful.evaluation import answers
+from heedful.evaluation.expected import Compared, Expected, absolute_error
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, lengths
@@ -23,7 +24,6 @@ from heedful.loop.interactions.lists import (
     Lists,
     propose_list,
 )
-from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.ordinal import texts
 from heedful.loop.interactions.ordinal.compiled import learn_grades
@@ -40,7 +40,7 @@ from heedful.loop.interactions.protocol import (
     feature_names,
     is_compiled_alike,
 )
-from heedful.loop.model import Context, Person, own_state
+from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.request import Request
 from heedful.loop.settings import Manifest
@@ -79,7 +79,7 @@ class Ordinal(Lists[GradingModel]):
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         self._k: int = learner.space.k
-        self.scale = answers.Scale(1.0, self._k, min(2.0, self._k - 1.0))
+        self.scale = answers.Scale(1.0, self._k, min(2.0, self._k - 1.0), apart=1.0, whole=True)
 
     # ------------------------------------------------------------------------ making a loop
 
@@ -107,9 +107,7 @@ class Ordinal(Lists[GradingModel]):
 
     def imitation_record(
         self,
-        model: GradingModel,
-        shared: object,
-        own: Person | None,
+        view: View[GradingModel],
         request: Request,
         shown: Ints,
         rng: np.random.Generator,
@@ -118,7 +116,7 @@ class Ordinal(Lists[GradingModel]):
             if score is not None and (not 1 <= score <= self._k or score != int(score)):
                 expected = f"expected the grade, a whole number from 1 to {self._k}, of what the learner imitates"
                 raise ValueError(f"prior[{describe(name)}]: {expected}, got {score:g}")
-        return super().imitation_record(model, shared, own, request, shown, rng)
+        return super().imitation_record(view, request, shown, rng)
 
     def columns(self, model: GradingModel) -> Columns | None:
         learner = model.learner
@@ -138,44 +136,30 @@ class Ordinal(Lists[GradingModel]):
         rest = (generators(0)[2],)
         return Columns(columns_stamp(model), learner.n_features, (), encode, fits, learn_grades, rest)
 
-    def predictor(self, model: GradingModel, person: str | None) -> list[bytes] | None:
-        own, learner = own_state(model.people, person), model.learner
-        if hasattr(learner, "weights") and hasattr(learner, "thresholds"):
-            parts = [learner.weights(model.shared), learner.thresholds(model.shared)]
-        else:
-            parts = [part for name, part in arrays_of(model.shared).items() if part.ndim]
-        parts += list(model.nobody() if own is None else own.state) if model.shrink > 0.0 else []
-        return [np.asarray(part).tobytes() for part in parts]
-
     # ------------------------------------------------------------------------ reading
 
-    def order(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> Ints:
-        return model.order(shared, own, x)
+    def order(self, view: View[GradingModel], x: Floats) -> Ints:
+        return view.model.order(view, x)
 
-    def predict(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> list[ItemPrediction]:
-        return [ItemPrediction(grade) for grade in model.grades(shared, own, x).tolist()]
+    def predict(self, view: View[GradingModel], x: Floats) -> list[ItemPrediction]:
+        return [ItemPrediction(grade) for grade in view.model.grades(view, x).tolist()]
 
-    def cuts(self, model: GradingModel, shared: object, own: Person | None) -> list[float] | None:
+    def cuts(self, view: View[GradingModel]) -> list[float] | None:
         if not hasattr(self.learner, "thresholds"):
             return None
-        level = 0.0 if own is None else model.level(own)
-        return [float(each) + level for each in self.learner.thresholds(shared)]
-
-    def describe_overflow(self, model: GradingModel, shared: object) -> str:
-        return model.describe_overflow(shared)
+        level = 0.0 if view.person is None else view.model.level(view.person)
+        return [float(each) + level for each in self.learner.thresholds(view.shared)]
 
     # ------------------------------------------------------------------------ deciding
 
     def propose(
         self,
-        model: GradingModel,
-        shared: Any,
-        own: Person | None,
+        view: View[GradingModel],
         asked: Question,
         eligible: Ints | None,
         rng: np.random.Generator,
     ) -> Proposal:
-        return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng, model.grades)
+        return propose_list(view, asked, self.manifest.settings, self._draws, rng, view.model.grades)
 
     # ------------------------------------------------------------------------ looking back
 
@@ -189,10 +173,10 @@ class Ordinal(Lists[GradingModel]):
         def score(model: GradingModel) -> float:
             if not hasattr(model.learner, "weights"):
                 return 0.0
-            return float(model.scores(model.shared, own_state(model.people, person), x)[0])
+            return float(model.scores(model.view(person), x)[0])
 
         model, moved = past.follow(score)
-        grade = int(model.grades(model.shared, own_state(model.people, person), x)[0])
+        grade = int(model.grades(model.view(person), x)[0])
         ends = model.between(model.shared, grade)
         between = None if ends is None else list(ends)
         why = "this is the score of the first by the model as it was, and the grade that it lies in"
@@ -200,43 +184,40 @@ class Ordinal(Lists[GradingModel]):
             why = f"{type(self.learner).__name__} has no one direction: there is no score to take apart"
         if overflown := model.describe_overflow(model.shared):
             between, why = None, overflown
-        parts = tuple(sorted(self._parts(model, person, x), key=lambda part: by_size(part.counts)))
+        parts = tuple(sorted(self._parts(model.view(person), x), key=lambda part: by_size(part.counts)))
         arm, name = decision.record.arm, decision.names[first]
         predicted = {"grade": grade, "between": between}
         return Explanation(decision.id, arm, name, None, why, score(model), parts, tuple(moved), predicted)
 
-    def _parts(self, model: GradingModel, person: str | None, x: Floats) -> list[Counts]:
-        """Return the terms whose sum is the score of a single candidate `x` (1, N) of N features for `person`; those
-        that are 0 are left out."""
+    def _parts(self, view: View[GradingModel], x: Floats) -> list[Counts]:
+        """Return the terms whose sum is the score of a single candidate `x` (1, N) of N features; those that are 0 are
+        left out."""
         from heedful.results.explanation import Part as Counts
 
-        own = own_state(model.people, person)
-        weights, values = model.effective(model.shared, own).tolist(), [*x[0].tolist(), 1.0]
+        weights, values = view.model.effective(view).tolist(), [*x[0].tolist(), 1.0]
         names = [*self.names, INTERCEPT]
-        if own is not None:
-            names, weights, values = [*names[:-1], LEVEL], [*weights, -model.level(own)], [*x[0].tolist(), 1.0]
+        if view.person is not None:
+            level = -view.model.level(view.person)
+            names, weights, values = [*names[:-1], LEVEL], [*weights, level], [*x[0].tolist(), 1.0]
         return [Counts(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
 
-    def item_scores(self, model: GradingModel, person: str | None, x: Floats, places: Sequence[int]) -> Floats:
-        own, rows = own_state(model.people, person), x[list(places)]
-        if hasattr(model.learner, "weights"):
-            return model.scores(model.shared, own, rows)
-        return model.grades(model.shared, own, rows).astype(np.float64)
+    def item_scores(self, view: View[GradingModel], x: Floats, places: Sequence[int]) -> Floats:
+        model, rows = view.model, x[list(places)]
+        return model.scores(view, rows) if hasattr(model.learner, "weights") else model.grades(view, rows).astype(float)
 
-    def contributions(self, model: GradingModel, person: str | None, x: Floats, place: int) -> Contributions:
+    def contributions(self, view: View[GradingModel], x: Floats, place: int) -> Contributions:
         """For a learner without weights a contribution is the predicted grade minus the grade predicted with that
         feature at 0."""
-        row = x[place : place + 1]
+        model, row, parts = view.model, x[place : place + 1], list[Contribution]()
         if hasattr(model.learner, "weights"):
-            parts = [Contribution(p.name, p.first, p.weight, p.counts) for p in self._parts(model, person, row)]
+            parts = [Contribution(p.name, p.first, p.weight, p.counts) for p in self._parts(view, row)]
             return Contributions("exact", EXACT, "score of the grade", sort_parts(parts))
-        own, parts = own_state(model.people, person), list[Contribution]()
-        [grade] = model.grades(model.shared, own, row)
+        [grade] = model.grades(view, row)
         there = np.flatnonzero(row[0])
         for some in np.array_split(there, -(-there.size // ROWS) or 1):
             rows = np.repeat(row, some.size, axis=0)
             rows[np.arange(some.size), some] = 0.0
-            changes = (grade - model.grades(model.shared, own, rows)).tolist() if some.size else []
+            changes = (grade - model.grades(view, rows)).tolist() if some.size else []
             parts += [Contribution(self.names[j], float(row[0, j]), None, float(d)) for j, d in zip(some, changes)]
         return Contributions("removed", REMOVED, "predicted grade", sort_parts(parts))
 
@@ -259,13 +240,9 @@ class Ordinal(Lists[GradingModel]):
     def measures(self) -> tuple[Measure, ...]:
         return (Measure("mean error", texts.ERROR, "nothing was graded", "More grades.", 0.0, self._k - 1.0, False),)
 
-    def compare(self, models: Sequence[GradingModel], step: Step) -> Sequence[Compared | None]:
-        lesson = models[0].lesson(step.context, step.feedback, step.extra)
-        if lesson is None:
-            return (None,)
-        person, given = step.decision.person, np.array(lesson.grades)
-        predicted = [model.grades(model.shared, own_state(model.people, person), lesson.x) for model in models]
-        return (Compared(np.abs(np.array(predicted) - given).astype(np.float64), np.ones(given.size)),)
+    def compare(self, views: Sequence[View[GradingModel]], step: Step) -> Sequence[Compared | None]:
+        models = [self.expected(view, step) for view in views]
+        return (absolute_error(step.context.record.shown, self.said(step), models, math.inf),)
 
     # ------------------------------------------------------------------------ reporting
 
@@ -274,8 +251,5 @@ class Ordinal(Lists[GradingModel]):
 
         return grade_tally(self._k)
 
-    def contradicts(self, model: GradingModel, shared: Any, own: Person | None, step: Step, lesson: Grades) -> bool:
-        predicted = model.grades(shared, own, lesson.x)
-        return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
-
-    # ------------------------------------------------------------------------ the health of feedback
+    def expected(self, view: View[GradingModel], step: Step) -> Expected:
+        return Expected(values=lambda items: view.model.grades(view, step.rows(items)))

@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.fold import generators
+from heedful.core.serialization import arrays_of
 from heedful.jit.kernel import Floats, Ints, scores
 from heedful.learners.personal import Offset, Personal, PersonalState, ranks
-from heedful.loop.model import Context, Person
+from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.records import FeedbackRecord
 
 Array = npt.NDArray[np.float64]
@@ -39,7 +40,7 @@ class Grades(NamedTuple):
     """the grade of each item, from 1 to k"""
 
 
-class GradingModel:
+class GradingModel(LoopModel):
     """The state of a loop of grades: the learner's state for all people, and an offset of the score for each person.
 
     Only `teach` and `imitate` change it; they are called for the events of the log, in order."""
@@ -62,42 +63,41 @@ class GradingModel:
 
     # ------------------------------------------------------------------------ proposing
 
-    def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator) -> Ints:
-        return self.order(shared, person, x)
+    def propose(self, view: View[Any], x: Floats, rng: np.random.Generator) -> Ints:
+        return self.order(view, x)
 
-    def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
+    def order(self, view: View[Any], x: Floats) -> Ints:
         keys: list[Floats | Ints] = [-x[:, -1]]  # the last is the first to be sorted by
         if self._directed:
-            keys.append(-self.scores(shared, person, x))
+            keys.append(-self.scores(view, x))
         if not self._cut:
-            keys.append(-self.grades(shared, person, x))
+            keys.append(-self.grades(view, x))
         return np.lexsort(keys)
 
-    def scores(self, shared: Any, person: Person | None, x: Floats) -> Array:
+    def scores(self, view: View[Any], x: Floats) -> Array:
         """Return the score of each of m candidates x (m, N; N features) for this person (m,); the learner has weights.
 
         It is w . x + c (v . x - a): w are the weights of all people, v and a the person's offset, c is how much that
-        counts. `shared` is the learner's state for all people, `person` the person's own state, None without one."""
-        s: Array = scores(self._whole(x), self.effective(shared, person))
-        return s if person is None else s - self.level(person)
+        counts."""
+        s: Array = scores(self._whole(x), self.effective(view))
+        return s if view.person is None else s - self.level(view.person)
 
-    def grades(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the predicted grade, from 1 to k, of each of m candidates x (m, N; N features) for this person (m,).
-
-        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
+    def grades(self, view: View[Any], x: Floats) -> Ints:
+        """Return the predicted grade, from 1 to k, of each of m candidates x (m, N; N features) for this person
+        (m,)."""
         if self._cut:
-            return ranks(self.scores(shared, person, x), self.learner.thresholds(shared))
+            return ranks(self.scores(view, x), self.learner.thresholds(view.shared))
         from heedful.learners.ordinal.perceptrons import MulticlassPerceptron
 
         if isinstance(self.learner, MulticlassPerceptron):
-            return 1 + greatest(shared.W, self._whole(x))
+            return 1 + greatest(view.shared.W, self._whole(x))
         rng = generators(0)[2]
-        return np.array([self.learner.propose(shared, row, rng) for row in self._whole(x)], np.int64)
+        return np.array([self.learner.propose(view.shared, row, rng) for row in self._whole(x)], np.int64)
 
-    def effective(self, shared: object, person: Person | None) -> Array:
+    def effective(self, view: View[Any]) -> Array:
         if not self._directed:
             return np.zeros(0)
-        w = np.array(self.learner.weights(shared), np.float64)
+        w, person = np.array(self.learner.weights(view.shared), np.float64), view.person
         return w if person is None else w + self._personal.share(person.lessons) * person.state.v
 
     def level(self, person: Person) -> float:
@@ -123,7 +123,7 @@ class GradingModel:
         return float(b[grade - 2]) if grade > 1 else None, float(b[grade - 1]) if grade < k else None
 
     def describe_overflow(self, shared: object) -> str:
-        if bool((np.abs(self.effective(shared, None)) < BEYOND).all()):  # false of NaN
+        if bool((np.abs(self.effective(View(self, shared))) < BEYOND).all()):  # false of NaN
             return ""
         eta = getattr(self.learner, "eta", None)
         why, other = "", "another learner"
@@ -187,6 +187,15 @@ class GradingModel:
         return Grades(context.x[among], tuple([int(given[j]) for j in among]))
 
     # ------------------------------------------------------------------------ keeping
+
+    def predictor(self, name: str | None) -> list[bytes] | None:
+        own, learner = self.view(name).person, self.learner
+        if self._directed and self._cut:
+            parts = [learner.weights(self.shared), learner.thresholds(self.shared)]
+        else:
+            parts = [part for part in arrays_of(self.shared).values() if part.ndim]
+        parts += list(self.nobody() if own is None else own.state) if self.shrink > 0.0 else []
+        return [np.asarray(part).tobytes() for part in parts]
 
     def proposal_fields(self, y: Ints) -> dict[str, Any]:
         return {}

@@ -16,10 +16,9 @@ from heedful.core.wording import count
 from heedful.data.ratings import read_ratings
 from heedful.data.roles import fitting
 from heedful.evaluation import answers
+from heedful.evaluation.expected import Compared, Expected, absolute_error, value_order
 from heedful.jit.kernel import Floats, Ints
-from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
-from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
     Interaction,
@@ -35,8 +34,7 @@ from heedful.loop.interactions.rating.explanation import explain_rating, rating_
 from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater, read_range
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel, RatingState
 from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
-from heedful.loop.log import Event
-from heedful.loop.model import Context, Person, own_state
+from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
@@ -44,7 +42,6 @@ from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contributions
 from heedful.results.report import RatingDetails
-from heedful.spaces.slate import WeightedRatings
 
 if TYPE_CHECKING:
     from heedful.data.table import Table
@@ -80,7 +77,7 @@ class Rating(Interaction[RatingModel]):
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         low, high = learner.space.low, learner.space.high
-        self.scale = answers.Scale(low, high, (high - low) / 2.0)
+        self.scale = answers.Scale(low, high, (high - low) / 2.0, apart=(high - low) / 4.0)
 
     def table_lines(
         self,
@@ -156,34 +153,17 @@ class Rating(Interaction[RatingModel]):
     def fresh(self) -> RatingModel:
         return RatingModel(self.learner, self.manifest.settings.actions)
 
-    def on_item(self, model: RatingModel, event: Event, catalogue: Catalogue) -> str:
-        number, there = catalogue.number(event.subject or ""), event.arrays is not None
-        try:
-            model.put(number, there)
-        except Exception as error:  # whatever a learner of somebody's own raises
-            model.put(number, there, unlearn=False)
-            return f"{type(model.learner).__name__} failed to unlearn it: {type(error).__name__}: {error}"
-        return ""
-
-    def teaches(self, model: RatingModel, lesson: WeightedRatings) -> bool:
-        return model.knows(lesson)
-
-    def publish(self, model: RatingModel) -> RatingState:
-        return model.present_state()
-
     # ------------------------------------------------------------------------ reading
 
-    def order(self, model: RatingModel, shared: RatingState, own: Person | None, x: Ints) -> Ints:
-        found = model.ratings(shared, own, x)
+    def order(self, view: View[RatingModel], x: Ints) -> Ints:
+        found = view.model.ratings(view, x)
         return np.arange(len(x)) if found is None else np.argsort(-found, kind="stable")
 
-    def predict(
-        self, model: RatingModel, shared: RatingState, own: Person | None, x: Ints
-    ) -> list[ItemPrediction] | None:
-        found = model.ratings(shared, own, x)
+    def predict(self, view: View[RatingModel], x: Ints) -> list[ItemPrediction] | None:
+        found = view.model.ratings(view, x)
         if found is None:
             return None
-        spreads: Sequence[float | None] = model.spreads(shared, own, x) or [None] * len(x)
+        spreads: Sequence[float | None] = view.model.spreads(view, x) or [None] * len(x)
         return [ItemPrediction(rating, spread) for rating, spread in zip(found.tolist(), spreads)]
 
     def why_not_predicted(self, shared: RatingState) -> str:
@@ -193,12 +173,12 @@ class Rating(Interaction[RatingModel]):
             return f"Its learner, {self.manifest.learner}, predicts no ratings."
         return ""
 
-    def used(self, model: RatingModel, shared: RatingState, own: Person | None) -> set[int]:
+    def used(self, view: View[RatingModel]) -> set[int]:
         """Actions count as a rating once their weights sum to 1."""
-        return set(model.consumed_items(shared, own).tolist())
+        return set(view.model.consumed_items(view).tolist())
 
-    def own_answers(self, shared: RatingState, own: Person | None) -> dict[int, str]:
-        said, found = shared.said, dict[int, str]()
+    def own_answers(self, view: View[Any]) -> dict[int, str]:
+        said, found, own = view.shared.said, dict[int, str](), view.person
         p = int(said.of_user[own.state.user]) if own is not None and own.state.user < said.of_user.size else -1
         while p >= 0:
             if said.count[p] >= CONSUMED:
@@ -222,30 +202,28 @@ class Rating(Interaction[RatingModel]):
 
     # ------------------------------------------------------------------------ deciding
 
-    def eligible(self, model: RatingModel, shared: RatingState, own: Person | None, asked: Question) -> Ints | None:
-        return find_unrated(model, shared, own, asked)
+    def eligible(self, view: View[RatingModel], asked: Question) -> Ints | None:
+        return find_unrated(view, asked)
 
     def propose(
         self,
-        model: RatingModel,
-        shared: RatingState,
-        own: Person | None,
+        view: View[RatingModel],
         asked: Question,
         eligible: Ints | None,
         rng: np.random.Generator,
     ) -> Proposal:
-        return propose_slate(model, shared, own, asked, eligible, self.manifest.settings, rng)
+        return propose_slate(view, asked, eligible, self.manifest.settings, rng)
 
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[RatingModel]) -> Explanation:
         return explain_rating(type(self.learner).__name__, decision, context, past)
 
-    def item_scores(self, model: RatingModel, person: str | None, x: Ints, places: Sequence[int]) -> Floats | None:
-        return model.ratings(model.shared, own_state(model.people, person), np.asarray(x[list(places)], np.int64))
+    def item_scores(self, view: View[RatingModel], x: Ints, places: Sequence[int]) -> Floats | None:
+        return view.model.ratings(view, np.asarray(x[list(places)], np.int64))
 
-    def contributions(self, model: RatingModel, person: str | None, x: Ints, place: int) -> Contributions:
-        return rating_contributions(model, own_state(model.people, person), int(x[place]))
+    def contributions(self, view: View[RatingModel], x: Ints, place: int) -> Contributions:
+        return rating_contributions(view, int(x[place]))
 
     def candidate(self, spec: str) -> RatingModel:
         settings = self.manifest.settings
@@ -258,19 +236,10 @@ class Rating(Interaction[RatingModel]):
             Measure("pairs in order", texts.PAIRS, "no answer rates two items differently", texts.MORE),
         )
 
-    def compare(self, models: Sequence[RatingModel], step: Step) -> Sequence[Compared | None]:
-        lesson: WeightedRatings | None = models[0].lesson(step.context, step.feedback, step.extra)
-        if step.feedback.form != "rating" or lesson is None:
-            return None, None
-        predicted = np.empty((len(models), lesson.ratings.size))
-        for row, model in zip(predicted, models):
-            found = model.ratings(model.shared, own_state(model.people, step.decision.person), lesson.items)
-            row[:] = np.nan if found is None else found
-        given, (low, high) = lesson.ratings, self.span()
-        errors = np.minimum(np.abs(predicted - given), high - low)
-        first, second = np.nonzero(np.triu(given[:, None] != given[None, :]))
-        signs = np.sign(given[first] - given[second]) * np.sign(predicted[:, first] - predicted[:, second])
-        return Compared(errors, np.ones(given.size)), Compared((signs + 1.0) / 2.0, np.ones(first.size))
+    def compare(self, views: Sequence[View[RatingModel]], step: Step) -> Sequence[Compared | None]:
+        (low, high), models = self.span(), [self.expected(view, step) for view in views]
+        shown, answer = step.context.record.shown, self.said(step)
+        return absolute_error(shown, answer, models, high - low), value_order(shown, answer, models)
 
     # ------------------------------------------------------------------------ reporting
 
@@ -279,11 +248,8 @@ class Rating(Interaction[RatingModel]):
 
         return rating_tally(self.scale)
 
-    def contradicts(
-        self, model: RatingModel, shared: RatingState, own: Person | None, step: Step, lesson: WeightedRatings
-    ) -> bool:
-        (low, high), found = self.span(), model.ratings(shared, own, lesson.items)
-        return found is not None and bool(np.abs(found - lesson.ratings).max() > (high - low) / 4.0)
+    def expected(self, view: View[RatingModel], step: Step) -> Expected:
+        return Expected(values=lambda items: view.model.ratings(view, step.rows(items)))
 
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> answers.Answer:
         if feedback.form != "actions":
@@ -299,5 +265,3 @@ class Rating(Interaction[RatingModel]):
 
     def span(self) -> tuple[float, float]:
         return self.learner.space.low, self.learner.space.high
-
-    # ------------------------------------------------------------------------ the health of feedback

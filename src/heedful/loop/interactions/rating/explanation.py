@@ -16,7 +16,7 @@ from heedful.loop.interactions.contributions import EXACT, none, sort_parts
 from heedful.loop.interactions.protocol import Past
 from heedful.loop.interactions.rating.model import RatingModel
 from heedful.loop.log import Event
-from heedful.loop.model import Context, Person, own_state
+from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import decode_feedback
 from heedful.results.explanation import Contribution, Contributions
@@ -39,29 +39,31 @@ def explain_rating(learner: str, decision: LoggedDecision, context: Context, pas
 
     model, first = past.model(), decision.record.shown[0]
     name, number = decision.names[first], int(context.x[first])
-    person = own_state(model.people, decision.person)
-    rating = rating_prediction(model, person, number)
-    moved = _find_evidence(model, past, decision, name, number) if rating.expected is not None else ()
+    view = model.view(decision.person)
+    rating = rating_prediction(view, number)
+    moved = _find_evidence(view, past, decision, name, number) if rating.expected is not None else ()
     arm, margin = decision.record.arm, 0.0 if rating.expected is None else rating.expected
     because = _because(learner, arm, rating)
-    parts = tuple(_parts(model, person, number, margin))
+    parts = tuple(_parts(view, number, margin))
     return Explanation(decision.id, arm, name, None, because, margin, parts, moved, rating._asdict())
 
 
-def rating_contributions(model: RatingModel, person: Person | None, number: int) -> Contributions:
-    """Return the terms whose sum is the rating that `model` expects of `person` for the item with the number `number`.
+def rating_contributions(view: View[RatingModel], number: int) -> Contributions:
+    """Return the terms whose sum is the rating that the model expects of a person for the item with the number
+    `number`.
 
     They are the mean of all ratings, the offsets of the person and of the item, and so on. For a learner that cannot
     split its prediction there are none, and the result says why."""
-    name, found = type(model.learner).__name__, model.ratings(model.shared, person, np.array([number]))
+    model, found = view.model, view.model.ratings(view, np.array([number]))
+    name = type(model.learner).__name__
     if found is None:
         return none(f"{name} does not say which rating it expects: there are no parts", SCORE)
-    if not model.shared.said.count[: model.shared.said.used].any():
+    if not view.shared.said.count[: view.shared.said.used].any():
         middle = Contribution("middle of the scale", 1.0, None, float(found[0]))
         return Contributions("exact", EXACT, SCORE, sort_parts([middle]))
     if not hasattr(model.learner, "parts"):
         return none(f"{name} knows items by number, not by features, and does not split what it expects", SCORE)
-    parts = [Contribution(p.name, 1.0, None, p.counts) for p in _parts(model, person, number, float(found[0]))]
+    parts = [Contribution(p.name, 1.0, None, p.counts) for p in _parts(view, number, float(found[0]))]
     return Contributions("exact", EXACT, SCORE, sort_parts(parts))
 
 
@@ -86,13 +88,13 @@ class RatingPrediction(NamedTuple):
     """their mean; None without any"""
 
 
-def rating_prediction(model: RatingModel, person: Person | None, number: int) -> RatingPrediction:
-    """Return the rating that `model` expects of `person` for the item with the number `number`, and how many ratings it
-    rests on."""
-    item, said = np.array([number]), model.shared.said
-    found = model.ratings(model.shared, person, item)
-    spreads = model.spreads(model.shared, person, item)
-    user = -1 if person is None else person.state.user
+def rating_prediction(view: View[RatingModel], number: int) -> RatingPrediction:
+    """Return the rating that the model expects of a person for the item with the number `number`, and how many ratings
+    it rests on."""
+    item, said = np.array([number]), view.shared.said
+    found = view.model.ratings(view, item)
+    spreads = view.model.spreads(view, item)
+    user = -1 if view.person is None else view.person.state.user
     return RatingPrediction(
         None if found is None else float(found[0]),
         None if spreads is None else spreads[0],
@@ -132,16 +134,16 @@ def _because(learner: str, arm: str, rating: RatingPrediction) -> str:
     return f"{learner} put this first of what was left: by the rating it expected, and by how uncertain that was"
 
 
-def _parts(model: RatingModel, person: Person | None, number: int, margin: float) -> Iterator[Part]:
-    """Yield the terms whose sum is `margin`, the rating expected of `person` (overall mean, offset of the person,
+def _parts(view: View[RatingModel], number: int, margin: float) -> Iterator[Part]:
+    """Yield the terms whose sum is `margin`, the rating expected of a person (overall mean, offset of the person,
     ...)."""
     from heedful.results.explanation import Part
 
-    learner = model.learner
-    if not hasattr(learner, "parts") or not model.shared.said.count.any():
+    learner = view.model.learner
+    if not hasattr(learner, "parts") or not view.shared.said.count.any():
         return
     left = margin
-    for name, value in learner.parts(model.shared.learned, model.offer(model.shared, person, np.array([number]))):
+    for name, value in learner.parts(view.shared.learned, view.model.offer(view, np.array([number]))):
         counts = float(value[0])
         left -= counts
         if counts != 0.0:
@@ -151,16 +153,16 @@ def _parts(model: RatingModel, person: Person | None, number: int, margin: float
 
 
 def _find_evidence(
-    model: RatingModel, past: Past[RatingModel], known: LoggedDecision, name: str, number: int
+    view: View[RatingModel], past: Past[RatingModel], known: LoggedDecision, name: str, number: int
 ) -> tuple[Moved, ...]:
     """Return the feedback on an item, and by the person of a decision, from which the expected rating was computed, the
     most influential first."""
     from heedful.results.explanation import Moved
 
+    model = view.model
     if not hasattr(model.learner, "without_rating"):
         return ()
-    moved, person = [], own_state(model.people, known.person)
-    now = _raw(model, model.shared.learned, person, number)
+    moved, now = [], _raw(view, view.shared.learned, number)
     middle = (model.learner.space.low + model.learner.space.high) / 2.0
     weight_of_all = float(model.shared.said.count[: model.shared.said.used].sum())
     for event, ratings in _about(model, past, known, name, number):
@@ -173,16 +175,16 @@ def _find_evidence(
                 continue
             left -= weight
         # Where nothing is left that anybody rated, the middle is expected, whatever the learner made of it.
-        by = now - (_raw(model, state, person, number) if left > 1e-9 * weight_of_all else middle)
+        by = now - (_raw(view, state, number) if left > 1e-9 * weight_of_all else middle)
         if by != 0.0:
             moved.append(Moved(event.id, event.seq, decode_feedback(event.payload).form, by))
     return tuple(sorted(moved, key=lambda each: -abs(each.by)))
 
 
-def _raw(model: RatingModel, learned: object, person: Person | None, number: int) -> float:
-    """Return the rating of the item `number` that the state `learned` of the model's learner expects of `person`; 0 if
+def _raw(view: View[RatingModel], learned: object, number: int) -> float:
+    """Return the rating of the item `number` that the state `learned` of the model's learner expects of a person; 0 if
     it predicts none."""
-    found = model.ratings(model.shared._replace(learned=learned), person, np.array([number]))
+    found = view.model.ratings(view._replace(shared=view.shared._replace(learned=learned)), np.array([number]))
     return 0.0 if found is None else float(found[0])
 
 

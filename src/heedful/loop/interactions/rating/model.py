@@ -19,9 +19,11 @@ import numpy.typing as npt
 from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.ratings.interaction_matrix import InteractionMatrix, add_rating, empty_matrix, grow, remove_item
+from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions.numbered import Number, Numbered
 from heedful.loop.interactions.rating.implicit_feedback import Action, weigh_actions
-from heedful.loop.model import Context, Person
+from heedful.loop.log import Event
+from heedful.loop.model import Context, Person, View
 from heedful.loop.records import FeedbackRecord
 from heedful.spaces.slate import SlateContext, WeightedRatings
 
@@ -67,56 +69,53 @@ class RatingModel(Numbered[RatingState]):
 
     # ------------------------------------------------------------------------ proposing
 
-    def offer(self, shared: RatingState, person: Person | None, numbers: Ints) -> SlateContext:
-        """Return the context for which the learner proposes: a person, and the m items to choose from.
+    def offer(self, view: View[Any], numbers: Ints) -> SlateContext:
+        """Return the context for which the learner proposes: a person, a new one if there is none in `view`, and the m
+        items to choose from, with the sorted `numbers` (m,)."""
+        return SlateContext(view.shared.users if view.person is None else view.person.state.user, numbers)
 
-        `numbers` (m,) are the sorted numbers of the items, `shared` is the learner's state for all people, `person` the
-        person's number, None for a new person."""
-        return SlateContext(shared.users if person is None else person.state.user, numbers)
-
-    def consumed_items(self, shared: RatingState, person: Person | None) -> Ints:
-        """Return the numbers of the items that this person has rated, or acted on with weights that sum to 1.
-
-        `shared` is the state for all people, `person` the person's number, None for a new person."""
-        if person is None:
+    def consumed_items(self, view: View[Any]) -> Ints:
+        """Return the numbers of the items that this person has rated, or acted on with weights that sum to 1."""
+        if view.person is None:
             return np.zeros(0, np.int64)
-        said, found = shared.said, []
-        p = said.of_user[person.state.user] if person.state.user < said.of_user.size else -1
+        said, found, user = view.shared.said, [], view.person.state.user
+        p = said.of_user[user] if user < said.of_user.size else -1
         while p >= 0:
             if said.count[p] >= CONSUMED:
                 found.append(said.item[p])
             p = said.after_user[p]
         return np.array(found, np.int64)
 
-    def propose(self, shared: RatingState, offer: SlateContext, size: int, rng: np.random.Generator) -> Ints:
+    def propose(self, view: View[Any], numbers: Ints, size: int, rng: np.random.Generator) -> Ints:
+        """Return the numbers of the `size` items that the learner shows, out of those with the sorted `numbers`
+        (m,)."""
         learner = self.learner._replace(space=self.learner.space._replace(size=size))
-        return np.asarray(learner.propose(shared.learned, offer, rng), np.int64)
+        return np.asarray(learner.propose(view.shared.learned, self.offer(view, numbers), rng), np.int64)
 
-    def ratings(self, shared: RatingState, person: Person | None, numbers: Ints) -> Array | None:
+    def ratings(self, view: View[Any], numbers: Ints) -> Array | None:
         """Return the ratings expected of this person for the items `numbers` (m,), within the range; before any rating
         its middle.
 
-        `shared` is the state of all people, `person` the person's number, None for a new person. Return None for a
-        learner that predicts no ratings, or whose predictions are not finite."""
+        Return None for a learner that predicts no ratings, or whose predictions are not finite."""
         if not hasattr(self.learner, "ratings"):
             return None
         space = self.learner.space
-        if not shared.said.count[: shared.said.used].any():  # nothing is known
+        said = view.shared.said
+        if not said.count[: said.used].any():  # nothing is known
             return np.full(numbers.size, (space.low + space.high) / 2.0)
         order = numbers.argsort()
         found = np.empty(numbers.size)
-        found[order] = self.learner.ratings(shared.learned, self.offer(shared, person, numbers[order]))
+        found[order] = self.learner.ratings(view.shared.learned, self.offer(view, numbers[order]))
         return None if np.isnan(found).any() else np.clip(found, space.low, space.high)
 
-    def spreads(self, shared: RatingState, person: Person | None, numbers: Ints) -> list[float] | None:
+    def spreads(self, view: View[Any], numbers: Ints) -> list[float] | None:
         """Return the standard deviation of the rating expected for each of the items `numbers` (m,).
 
-        Return None for a learner that has none. `shared` is the state of all people, `person` the person's number, None
-        for a new person."""
+        Return None for a learner that has none."""
         if not hasattr(self.learner, "deviations"):
             return None
         order, found = numbers.argsort(), np.empty(numbers.size)
-        found[order] = self.learner.deviations(shared.learned, self.offer(shared, person, numbers[order]))
+        found[order] = self.learner.deviations(view.shared.learned, self.offer(view, numbers[order]))
         return found.tolist()
 
     # ------------------------------------------------------------------------ learning
@@ -179,8 +178,16 @@ class RatingModel(Numbered[RatingState]):
         remove_item(said, number)
         self.shared = RatingState(learned, said, gone, users)
 
-    def knows(self, lesson: WeightedRatings) -> bool:
-        """Return whether the training example `lesson`, items with ratings, has an item that is still on offer."""
+    def on_item(self, event: Event, catalogue: Catalogue) -> str:
+        number, there = catalogue.number(event.subject or ""), event.arrays is not None
+        try:
+            self.put(number, there)
+        except Exception as error:  # whatever a learner of somebody's own raises
+            self.put(number, there, unlearn=False)
+            return f"{type(self.learner).__name__} failed to unlearn it: {type(error).__name__}: {error}"
+        return ""
+
+    def teaches(self, lesson: WeightedRatings) -> bool:
         return bool(self._there(lesson.items).any())
 
     def _there(self, numbers: Ints) -> npt.NDArray[np.bool_]:

@@ -11,21 +11,20 @@ import numpy as np
 
 from heedful.jit.kernel import Ints
 from heedful.loop.interactions.protocol import Proposal, Question
-from heedful.loop.interactions.rating.model import RatingModel, RatingState
-from heedful.loop.model import Person
+from heedful.loop.interactions.rating.model import RatingModel
+from heedful.loop.model import View
 from heedful.loop.settings import Settings
 
 
-def find_unrated(model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints | None:
+def find_unrated(view: View[RatingModel], asked: Question) -> Ints | None:
     """Return the indices of the candidates that the person has not rated yet, None for all.
 
-    Actions count as a rating once their weights sum to 1. `asked` is the request; `model` holds the learner, `shared`
-    its state for all people, `own` the person's number, None for a new person. Raise ValueError if none is left, unless
-    the request asks for repeats or has unknown items."""
+    Actions count as a rating once their weights sum to 1. `asked` is the request. Raise ValueError if none is left,
+    unless the request asks for repeats or has unknown items."""
     request = asked.request
-    if asked.repeats or own is None:
+    if asked.repeats or view.person is None:
         return None
-    there = np.flatnonzero(~np.isin(request.x, model.consumed_items(shared, own)))
+    there = np.flatnonzero(~np.isin(request.x, view.model.consumed_items(view)))
     if there.size == 0 and request.strangers is None:
         expected = f"expected one that {asked.person} has not consumed, got {len(request.x)} that were"
         raise ValueError(f"candidates: {expected}; repeats shows them again")
@@ -33,9 +32,7 @@ def find_unrated(model: RatingModel, shared: Any, own: Person | None, asked: Que
 
 
 def propose_slate(
-    model: RatingModel,
-    shared: RatingState,
-    own: Person | None,
+    view: View[RatingModel],
     asked: Question,
     left: Ints | None,
     settings: Settings,
@@ -43,10 +40,9 @@ def propose_slate(
 ) -> Proposal:
     """Return the list for the request `asked`, with the probability of showing exactly that list.
 
-    It is the best by `model`; if it is made for comparison (control), the best by the caller's score or, without
+    It is the best by the model; if it is made for comparison (control), the best by the caller's score or, without
     scores, a random sample.
 
-    - `shared`, `own`: the state for all people, and the person's number, None for a new person
     - `left`: indices of the candidates that may be shown; None for all
     - `settings`: the loop's, with the share of the control and the length of lists
     - `rng`: the random generator of this decision"""
@@ -67,11 +63,7 @@ def propose_slate(
     match = asked.match.among(left) if asked.match is not None and size else None
     carried: dict[str, Any] = {}
     if match is None:
-        y = (
-            model.propose(shared, model.offer(shared, own, numbers), size, cast(np.random.Generator, watched))
-            if size
-            else numbers
-        )
+        y = view.model.propose(view, numbers, size, cast(np.random.Generator, watched)) if size else numbers
         learned = left[order[_places(numbers, y)]] if size else left[:0]
     else:
         learned, carried = match.draft(size)
@@ -81,11 +73,11 @@ def propose_slate(
     if not size:
         probability: float | None = 1.0
     elif match is None:
-        probability = _probability(model.learner, watched, shown, learned, by_score, left.size, share)
+        probability = _probability(view.model.learner, watched, shown, learned, by_score, left.size, share)
     else:
         caller = _by_control(shown, by_score, left.size)
         probability = share * caller + (1.0 - share) * match.probability(shown) or None
-    ratings = model.ratings(shared, own, request.x[shown]) if size else None
+    ratings = view.model.ratings(view, request.x[shown]) if size else None
     low, high = settings.ratings or (-math.inf, math.inf)
     return Proposal(
         shown=shown,

@@ -17,29 +17,28 @@ import numpy as np
 
 from heedful.core.validation import check_count, describe
 from heedful.core.wording import percent, share
-from heedful.evaluation.answers import Answer, Scale, said_pairs
+from heedful.evaluation.answers import Answer, Scale
+from heedful.evaluation.expected import Compared, Expected
 from heedful.features import Encoding
 from heedful.features.columns import Category, Prose, Text, Vector
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.coactive import Coactive
 from heedful.loop.interactions.coactive import texts as coactive
-from heedful.loop.interactions.coactive.model import Lesson, Thumb
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import EXACT, sort_parts
 from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
 from heedful.loop.interactions.lists import propose_list
-from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.options import LoopOption
-from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
+from heedful.loop.interactions.protocol import ItemPrediction, Past, Proposal, Question, Step
 from heedful.loop.interactions.routing import table
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
 from heedful.loop.interactions.routing.prediction_report import thumb_tally
 from heedful.loop.interactions.telling import Line, Part
 from heedful.loop.interactions.words import NotCompared, Words
-from heedful.loop.model import Context, Person, own_state
+from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import NumberTally
 from heedful.loop.records import FeedbackRecord
@@ -141,7 +140,7 @@ class Routing(Coactive):
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         self._costs = table.find_costs(manifest)
-        self.scale = Scale(0.0, 1.0, differ=1.0)
+        self.scale = Scale(0.0, 1.0, differ=1.0, apart=0.5)
 
     # ------------------------------------------------------------------------ making a loop
 
@@ -224,12 +223,12 @@ class Routing(Coactive):
     def columns(self, model: Any) -> Columns | None:
         return None
 
-    def order(self, model: Any, shared: Any, own: Person | None, x: Floats) -> Ints:
-        found: Ints = model.order(shared, own, x)
+    def order(self, view: View[Any], x: Floats) -> Ints:
+        found: Ints = view.model.order(view, x)
         return found
 
-    def predict(self, model: Any, shared: Any, own: Person | None, x: Floats) -> list[ItemPrediction]:
-        return [ItemPrediction(float(p)) for p in model.approvals(shared, own, x)]
+    def predict(self, view: View[Any], x: Floats) -> list[ItemPrediction]:
+        return [ItemPrediction(float(p)) for p in view.model.approvals(view, x)]
 
     # ------------------------------------------------------------------------ deciding
 
@@ -240,18 +239,16 @@ class Routing(Coactive):
 
     def propose(
         self,
-        model: Any,
-        shared: Any,
-        own: Person | None,
+        view: View[Any],
         asked: Question,
         eligible: Any,
         rng: np.random.Generator,
     ) -> Proposal:
         settings, request = self.manifest.settings, asked.request._replace(show=asked.request.show or 1)
-        drawing = Drawing(model, settings.temperature)
-        draws = (None, drawing.chance_of(shared, own, request.x), None)
+        drawing = Drawing(view.model, settings.temperature)
+        draws = (None, drawing.chance_of(view, request.x), None)
         one = asked._replace(request=request)
-        made = propose_list(drawing, shared, own, one, settings, draws, rng, model.approvals)
+        made = propose_list(view._replace(model=drawing), one, settings, draws, rng, view.model.approvals)
         return made._replace(carried=made.carried | {"charges": self._costs.charge(request.x[made.shown]).tolist()})
 
     # ------------------------------------------------------------------------ taking feedback
@@ -273,16 +270,16 @@ class Routing(Coactive):
         first, seen = record.shown[0], set(record.shown[1:])
         rest = [j for j in range(len(x)) if j != first and (not seen or j in seen)]
         found = past.model()
-        utilities = found.utilities(found.shared, own_state(found.people, person), x)
+        utilities = found.utilities(found.view(person), x)
         second = max(rest, key=lambda j: utilities[j]) if rest else None
 
         def lead(model: Any) -> float:
-            u = model.utilities(model.shared, own_state(model.people, person), x)
+            u = model.utilities(model.view(person), x)
             return float(u[first] - (u[second] if second is not None else 0.0))
 
         model, moved = past.follow(lead)
         sides = [
-            {part.name: part for part in self.contributions(model, person, x, j).parts} if j is not None else {}
+            {part.name: part for part in self.contributions(model.view(person), x, j).parts} if j is not None else {}
             for j in (first, second)
         ]
         parts = []
@@ -291,8 +288,7 @@ class Routing(Coactive):
             if a.counts != b.counts:
                 weight = a.weight or b.weight or 0.0
                 parts.append(explanation.Part(name, weight, a.value, b.value, a.counts - b.counts))
-        own = own_state(model.people, person)
-        [thumb], [charge] = model.approvals(model.shared, own, x[[first]]), self._costs.charge(x[[first]])
+        [thumb], [charge] = model.approvals(model.view(person), x[[first]]), self._costs.charge(x[[first]])
         return explanation.Explanation(
             decision.id,
             record.arm,
@@ -305,16 +301,15 @@ class Routing(Coactive):
             {"thumb": float(thumb), "charge": float(charge)},
         )
 
-    def item_scores(self, model: Any, person: str | None, x: Any, places: Sequence[int]) -> Floats | None:
-        return np.asarray(model.utilities(model.shared, own_state(model.people, person), x[list(places)]))
+    def item_scores(self, view: View[Any], x: Any, places: Sequence[int]) -> Floats | None:
+        return np.asarray(view.model.utilities(view, x[list(places)]))
 
-    def contributions(self, model: Any, person: str | None, x: Any, place: int) -> Contributions:
+    def contributions(self, view: View[Any], x: Any, place: int) -> Contributions:
         """The parts of the probability sigma(m) are those of its integral from m = 0 on, along a straight line
         (integrated gradients; Sundararajan et al. 2017): weight times value times (sigma(m) - 1/2) / m. The numbers of
         an embedding are one part together, the cost is another."""
-        own, row = own_state(model.people, person), x[place]
-        w = model.effective(model.shared, own)
-        m = float(model.margins(model.shared, own, x[[place]])[0])
+        row, w = x[place], view.model.effective(view)
+        m = float(view.model.margins(view, x[[place]])[0])
         slope = 0.25 if abs(m) < 1e-6 else (float(sigmoid(np.array([m]))[0]) - 0.5) / m
         counts: dict[str, float] = {}
         single: dict[str, tuple[float, float]] = {}
@@ -345,7 +340,7 @@ class Routing(Coactive):
                 found[j] = group + name[start + 3 :]
         return found
 
-    def adds_up(self, model: Any, person: str | None, feedback: FeedbackRecord) -> bool:
+    def adds_up(self, view: View[Any], feedback: FeedbackRecord) -> bool:
         return False
 
     def full_spec(self, spec: str) -> str:
@@ -389,15 +384,14 @@ class Routing(Coactive):
             ),
         )
 
-    def compare(self, models: Sequence[Any], step: Step) -> Sequence[Compared | None]:
-        shown, x, person = step.context.record.shown, step.context.x, step.decision.person
-        own = [own_state(model.people, person) for model in models]
-        missed = _missed(models, own, x, self.answer(step.decision, step.feedback))
+    def compare(self, views: Sequence[View[Any]], step: Step) -> Sequence[Compared | None]:
+        shown, x = step.context.record.shown, step.context.x
+        missed = _missed(views, x, self.said(step))
         error = None if missed is None else Compared(np.square(missed)[:, None], np.ones(1))
-        if len(shown) != 1 or not self.answer(step.decision, step.feedback).values:
+        if len(shown) != 1 or not self.said(step).values:
             return error, None
         prices = self._costs.price(x)
-        chosen = [model.order(model.shared, each, x)[:1] for model, each in zip(models, own)]
+        chosen = [view.model.order(view, x)[:1] for view in views]
         cost = [prices[each[0]] if each.size else np.nan for each in chosen]
         return error, Compared(np.array(cost)[:, None], np.ones(1), most=float(prices.max()))
 
@@ -413,7 +407,7 @@ class Routing(Coactive):
         )  # fmt: skip
 
     def list_scores(self, step: Step) -> Sequence[float] | None:
-        thumbs = self.answer(step.decision, step.feedback).values
+        thumbs = self.said(step).values
         if len(step.context.record.shown) != 1 or not thumbs:
             return None
         [(model, thumb)] = thumbs.items()
@@ -441,33 +435,11 @@ class Routing(Coactive):
         thumbs = (thumb for each in answers for thumb in self.answer(decision, each).values.values())
         return next((max(thumb - charges[0], -1.0) for thumb in thumbs), None)
 
-    def order_reader(self) -> Any:
-        return _Reader(self.learner, 0.0, self._costs)
-
-    # ------------------------------------------------------------------------ the health of feedback
-
-    def contradicts(self, model: Any, shared: object, own: Person | None, step: Step, lesson: Lesson | Thumb) -> bool:
-        """Return whether more than half of a thumb is missed, or the less probable of two answers was chosen."""
-        x, answer = step.context.x, self.answer(step.decision, step.feedback)
-        margins = model.margins(shared, own, x)
-        if answer.values:
-            [(j, thumb)] = answer.values.items()
-            return bool(abs(float(sigmoid(margins[[j]])[0]) - thumb) > 0.5)
-        pairs = said_pairs(step.context.record.shown, answer)
-        return any(margins[better] < margins[worse] for better, worse in pairs if min(better, worse) >= 0)
-
-    def gains(self, model: Any, shared: object, own: Person | None, step: Step) -> tuple[float, float] | None:
-        return None  # one of two answers is chosen: no list is corrected
-
-    def error(self, model: Any, step: Step) -> float | None:
-        return Interaction.error(self, model, step)
-
-
-class _Reader(RouteModel):
-    """A model that reads feedback of every form that a loop of routes takes."""
-
-    def refusal(self, form: str) -> str | None:
-        return None
+    def expected(self, view: View[Any], step: Step) -> Expected:
+        return Expected(
+            utilities=lambda items: view.model.margins(view, step.rows(items)),
+            values=lambda items: view.model.approvals(view, step.rows(items)),
+        )
 
 
 def _because(arm: str, margin: float) -> str:
@@ -485,10 +457,10 @@ def _because(arm: str, margin: float) -> str:
     )
 
 
-def _missed(models: Sequence[Any], own: Sequence[Person | None], x: Floats, answer: Answer) -> Floats | None:
-    """Return the difference (L,) between what each of L `models` predicts of the `answer` and what it says; None if
+def _missed(views: Sequence[View[Any]], x: Floats, answer: Answer) -> Floats | None:
+    """Return the difference (L,) between what each of L models predicts of the `answer` and what it says; None if
     nothing is predicted of it."""
-    margins = [model.margins(model.shared, person, x) for model, person in zip(models, own)]
+    margins = [view.model.margins(view, x) for view in views]
     for j, thumb in answer.values.items():
         return sigmoid(np.array([m[j] for m in margins])) - thumb
     for better, worse in answer.pairs:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from heedful.jit.kernel import Floats, Ints, scores
 from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
-from heedful.loop.model import Context, Person
+from heedful.loop.model import Context, View
 from heedful.loop.records import FeedbackRecord
 
 Array = npt.NDArray[np.float64]
@@ -66,35 +66,29 @@ class RouteModel(Model):
         super().__init__(learner, shrink)
         self.costs = costs
 
-    def effective(self, shared: Any, person: Person | None) -> Array:
-        w = super().effective(shared, person)
+    def effective(self, view: View[Any]) -> Array:
+        w = super().effective(view)
         w[-1] = 0.0
         return w
 
-    def margins(self, shared: Any, person: Person | None, x: Floats) -> Array:
-        """Return the log-odds m of a thumb up for each of m candidates `x` (m, N), with N features each (m,).
+    def margins(self, view: View[Any], x: Floats) -> Array:
+        """Return the log-odds m of a thumb up for each of m candidates `x` (m, N), with N features each (m,)."""
+        return np.asarray(scores(x, self.effective(view)), np.float64)
 
-        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
-        return np.asarray(scores(x, self.effective(shared, person)), np.float64)
+    def approvals(self, view: View[Any], x: Floats) -> Array:
+        """Return the probability of a thumb up for each of m candidates `x` (m, N), with N features each (m,)."""
+        return sigmoid(self.margins(view, x))
 
-    def approvals(self, shared: Any, person: Person | None, x: Floats) -> Array:
-        """Return the probability of a thumb up for each of m candidates `x` (m, N), with N features each (m,).
-
-        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
-        return sigmoid(self.margins(shared, person, x))
-
-    def utilities(self, shared: Any, person: Person | None, x: Floats) -> Array:
+    def utilities(self, view: View[Any], x: Floats) -> Array:
         """Return the probability of a thumb up less the charge for the cost, for each of m candidates `x` (m, N), with
-        N features each (m,).
+        N features each (m,)."""
+        return self.approvals(view, x) - self.costs.charge(x)
 
-        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
-        return self.approvals(shared, person, x) - self.costs.charge(x)
+    def order(self, view: View[Any], x: Floats) -> Ints:
+        return np.argsort(-self.utilities(view, x), kind="stable")
 
-    def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        return np.argsort(-self.utilities(shared, person, x), kind="stable")
-
-    def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator) -> Ints:
-        return self.order(shared, person, x)
+    def propose(self, view: View[Any], x: Floats, rng: np.random.Generator) -> Ints:
+        return self.order(view, x)
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
         x = np.array(context.x, np.float64)
@@ -130,35 +124,32 @@ class Drawing:
     def _gamma(self, shared: Any) -> float:
         return STEEPNESS * math.sqrt(getattr(shared, "t", 0) + 1.0) / self._temperature
 
-    def chances(self, shared: Any, person: Person | None, x: Floats) -> Array:
-        u = self._model.utilities(shared, person, x)
+    def chances(self, view: View[Any], x: Floats) -> Array:
+        u = self._model.utilities(view, x)
         best = int(u.argmax())
-        found: Array = 1.0 / (u.size + self._gamma(shared) * (u[best] - u))
+        found: Array = 1.0 / (u.size + self._gamma(view.shared) * (u[best] - u))
         found[best] += 1.0 - found.sum()
         return found
 
-    def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        return self._model.order(shared, person, x)
+    def order(self, view: View[Any], x: Floats) -> Ints:
+        return self._model.order(view, x)
 
-    def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator) -> Drawn:
-        drawn = int(np.searchsorted(np.cumsum(self.chances(shared, person, x)), rng.random(), "right"))
-        order = self.order(shared, person, x)
+    def propose(self, view: View[Any], x: Floats, rng: np.random.Generator) -> Drawn:
+        drawn = int(np.searchsorted(np.cumsum(self.chances(view, x)), rng.random(), "right"))
+        order = self.order(view, x)
         first = min(drawn, len(x) - 1)
-        return Drawn(np.concatenate([[first], order[order != first]]), self._gamma(shared))
+        return Drawn(np.concatenate([[first], order[order != first]]), self._gamma(view.shared))
 
     def proposal_fields(self, y: Drawn) -> dict[str, Any]:
         return {"gamma": y.gamma}
 
-    def chance_of(self, shared: Any, person: Person | None, x: Floats) -> Callable[[Ints, Ints], float]:
+    def chance_of(self, view: View[Any], x: Floats) -> Callable[[Ints, Ints], float]:
         """Return a function of (the m candidates by utility, those shown) that gives the probability of a proposal that
-        shows just these, in this order.
-
-        `x` (m, N) are the candidates, `shared` is the learner's state for all people, `person` the person's own state,
-        None without one."""
+        shows just these, in this order; `x` (m, N) are the candidates."""
 
         def chance(ranking: Ints, shown: Ints) -> float:
             follow = ranking[ranking != shown[0]][: shown.size - 1]
-            return float(self.chances(shared, person, x)[shown[0]]) if np.array_equal(follow, shown[1:]) else 0.0
+            return float(self.chances(view, x)[shown[0]]) if np.array_equal(follow, shown[1:]) else 0.0
 
         return chance
 
@@ -170,16 +161,16 @@ class FixedRoute(RouteModel):
         super().__init__(learner, 0.0, costs)
         self._column = column
 
-    def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
+    def order(self, view: View[Any], x: Floats) -> Ints:
         if self._column is not None:
             return np.flatnonzero(x[:, self._column] == 1.0)
         return np.argsort(self.costs.price(x), kind="stable")
 
-    def margins(self, shared: Any, person: Person | None, x: Floats) -> Array:
+    def margins(self, view: View[Any], x: Floats) -> Array:
         """Return NaN for each of m candidates `x` (m,): nothing is predicted."""
         return np.full(len(x), np.nan)
 
-    def effective(self, shared: Any, person: Person | None) -> Array:
+    def effective(self, view: View[Any]) -> Array:
         return np.zeros(0)
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
