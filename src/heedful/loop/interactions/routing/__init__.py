@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heedful.core.validation import check_count, describe
-from heedful.core.wording import percent, share
+from heedful.core.wording import percent
 from heedful.evaluation.answers import Answer, Scale
 from heedful.evaluation.expected import Compared, Expected
 from heedful.features import Encoding
@@ -24,7 +24,6 @@ from heedful.features.columns import Category, Prose, Text, Vector
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.coactive import Coactive
-from heedful.loop.interactions.coactive import texts as coactive
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import EXACT, sort_parts
 from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
@@ -32,12 +31,10 @@ from heedful.loop.interactions.lists import propose_list
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import ItemPrediction, Past, Proposal, Question, Step
-from heedful.loop.interactions.routing import table
+from heedful.loop.interactions.routing import table, texts
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
 from heedful.loop.interactions.routing.prediction_report import thumb_tally
-from heedful.loop.interactions.telling import Line, Part
-from heedful.loop.interactions.words import NotCompared, Words
 from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import NumberTally
@@ -60,61 +57,17 @@ ANSWERS = "no answer of a single model with a known probability was judged by a 
 MORE = "More answers, or a higher temperature (heedful init --route --temperature 2), at which others are tried more."
 
 
-WORDS = Words(
-    loop="a loop of routes",
-    takes="thumbs, edits and choices",
-    answer="thumb",
-    question="Was the answer of this model good?",
-    shown="route",
-    badge="routes",
-    prediction="thumb",
-    score="thumbs up, less cost weight times cost",
-    measure="Mean thumb less cost",
-    measure_help="A thumb up counts 1, one down 0, an edit the share that it left; less the cost of the model times "
-    "the cost weight, at most 1.",
-    arms=("learned routes", "your first model (control)"),
-    not_compared=NotCompared(
-        ("what was learned", "your first model"),
-        "no prompt goes to your first model",
-        "no answer by {} has a thumb or an edit so far",
-        "of either kind all answers are judged alike: chance cannot be told",
-        "too few people have answered: of either kind it takes the answers of two at least",
-    ),
-    notes=(
-        "A thumb up counts 1, a thumb down 0, an edit the share of the answer that it left; less the cost of the model "
-        "times the cost weight of the request. Choices between two answers teach, and are not counted.",
-        "The control is {first}, the first of your table (of the candidates, where a request names them), which need "
-        "not be the best: heedful evaluate says what each model alone would be worth.",
-    ),
-    introduction="For each prompt it chooses one of {n_models:,} models by {columns}: the one whose thumb up is most "
-    "probable, less {cost_weight:g} for each unit of cost. A request may say another cost weight: "
-    'context={{"cost_weight": ...}}.\nModels that seem a little worse are tried now and then, the less the more was '
-    "learned; {control} of prompts go to the first of your table, for comparison.",
-    no_control="no prompt goes to your first model, so that it got better cannot be shown",
-    all_single=coactive.WORDS.all_single,
-    all_control=coactive.WORDS.all_control,
-)
-
-
-def explain_route(told: Explanation) -> list[Part]:
-    """Return the explanation `told` of a route as lines and tables: first how likely a thumb up is, and the charge."""
-    predicted = told.prediction or {}
-    likely = share(predicted.get("thumb", 0.0))
-    line = f"{told.first}: a thumb up is {likely} likely, and its cost takes {predicted.get('charge', 0.0):.3g} away"
-    return [Line(line), *coactive.explanation(told)]
-
-
 class Routing(Coactive):
     """Feedback on the answers of models: thumbs, edits, and choices between two answers."""
 
-    name, words = "routing", WORDS
+    name, words = "routing", texts.WORDS
     default_learner = "pairwise-logistic:rate=0.3"
     setting = "cost_weight"
     forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
     model_type: type[Any] = RouteModel
     ranks = orders = linear = False
     arrange = staticmethod(table.arrange)
-    tell_explanation = staticmethod(explain_route)
+    tell_explanation = staticmethod(texts.explanation)
     details = RouteDetails
     policies = (f"{ALWAYS}MODEL", CHEAPEST, f"{COST_WEIGHT}W")
     options = (
