@@ -89,3 +89,11 @@ def test_what_is_published_is_not_written_to(kind: str) -> None:
 
 def _flat(state: Any) -> list[Any]:
     return [leaf for part in state for leaf in _flat(part)] if isinstance(state, tuple) else [state]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_gap_in_the_words_of_a_kind_is_filled(kind: str) -> None:
+    interaction = interaction_of(*founded(kind))
+    words = interaction.words
+    for text in (words.question, words.badge, words.introduction, *words.notes):
+        assert "{" not in interaction.fill(text).replace('{"cost_weight": ...}', "")
