@@ -221,7 +221,7 @@ OF_KINDS = {"grades", "ratings", "choices", "chances", "cost_weight"}
 """What only loops of one kind have: of settings, decisions, reports."""
 LOOPS = re.compile(r"(^|_)(loop|settings|projection|decision|record|report|found|said|told)$")
 """What such a thing may be an attribute of."""
-OWN = {"is_grading", "is_rating", "is_choosing", "GradingModel", "RatingModel", "ChoiceModel", "RouteModel"}
+OWN = {"is_grading", "GradingModel", "RatingModel", "ChoiceModel", "RouteModel"}
 
 
 def kinds_named(path: Path) -> set[str]:

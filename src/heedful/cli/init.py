@@ -302,7 +302,7 @@ def _create(
         from heedful.data.table import open_table, read_table
         from heedful.features import TEXTS, declare, encode_names, infer
         from heedful.loop import Loop
-        from heedful.loop.interactions.registry import default_learner, interaction_type
+        from heedful.loop.interactions.registry import interaction_type
         from heedful.loop.settings import Settings
 
         fixed_settings = Settings(**settings)
@@ -314,7 +314,7 @@ def _create(
         use_features = columns.pop("features")
         crossed = _split_crosses(cross, requests or [], rows)
         around = requested or _around(context, requests, [a for a, _ in crossed])
-        kind = interaction_type(default_learner(fixed_settings, around) if learner is None else learner, fixed_settings)
+        kind = interaction_type(learner, fixed_settings)
         query_features = None if query is None else declare(query)
         if kind.arrange is not None:
             for option, value in (("--cross", cross), ("--kind", columns["kinds"])):

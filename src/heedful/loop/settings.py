@@ -18,7 +18,7 @@ from heedful.features import Encoding, FeatureCross
 from heedful.learners.registry import UnknownLearner, is_own, is_packaged, learner_class
 from heedful.loop import records
 from heedful.loop.interactions.named import name_fitting
-from heedful.loop.interactions.registry import interaction_class, interaction_for, interaction_type
+from heedful.loop.interactions.registry import interaction_class, interaction_type
 from heedful.loop.interactions.settings import KindSettings
 
 SCHEMA = 1
@@ -115,7 +115,7 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise ValueError(f'durable: expected "decision" or "feedback", got {describe(self.durable)}')
         if not isinstance(self.actions, Mapping):
             raise ValueError(f"actions: expected a weight for each action, got {describe(self.actions)}")
-        for name, value in _checked_by_kind(self).items():
+        for name, value in interaction_type(None, self).check_settings(self).items():
             msgspec.structs.force_setattr(self, name, value)
 
     def weight(self, action: str) -> float:
@@ -258,12 +258,6 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         if manifest.schema != SCHEMA:
             raise ValueError(f"loop: expected schema {SCHEMA}, got {manifest.schema}: upgrade heedful to open it")
         return manifest
-
-
-def _checked_by_kind(settings: Settings) -> dict[str, Any]:
-    """Return the settings that the loop's kind of feedback checks itself, by name, with values as they are kept."""
-    found: dict[str, Any] = interaction_for(settings).check_settings(settings)
-    return found
 
 
 def _check_kind(kind: Any, manifest: Manifest) -> None:

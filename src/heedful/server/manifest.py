@@ -26,7 +26,7 @@ def loop_maker(given: Mapping[str, object]) -> Callable[[Place], Loop]:
 
 def _create(given: Mapping[str, Any], folder: Place) -> Loop:
     from heedful.features import TEXTS, declare, encode_names, infer
-    from heedful.loop.interactions.registry import default_learner, interaction_type
+    from heedful.loop.interactions.registry import interaction_type
     from heedful.loop.settings import Settings
 
     rows = _rows("items", given.get("items"))
@@ -47,7 +47,7 @@ def _create(given: Mapping[str, Any], folder: Place) -> Loop:
     features = given.get("features")
     if features is not None and not isinstance(features, bool):
         raise ValueError(f"features: expected true or false, got {describe(features)}")
-    kind = interaction_type(default_learner(told, around) if learner is None else learner, told)
+    kind = interaction_type(learner, told)
     _check_columns(kind, features, kinds)
     with naming("items"):
         if kind.arrange is not None:

@@ -20,11 +20,6 @@ _ACTIONS = {"view": (0.55, 0.1), "cart": (0.75, 0.5), "buy": (1.0, 1.0), "hide":
 """The actions if none are given: (rating as a share of the range, 0 to 1; how many ratings it counts as)."""
 
 
-def is_rating(cls: type) -> bool:
-    """Return whether a learner of this class learns from ratings, so that its interaction is rating."""
-    return named_interaction(cls) == "rating"
-
-
 def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: float = 0.0) -> Any:
     """Return the learner of ratings that `spec` names, to show `size` items.
 
@@ -32,7 +27,7 @@ def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: flo
     - if there is no such learner of ratings,
     - if `ratings` is None,
     - if `shrink`, which asks for an offset for each person, is above 0, as these learners model people themselves."""
-    if not is_rating(learner_class(spec)):
+    if named_interaction(learner_class(spec)) != "rating":
         raise ValueError(
             f"learner: expected one of ratings, such as {DEFAULT}, got {spec}, as this loop learns ratings"
         )
