@@ -16,6 +16,7 @@ from typing import Any
 from unittest import mock
 
 from heedful import Loop, Settings
+from heedful.core import ids
 from heedful.core.serialization import read_arrays, write_arrays
 from heedful.features import infer
 from heedful.loop.interactions.routing.table import embeddings
@@ -32,8 +33,13 @@ WORDS = ("quiet red lamp", "old warm chair", "fast blue rug", "cheap quiet chair
 def clock(start: int, step: int = 0) -> Iterator[None]:
     """The wall clock stands still, or goes on by so much whenever it is looked at."""
     ticks = itertools.count(start, step)
-    with mock.patch.object(time, "time_ns", side_effect=ticks):
+    in_ids = mock.patch.object(ids, "_milliseconds", _milliseconds)
+    with mock.patch.object(time, "time_ns", side_effect=ticks), in_ids:
         yield
+
+
+def _milliseconds() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def things(n: int) -> list[dict[str, Any]]:
