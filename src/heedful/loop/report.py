@@ -129,9 +129,9 @@ def _why_not_compared(
     - `learned`, `control`: the counts of either sort of lists, and how good they were
     - `level`: whether all lists have the same score
     - `forms`: the names of the forms of their feedback"""
-    because = words.not_compared
-    if because is None:
+    if words.incomparable:
         return words.incomparable
+    because = words.not_compared
     if forms and because.mute.issuperset(forms):
         return MUTE
     if share == 0.0 and control.shown == 0:

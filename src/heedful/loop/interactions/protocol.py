@@ -293,7 +293,7 @@ class Interaction(Protocol[M]):
 
     name: str
     """the name by which a learner's docstring asks for this interaction: "ordinal\""""
-    words: Words
+    words: Words = Words()
     """what it calls things"""
     forms: ClassVar[Mapping[str, Form]]
     """the forms of feedback that it takes (clicks, grade, ...), by name, the most usual first"""

@@ -12,18 +12,20 @@ MUTE = "thumbs and edits, which are all that came, do not say which item was pre
 
 
 class NotCompared(NamedTuple):
-    """Why learned and control lists of one kind cannot be compared, in words; {} stands for the name of an arm."""
+    """Why learned and control lists of one kind cannot be compared, in words; {} stands for the name of an arm. By
+    default the lists are orders, of which people say what they prefer."""
 
-    arms: tuple[str, str]
+    arms: tuple[str, str] = ("made from what was learned", "left in its own order")
     """what lists of the model, and of the control, are"""
-    no_control: str
-    unanswered: str
-    level: str
+    no_control: str = "no list is left in its own order"
+    unshown: str = "no list was {} so far"
+    """"" where a list that was not shown has no answer, either"""
+    unanswered: str = "no list that was {} has an answer so far that says what was preferred"
+    level: str = "in either kind of list what was preferred always stood in the same place: chance cannot be told"
     """all have the same score"""
-    few: str
+    few: str = "too few people have answered: of either kind of list it takes the answers of two at least"
     """too few people have answered"""
-    unshown: str = ""
-    mute: frozenset[str] = frozenset()
+    mute: frozenset[str] = frozenset(("thumb", "edit"))
     """forms of feedback that never say what was preferred"""
 
 
@@ -69,8 +71,8 @@ class Words(NamedTuple):
     """the scale of a picture of the score: "place" (1 / a position in a list); "" for its range of numbers"""
     incomparable: str = ""
     """why a report never compares these two sorts; "" if it does"""
-    not_compared: NotCompared | None = None
-    """why they cannot be compared so far; None in kinds that never compare them"""
+    not_compared: NotCompared = NotCompared()
+    """why they cannot be compared so far"""
     notes: tuple[str, ...] = ()
     """sentences on how they are compared"""
     imported: str = "put in order by the page itself after a lesson, or imported"

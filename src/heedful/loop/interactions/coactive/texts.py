@@ -6,21 +6,12 @@ from typing import TYPE_CHECKING
 
 from heedful.core.formatting import signed
 from heedful.loop.interactions.telling import Line, Part, features_table, lessons_table, there
-from heedful.loop.interactions.words import NotCompared, Words
+from heedful.loop.interactions.words import Words
 from heedful.results.sentences import sentence
 
 if TYPE_CHECKING:
     from heedful.results.explanation import Explanation
 
-LISTS_NOT_COMPARED = NotCompared(
-    ("made from what was learned", "left in its own order"),
-    "no list is left in its own order",
-    "no list that was {} has an answer so far that says what was preferred",
-    "in either kind of list what was preferred always stood in the same place: chance cannot be told",
-    "too few people have answered: of either kind of list it takes the answers of two at least",
-    unshown="no list was {} so far",
-    mute=frozenset(("thumb", "edit")),
-)
 WORDS = Words(
     loop="a loop of rankings",
     takes="corrections and clicks",
@@ -34,7 +25,6 @@ WORDS = Words(
     "over lists.",
     axis="place",
     arms=("learned order", "your order (control)"),
-    not_compared=LISTS_NOT_COMPARED,
     notes=(
         "A list counts 1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and 0 where it "
         "was not in the list or nothing was picked: that is its reciprocal rank. The mean over lists is compared.",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from heedful.core.formatting import brief, short, signed
 from heedful.core.wording import count, percent
-from heedful.loop.interactions.coactive.texts import LISTS_NOT_COMPARED, explain_score
+from heedful.loop.interactions.coactive.texts import explain_score
 from heedful.loop.interactions.findings import (
     MISTAKES,
     Findings,
@@ -36,7 +36,6 @@ WORDS = Words(
     widget="scale",
     score="how high what was preferred stood (1: first, 0.5: second)",
     arms=("learned order", "your order (control)"),
-    not_compared=LISTS_NOT_COMPARED,
     imported="noted without a prediction, or imported: grades of those teach, and are not compared",
     contradiction="would predict a grade two or more away",
     introduction="It predicts a grade from 1 to {grades} for each, by {learner}, and learns from grades.",
