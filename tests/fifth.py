@@ -17,9 +17,9 @@ from heedful.core.validation import check_count, check_positive, finite_array, i
 from heedful.evaluation.answers import Answer, likeliest_chosen
 from heedful.evaluation.expected import Compared, Expected, best_expected
 from heedful.learners.registry import make_learner
-from heedful.loop.interactions.card import Card, Prediction
 from heedful.loop.interactions.forms import ITEM, NONE, AnsweredDecision, Form, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
+from heedful.loop.interactions.words import Words
 from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
@@ -28,8 +28,6 @@ from heedful.results.evaluation import Measure
 from heedful.results.explanation import Explanation, Part
 from heedful.results.report import PredictionReport
 
-QUESTION = "Which of these is the best, which the worst?"
-SCORE = "how often what was likeliest was called the best"
 SHOWN = 4
 """Items in a question."""
 WORDING = Wording(
@@ -154,19 +152,29 @@ class Folding(LoopModel):
 # ---------------------------------------------------------------------------- the interaction
 
 
+class Claimed(NamedTuple):
+    """What is added to the report of predictions."""
+
+    claimed: float | None
+    """how often it was called the best; None without any answer"""
+
+
 class BestWorstScaling(Interaction[Folding]):
     """Of four that are shown, the best and the worst."""
 
     name = "best-worst"
-    loop = "a loop of extremes"
+    words = Words(
+        loop="a loop of extremes",
+        answer="best",
+        question="Which of these is the best, which the worst?",
+        badge="best-worst",
+        prediction="chance",
+        score="how often what was likeliest was called the best",
+        incomparable="the best of four says nothing of how good the four were",
+    )
     forms = by_name(Extremes(), NONE)
     model_type = Folding
-    compares_arms = False
-
-    def describe(self) -> Card:
-        """With how likely each item is to be called the best."""
-        chance = Prediction("chance", 0, 1)
-        return super().describe()._replace(title="Best and worst", question=QUESTION, prediction=chance, score=SCORE)
+    details = Claimed
 
     def example(self, model: Folding, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """The first and the last."""
@@ -261,10 +269,6 @@ class BestWorstScaling(Interaction[Folding]):
     def tally(self) -> BestTally:
         return BestTally()
 
-    @staticmethod
-    def prediction_details() -> type:
-        return Claimed
-
     def expected(self, view: View[Folding], step: Step) -> Expected:
         """How much each item is liked."""
         return Expected(utilities=lambda items: step.rows(items) @ view.shared.w)
@@ -274,9 +278,6 @@ class BestWorstScaling(Interaction[Folding]):
         record = decision.record
         scores = (likeliest_chosen(record.shown, record.predicted, self.answer(decision, each)) for each in answers)
         return next((float(score > 0.0) for score in scores if score is not None), None)
-
-    def why_not_compared(self, learned: Any, control: Any, level: bool, forms: set[str]) -> str:
-        return "the best of four says nothing of how good the four were"
 
     @staticmethod
     def trial(spec: str) -> tuple[Any, Any]:
@@ -332,13 +333,6 @@ class BestWorst(NamedTuple):
 
 
 # ---------------------------------------------------------------------------- what is reported
-
-
-class Claimed(NamedTuple):
-    """What is added to the report of predictions."""
-
-    claimed: float | None
-    """how often it was called the best; None without any answer"""
 
 
 class BestTally:

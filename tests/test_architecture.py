@@ -221,7 +221,7 @@ OF_KINDS = {"grades", "ratings", "choices", "chances", "cost_weight"}
 """What only loops of one kind have: of settings, decisions, reports."""
 LOOPS = re.compile(r"(^|_)(loop|settings|projection|decision|record|report|found|said|told)$")
 """What such a thing may be an attribute of."""
-OWN = {"is_grading", "is_rating", "is_choosing", "GradingModel", "RatingModel", "ChoiceModel", "RouteModel"}
+OWN = {"is_grading", "GradingModel", "RatingModel", "ChoiceModel", "RouteModel"}
 
 
 def kinds_named(path: Path) -> set[str]:
@@ -258,4 +258,4 @@ def test_only_interactions_name_a_kind_of_feedback() -> None:
 def test_the_words_of_every_kind_are_known_here() -> None:
     from heedful.loop.interactions.registry import interactions
 
-    assert [kind.loop for kind in interactions().values() if not KIND.search(kind.loop)] == []
+    assert [kind.name for kind in interactions().values() if not KIND.search(kind.words.loop)] == []

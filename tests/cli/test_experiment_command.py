@@ -226,7 +226,7 @@ def test_in_every_kind_it_is_begun_looked_at_promoted_and_carried_elsewhere(kind
             return loop.version, as_json(loop.experiment()) if interleaves else None
 
     with Loop.open("a.heedful", learner=kind.own) as loop:
-        interleaves, spec = loop.projection.interaction.interleaves, loop.projection.interaction.full_spec(other)
+        interleaves, spec = loop.projection.interaction.ranks, loop.projection.interaction.full_spec(other)
         learner = loop.manifest.learner
     got = heedful(f"experiment a --start {other} --share 1 {own}")
     if interleaves:

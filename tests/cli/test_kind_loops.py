@@ -190,7 +190,7 @@ WRONG = [
     (f"{RATED} --ratings 1..5 --action buy=9", "actions: buy: value: expected a number from 1 to 5, got 9"),
     (
         f"{RATED} --ratings 1..5 --action buy=x:1",
-        "--action: expected NAME=RATING:WEIGHT, such as buy=5:1, got buy=x:1",
+        "--action: expected NAME=RATING:WEIGHT, got 'buy=x:1'",
     ),
     (f"{RATED} --ratings 1..5 --people 3", "shrink: expected 0 in a loop of ratings"),
     (f"{RATED} --repeats", "repeats: expected false in a loop of rankings, got true"),

@@ -151,7 +151,7 @@ def test_a_promotion_in_a_loop_of_any_kind_is_imported(kind: Kind, tmp_path: Pat
     with kind.make(tmp_path / "a") as loop, kind.make(tmp_path / "b") as other:
         spec = kind.other if kind.other != loop.manifest.learner else f"{kind.other}:rate=0.2"
         spec = loop.projection.interaction.full_spec(spec)
-        interleaves = loop.projection.interaction.interleaves
+        interleaves = loop.projection.interaction.ranks
         if interleaves:
             loop.start_experiment(spec, share=1.0, id="x")
         for i in range(20):

@@ -31,7 +31,6 @@ from heedful import Loop
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines, rehearse
 from heedful.loop.experiment import NotReady
-from heedful.loop.interactions.comparison import Comparison
 from heedful.loop.serving import takes_part
 from heedful.loop.settings import Manifest
 from heedful.results.answers import Decision, plain
@@ -268,7 +267,7 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             before, names = self.decisions[after], [name for name in order if name in self.items]
             person = before.person
             asked = {"person": person, "after": after}
-            if not loop.projection.interaction.interleaves:
+            if not loop.projection.interaction.ranks:
                 with pytest.raises(ValueError, match="shows no pages"):
                     loop.decide(names, id=id, **asked)
                 return
@@ -500,7 +499,7 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
         def experiment(self, which: int, spec: str, share: float, frozen: bool) -> None:
             """One at a time, where lists are rankings; otherwise the one that runs is ended."""
             loop, id = self.loop(which), self.new("x")
-            if not loop.projection.interaction.interleaves:
+            if not loop.projection.interaction.ranks:
                 with pytest.raises(ValueError, match="shows no rankings"):
                     loop.start_experiment(spec, share=share, id=id)
                 return
@@ -675,7 +674,7 @@ def live(kind: Kind, monkeypatch: pytest.MonkeyPatch, lives: int, steps: int) ->
     one."""
     monkeypatch.setattr(heedful.loop.decisions, "CACHED", 3)
     monkeypatch.setattr(heedful.loop.keeper, "BETWEEN", 3)
-    monkeypatch.setattr(Comparison, "mark_every", 3)
+    monkeypatch.setattr(heedful.loop.keeper, "SLOW_BETWEEN", 3)
     run_state_machine_as_test(
         life_of(kind.reference, kind.other if kind.own is None else f"{kind.other}:rate=0.2"),
         settings=settings(

@@ -79,7 +79,7 @@ def numbered(loop: Loop) -> list[Line]:
 def test_the_callers_order_serves_or_the_setting_is_refused(kind: Kind, tmp_path: Path) -> None:
     """By the table of kinds: what a kind says of itself is what it does."""
     with kind.make(tmp_path / "plain") as loop:
-        imitates = loop.projection.interaction.imitates
+        imitates = loop.projection.interaction.orders
         assert (loop.apprentice(), loop.report().apprentice) == (None, None)
     assert imitates == (kind in IMITATING)
     if not imitates:

@@ -585,7 +585,7 @@ def test_while_the_promoted_learner_reads_the_log_decisions_are_those_of_the_for
 def test_a_loop_of_any_kind_is_promoted_and_goes_back(kind: Kind, tmp_path: Path) -> None:
     """Where lists are no rankings, an experiment is refused in a sentence, and the log is the evidence."""
     with kind.make(tmp_path / "loop") as loop:
-        interleaves = loop.projection.interaction.interleaves
+        interleaves = loop.projection.interaction.ranks
         if interleaves:
             loop.start_experiment(kind.other, share=1.0, id="e")
         else:
@@ -621,7 +621,7 @@ def test_a_loop_of_any_kind_is_promoted_and_goes_back(kind: Kind, tmp_path: Path
 @each_kind
 def test_a_promotion_in_a_loop_of_any_kind_says_if_its_evidence_was_forgotten(kind: Kind, tmp_path: Path) -> None:
     with kind.make(tmp_path / "loop") as loop:
-        if loop.projection.interaction.interleaves:
+        if loop.projection.interaction.ranks:
             loop.start_experiment(kind.other, share=1.0)
         spec = kind.other if kind.other != loop.manifest.learner else f"{kind.other}:rate=0.2"
         spec = loop.projection.interaction.full_spec(spec)

@@ -206,9 +206,9 @@ def test_what_was_asked_for_and_is_not_on_offer(loop: Loop) -> None:
 
 
 def test_how_it_speaks_of_itself(loop: Loop) -> None:
-    card = loop.projection.interaction.describe()
-    assert (card.name, card.title, card.loop) == ("best-worst", "Best and worst", "a loop of extremes")
-    assert [form.name for form in card.forms] == ["best", "none"]
+    interaction = loop.projection.interaction
+    assert (interaction.name, interaction.words.loop) == ("best-worst", "a loop of extremes")
+    assert list(interaction.forms) == ["best", "none"]
     decision = loop.decide()
     _, example = loop.projection.interaction.example(loop.projection.model, decision.shown)
     assert loop.feedback(decision.id, **example).status == "applied"

@@ -60,7 +60,7 @@ def taught(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 def test_opening_folds_nothing_again(kind: Kind, frozen: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of neither side, nor after a promotion; undoing and forgetting leave the candidate as it would have been."""
     with kind.make(tmp_path / "loop") as loop:
-        if not loop.projection.interaction.interleaves:
+        if not loop.projection.interaction.ranks:
             return
         live(kind, loop, range(8))
         loop.start_experiment(kind.other, share=0.5, frozen=frozen, id="e")

@@ -55,7 +55,7 @@ def test_every_kind_says_how_healthy_its_feedback_is(kind: Kind, tmp_path: Path)
         assert all(0.0 <= (each.error or 0.0) <= 1.0 for each in found.windows)
         assert (found.corrections is None) == bool(found.uncorrected)
         assert (found.calibration == ()) == bool(found.uncalibrated)
-        assert bool(found.calibration) == (loop.projection.interaction.describe().prediction is not None)
+        assert bool(found.calibration) == bool(loop.projection.interaction.words.prediction)
         for each in found.calibration:
             assert each.low <= each.predicted <= each.high
             assert each.came_low <= each.came <= each.came_high

@@ -28,8 +28,9 @@ KINDS: dict[str, tuple[str, Settings, type]] = {
 def founded(kind: str) -> tuple[Manifest, Any]:
     spec, settings, _ = KINDS[kind]
     kind = interaction_type(spec, settings)
-    arranged = kind.arrange([{"id": "a", "cost": 1.0}, {"id": "b", "cost": 2.0}], "id", None)
-    manifest = Manifest.of(spec, *(arranged or (UNSEEN, None, ())), settings)
+    rows = [{"id": "a", "cost": 1.0}, {"id": "b", "cost": 2.0}]
+    arranged = (UNSEEN, None, ()) if kind.arrange is None else kind.arrange(rows, "id", None)
+    manifest = Manifest.of(spec, *arranged, settings)
     return manifest, built_learner(manifest)
 
 
@@ -78,7 +79,7 @@ def test_what_is_published_is_not_written_to(kind: str) -> None:
     arrays = [part for part in _flat(published) if isinstance(part, np.ndarray)]
     assert arrays
     before = [part.copy() for part in arrays]
-    ours = model._own() if hasattr(model, "_own") and interaction.folds_items else model.shared
+    ours = model._own() if hasattr(model, "_own") and interaction.by_number else model.shared
     for part in _flat(ours):
         if isinstance(part, np.ndarray) and part.flags.writeable:
             part[...] = 7
@@ -88,3 +89,11 @@ def test_what_is_published_is_not_written_to(kind: str) -> None:
 
 def _flat(state: Any) -> list[Any]:
     return [leaf for part in state for leaf in _flat(part)] if isinstance(state, tuple) else [state]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_gap_in_the_words_of_a_kind_is_filled(kind: str) -> None:
+    interaction = interaction_of(*founded(kind))
+    words = interaction.words
+    for text in (words.question, words.badge, words.introduction, *words.notes):
+        assert "{" not in interaction.fill(text).replace('{"cost_weight": ...}', "")

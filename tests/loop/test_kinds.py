@@ -101,7 +101,7 @@ def test_a_snapshot_saves_folding_and_may_be_damaged(kind: Kind, folder: Path, m
 def test_what_a_report_adds_of_predictions_is_what_its_kind_declares(kind: Kind, folder: Path) -> None:
     """Before anything was predicted, too, and with no field more or less."""
     with kind.make(folder / "loop") as loop:
-        declared = type(loop.projection.interaction).prediction_details()
+        declared = loop.projection.interaction.details
         for rounds in (range(0), range(24)):
             teach(kind, loop, rounds)
             found = loop.report().prediction

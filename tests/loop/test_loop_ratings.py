@@ -637,9 +637,9 @@ def test_nothing_is_learned_of_what_is_withdrawn_beside_an_undo(tmp_path: Path) 
 
 def test_predictions_that_fall_need_no_reason(folder: Path) -> None:
     with rating_loop(folder / "films") as loop:
-        card = loop.projection.interaction.describe()
+        words = loop.projection.interaction.words
     for arm, falls in itertools.product(("learned", "control"), ([4.0, 3.0], [3.0, 3.0], [3.0], [], [None, 3.0])):
-        assert unordered(card, arm, falls) == ""
+        assert unordered(words, arm, falls) == ""
     told = "Predictions do not fall from top to bottom: "
-    assert unordered(card, "learned", [3.0, 4.0]).startswith(f"{told}the learner ranks by how good an item may be")
-    assert unordered(card, "control", [3.0, 4.0]) == f"{told}it is a control, which ignores what was learned."
+    assert unordered(words, "learned", [3.0, 4.0]).startswith(f"{told}the learner ranks by how good an item may be")
+    assert unordered(words, "control", [3.0, 4.0]) == f"{told}it is a control, which ignores what was learned."

@@ -45,8 +45,8 @@ def test_pages_of_any_kind_show_everything_once(kind: Kind, tmp_path: Path) -> N
     questions says that it has no pages."""
     with kind.make(tmp_path / "loop") as loop:
         names, about = [f"i{j}" for j in range(12)], {"person": "p", "show": 3}
-        first = loop.decide(names, id="d0", **({} if not loop.projection.interaction.interleaves else about))
-        if not loop.projection.interaction.interleaves:
+        first = loop.decide(names, id="d0", **({} if not loop.projection.interaction.ranks else about))
+        if not loop.projection.interaction.ranks:
             with pytest.raises(ValueError, match=r"after: expected none in .*, which shows no pages"):
                 loop.decide(names, after="d0")
             return

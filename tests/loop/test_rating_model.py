@@ -10,8 +10,7 @@ import pytest
 
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
-from heedful.learners.registry import learner_class
-from heedful.loop.interactions.rating.learners import check_range, check_table, is_rating, rater
+from heedful.loop.interactions.rating.learners import check_range, check_table, rater
 from heedful.loop.interactions.rating.model import RatingModel
 from heedful.loop.interactions.rating.slate import WatchedGenerator, _places
 from heedful.loop.model import Context
@@ -110,11 +109,6 @@ def test_what_is_lent_is_not_written_to() -> None:
     mine = m.shared.said.count
     told(m, [1], rating={1: 5})
     assert m.shared.said.count is mine  # not lent since: no copy
-
-
-def test_a_learner_says_what_it_is_taught() -> None:
-    assert is_rating(learner_class("alb"))
-    assert not is_rating(learner_class("prank"))
 
 
 def test_other_forms_are_refused_with_what_to_do() -> None:

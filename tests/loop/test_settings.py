@@ -3,6 +3,7 @@
 import math
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from heedful import TEXTS, PreferencePerceptron, Settings, infer
+from heedful.loop.interactions.protocol import feature_names
 from heedful.loop.interactions.registry import interactions
 from heedful.loop.settings import ACTIONS, SCHEMA, Manifest, built_learner
 from heedful.spaces.ranking import Ranking, WithBaseScore
@@ -141,7 +143,7 @@ def test_a_newer_schema_and_newer_fields_are_refused() -> None:
 
 
 def test_the_last_feature_is_the_callers_score() -> None:
-    names = interactions()["coactive"].feature_names
+    names = partial(feature_names, interactions()["coactive"])
     assert names(manifest()) == [*ENCODING.names, "the caller's score"]
     crossed = manifest(context=CONTEXT, crosses=(("hour", "f0"),))
     assert names(crossed) == [*ENCODING.names, "hour × f0", "the caller's score"]

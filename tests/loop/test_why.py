@@ -52,7 +52,7 @@ def naive_fold(loop: Loop, version: int, without: str | None = None) -> Any:
     for event in projection.log.events(0):
         if event.seq > version or (event.kind == "feedback" and event.id == without):
             continue
-        if event.kind == "item" and projection.interaction.folds_items:
+        if event.kind == "item" and projection.interaction.by_number:
             projection.offer(model, event)
         elif event.kind == "feedback":
             decided = projection.log.at(event.target or 0)

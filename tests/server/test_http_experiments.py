@@ -106,7 +106,7 @@ def test_every_kind_begins_looks_and_promotes_or_says_why_not(kind: Kind, folder
     path, there = folder / f"{kind.name}.heedful", f"/v1/loops/{kind.name}"
     with kind.make(path) as loop:
         teach(kind, loop, range(12))
-        interleaves, spec = loop.projection.interaction.interleaves, loop.projection.interaction.full_spec(kind.other)
+        interleaves, spec = loop.projection.interaction.ranks, loop.projection.interaction.full_spec(kind.other)
         learner, version, before = loop.manifest.learner, loop.version, bits(loop)
     with Client(url, timeout=20.0) as client:
         client_loop = client.loop(kind.name)

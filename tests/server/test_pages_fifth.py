@@ -23,6 +23,7 @@ from heedful.loop.interactions.forms import (
     RATING,
     AnsweredDecision,
     Form,
+    by_name,
 )
 from heedful.loop.records import Feedback, FeedbackRecord
 from heedful.server.pages import fields_widget
@@ -146,11 +147,8 @@ class _Loop:
     """As much of a loop as `parse` reads."""
 
     def __init__(self, *forms: Form) -> None:
-        self.forms = forms
+        self.forms = by_name(*forms)
         self.projection = self.interaction = self
-
-    def describe(self) -> Any:
-        return self
 
 
 def test_posted_fields_become_feedback() -> None:

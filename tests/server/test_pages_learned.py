@@ -14,8 +14,9 @@ from browsing import Seen, Visitor, words
 from heedful import Loop
 from heedful.core.wording import count, share_of
 from heedful.loop.interactions import findings
-from heedful.loop.interactions.card import Card
+from heedful.loop.interactions.coactive.texts import WORDS
 from heedful.loop.interactions.forms import FORMS
+from heedful.loop.settings import Settings
 from heedful.loop.simulation import Simulation
 from heedful.results.history import LessonTold
 from heedful.results.report import Arm, Counts, Difference, Report, Window
@@ -227,23 +228,18 @@ def report(
     return Report(0, shown, True, None, 0, 0, learned, control, difference, unsaid, series, Counts(0, 0, 0, 0, 0), None)
 
 
-LISTS = Card(
-    "coactive", "", "", "", "", (), measure="Mean reciprocal rank", arms=("learned order", "your order (control)")
-)
-
-
 def test_the_verdict_says_what_the_interval_says() -> None:
     arms = Arm(100, 90, 0.625), Arm(20, 18, 0.25)
-    better = findings.compare(report(*arms, Difference(0.375, 0.25, 0.5, 40)), LISTS, 0.2)
+    better = findings.compare(report(*arms, Difference(0.375, 0.25, 0.5, 40)), WORDS, Settings(control=0.2))
     assert (better.kind, better.short) == ("good", "Yes: what was learned does better than the control.")
     assert better.more == (
         "Mean reciprocal rank: learned order 0.62, your order (control) 0.25.",
         "Difference: +0.38 (95 % confidence interval: +0.25 to +0.50).",
     )
-    worse = findings.compare(report(*arms[::-1], Difference(-0.375, -0.5, -0.25, 40)), LISTS, 0.2)
+    worse = findings.compare(report(*arms[::-1], Difference(-0.375, -0.5, -0.25, 40)), WORDS, Settings(control=0.2))
     assert (worse.kind, worse.short) == ("bad", "No: what was learned does worse than the control.")
     assert "−0.38" in worse.more[1]
-    open_ = findings.compare(report(*arms, Difference(0.1, -0.01, 0.21, 40)), LISTS, 0.2)
+    open_ = findings.compare(report(*arms, Difference(0.1, -0.01, 0.21, 40)), WORDS, Settings(control=0.2))
     assert (open_.kind, open_.short) == ("open", "No difference can be shown yet.")
 
 
@@ -253,7 +249,9 @@ def test_where_it_cannot_be_said_the_page_says_why_and_what_to_do(visitor: Visit
     assert "That cannot be known here." in blind
     assert "as control is 0" in blind
     assert "--control 0.05" in blind
-    early = findings.compare(report(Arm(5, 5, 1.0), unsaid="no list was left in its own order so far"), LISTS, 0.05)
+    early = findings.compare(
+        report(Arm(5, 5, 1.0), unsaid="no list was left in its own order so far"), WORDS, Settings()
+    )
     assert early.short == "Too early to say."
     assert early.more[0] == "No list was left in its own order so far."
     assert early.more[1].startswith("One list in 20 belongs to the control")
@@ -280,7 +278,7 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
 
 
 def test_what_is_in_neither_kind_of_list_is_said(visitor: Visitor, folder: Path) -> None:
-    assert findings.excluded_sentence(report(Arm(9, 9, 0.5))) == ""
+    assert findings.excluded_sentence(report(Arm(9, 9, 0.5)), WORDS) == ""
     with taught(folder / "cars.heedful", 9) as loop:
         for n in range(2):
             loop.record(["i0", "i1"], ["i1", "i0"], id=f"e{n}-seen")
@@ -310,11 +308,11 @@ def test_edits_are_said_to_tell_nothing_of_lists(visitor: Visitor, folder: Path)
 
 def test_a_kind_of_list_with_few_answers_is_drawn_as_a_level(visitor: Visitor) -> None:
     few = [Window(i, i, Arm(9, 9, 0.5), Arm(2, 2 if i < 4 else 0, 0.25 if i < 4 else None)) for i in range(20)]
-    drawn = findings.arms_picture(report(Arm(180, 180, 0.5), Arm(40, 8, 0.25), series=tuple(few)), LISTS, "place")
+    drawn = findings.arms_picture(report(Arm(180, 180, 0.5), Arm(40, 8, 0.25), series=tuple(few)), WORDS, "place")
     assert drawn is not None
     learned, left = drawn.lines
     assert (left.label, set(left.values), left.reference) == ("your order (control), on average", {0.25}, True)
-    fewer = findings.arms_picture(report(Arm(180, 180, 0.5), Arm(40, 7, 0.25), series=tuple(few[3:])), LISTS, "place")
+    fewer = findings.arms_picture(report(Arm(180, 180, 0.5), Arm(40, 7, 0.25), series=tuple(few[3:])), WORDS, "place")
     assert fewer is not None
     assert [line.label for line in fewer.lines] == [learned.label]
 
@@ -323,7 +321,7 @@ def test_every_point_of_the_picture_rests_on_several_lists() -> None:
     rng = np.random.default_rng(0)
     arms = [Arm(5, int(n), float(rng.uniform(0.2, 1)) if n else None) for n in rng.integers(0, 4, 97)]
     series = tuple(Window(i, i, arm, NONE) for i, arm in enumerate(arms))
-    drawn = findings.arms_picture(report(Arm(485, 9, 0.5), series=series), LISTS, "place")
+    drawn = findings.arms_picture(report(Arm(485, 9, 0.5), series=series), WORDS, "place")
     assert drawn is not None
     [line] = drawn.lines
     began, points = 0, 0
@@ -335,7 +333,7 @@ def test_every_point_of_the_picture_rests_on_several_lists() -> None:
             assert value == pytest.approx(sum(arm.answered * (arm.mean or 0.0) for arm in part) / answered, abs=1e-4)
             began, points = i + 1, points + 1
     assert 2 <= points <= findings.POINTS
-    assert findings.arms_picture(report(Arm(9, 9, 0.5), series=series[:1]), LISTS, "place") is None
+    assert findings.arms_picture(report(Arm(9, 9, 0.5), series=series[:1]), WORDS, "place") is None
 
 
 def test_regret_is_told_where_a_simulation_knows_it_and_nowhere_else(visitor: Visitor, folder: Path) -> None:

@@ -169,7 +169,7 @@ def test_what_is_wrong_is_said_on_the_page(visitor: Visitor, tmp_path: Path, que
 @each_kind
 def test_kinds_that_show_no_rankings_say_so_instead_of_a_form(visitor: Visitor, kind: Kind, tmp_path: Path) -> None:
     with kind.make(tmp_path / "l.heedful") as loop:
-        interleaves = loop.projection.interaction.interleaves
+        interleaves = loop.projection.interaction.ranks
     page = visitor.get(PROOF)
     actions = {form.get("action") for form in page.all("form")}
     assert (f"{PROOF}/start" in actions) is interleaves

@@ -17,6 +17,7 @@ from browsing import Visitor, words
 from heedful import TEXTS, Loop, Settings, infer
 from heedful.features import FeatureCross
 from heedful.features.declaring import declare
+from heedful.loop.interactions.protocol import feature_names
 from heedful.loop.interactions.registry import interaction_type
 from heedful.loop.settings import Manifest
 from heedful.server.context import Options
@@ -451,7 +452,7 @@ def test_a_strange_query_is_refused_by_name(page: Page) -> None:
 
 def phrases(encoding: Any, **manifest: Any) -> Phrases:
     made = Manifest.of("fair-pairs", encoding, manifest.get("context"), manifest.get("crosses", ()), Settings())
-    names = interaction_type(made.learner, made.settings).feature_names(made)
+    names = feature_names(interaction_type(made.learner, made.settings), made)
     return Phrases(made, names, manifest.get("words", {}))
 
 

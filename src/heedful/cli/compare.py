@@ -288,9 +288,10 @@ def _check_same(path: Path, goal: str | None, fields: dict[str, Any]) -> None:
     study = study_of(path)
     with Loop.open(path) as loop:
         interaction = loop.projection.interaction
-    goal_before, card = interaction.goal, interaction.describe()
-    if card.widget.name != "pairs":
-        raise BadInput(f"{path}: expected a study, or a loop that compares two, got {card.loop}: choose another --name")
+    goal_before, words = interaction.facts().get(interaction.setting), interaction.words
+    if words.widget != "pairs":
+        told = f"expected a study, or a loop that compares two, got {words.loop}: choose another --name"
+        raise BadInput(f"{path}: {told}")
     for option, given in {"goal": goal, **{name: fields[name] for name in fields if name not in FREE}}.items():
         before = goal_before if option == "goal" else getattr(study, option)
         if given is not None and given != before:

@@ -427,7 +427,7 @@ def _arms(loop: Loop) -> Iterator[Finding]:
 
 
 def _settings(loop: Loop) -> Iterator[Finding]:
-    for caveat in loop.projection.interaction.caveats():
+    for caveat in loop.projection.interaction.words.caveats(loop.settings, loop.learner):
         yield Finding("settings", "warning", caveat, "It is frozen with the loop: a new one can be made otherwise.")
 
 

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from heedful.cli.common import Json, asking, holds_loop, pairs, place, read_json, read_text, shell_quote
+from heedful.cli.common import (
+    Json,
+    asking,
+    example_context,
+    holds_loop,
+    pairs,
+    place,
+    read_json,
+    read_text,
+    shell_quote,
+)
 from heedful.cli.console import BadInput, Failure, console, new_table, print_json, reading_input, say
 from heedful.cli.signature import add_parameters, option
 from heedful.core.wording import count
@@ -191,14 +201,22 @@ def init(
     if not 0.0 <= people <= 1e9:
         raise BadInput(f"--people: expected a number from 0 to {1e9:g}, got {people:g}")
     kinds, type_ = pairs("--kind", "COLUMN=KIND", kind or ()), asked_kind or Interaction
+    settings, prompts = dict[str, Any](), None
     with asking():
-        chosen = type_.choose(options, learner)
+        for each in type_.options:
+            value = each.default if options[each.name] is None else options[each.name]
+            if each.setting:
+                settings[each.setting] = value if each.read is None else each.read(value)
+            if each.learner is not None:
+                learner = each.learner(learner, value)
+            if each.context is not None and value is not None:
+                prompts = each.context(value)
         actions = pairs("--action", type_.action_syntax, action or ())
-        weights = {name: type_.read_action(name, value) for name, value in actions.items()}
+        weights = {name: _read_action(type_.action_syntax, name, value) for name, value in actions.items()}
     loop, rows = _create(
         name,
         file,
-        chosen.learner,
+        learner,
         {"identifier": identifier, "kinds": kinds, "features": bool(options.get("features")) or bool(kinds)},
         context,
         cross or [],
@@ -210,8 +228,8 @@ def init(
         | {"repeats": repeats, "sampled": sampled, "temperature": temperature}
         | {"apprentice": apprentice, "agreement": agreement, "none_after": none_after}
         | ({"actions": weights} if weights else {})
-        | dict(chosen.settings),
-        chosen.context,
+        | settings,
+        prompts,
     )
     with loop:
         if json:
@@ -250,11 +268,21 @@ def _check_fit(
     for other, value in others.items():
         if value:
             raise BadInput(f"{other}: expected none with {option}, which knows items by their names alone, got it")
-    if kind and not interaction.looks_at_items(features):
+    if kind and not features:
         expected = f"none with {option}, which looks at no features"
         if interaction.item_features == "asked":
             expected = "--features with it, as items are known by their names alone"
         raise BadInput(f"--kind: expected {expected}, got it")
+
+
+def _read_action(syntax: str, name: str, given: str) -> float | tuple[float, ...]:
+    """Return what the settings store for the action `name`: a number, or several with a colon between them, if the
+    `syntax` of actions has one."""
+    try:
+        numbers = tuple(map(float, given.split(":", 1) if ":" in syntax else [given]))
+    except ValueError:
+        raise ValueError(f"--action: expected {syntax}, got {f'{name}={given}'!r}") from None
+    return numbers if len(numbers) > 1 else numbers[0]
 
 
 def _create(
@@ -274,7 +302,7 @@ def _create(
         from heedful.data.table import open_table, read_table
         from heedful.features import TEXTS, declare, encode_names, infer
         from heedful.loop import Loop
-        from heedful.loop.interactions.registry import default_learner, interaction_type
+        from heedful.loop.interactions.registry import interaction_type
         from heedful.loop.settings import Settings
 
         fixed_settings = Settings(**settings)
@@ -286,17 +314,18 @@ def _create(
         use_features = columns.pop("features")
         crossed = _split_crosses(cross, requests or [], rows)
         around = requested or _around(context, requests, [a for a, _ in crossed])
-        kind = interaction_type(default_learner(fixed_settings, around) if learner is None else learner, fixed_settings)
+        kind = interaction_type(learner, fixed_settings)
         query_features = None if query is None else declare(query)
-        if (arranged := kind.arrange(rows, columns["identifier"], around)) is not None:
+        if kind.arrange is not None:
             for option, value in (("--cross", cross), ("--kind", columns["kinds"])):
                 if value:
-                    raise BadInput(f"{option}: expected none in {kind.loop}, which encodes columns itself, got it")
+                    told = f"expected none in {kind.words.loop}, which encodes columns itself"
+                    raise BadInput(f"{option}: {told}, got it")
             if requested is not None and context is not None:
                 raise BadInput("--context: expected none where another option says what comes with a request, got it")
-            encoding, around, crosses = arranged
+            encoding, around, crosses = kind.arrange(rows, columns["identifier"], around)
         else:
-            if not kind.looks_at_items(use_features):
+            if kind.item_features != "all" and not use_features:
                 encoding = encode_names(rows, identifier=columns["identifier"])
             else:
                 encoding = infer(rows, **columns, keep=[b for _, b in crossed]) if file is not None else TEXTS
@@ -378,7 +407,7 @@ add_parameters(
             False if declared.takes is bool else None,
             declared.help,
             metavar=declared.metavar,
-            show_default=declared.default,
+            show_default=None if declared.default is None else str(declared.default),
         )
         for kind in _kinds()
         for declared in kind.options
@@ -398,7 +427,7 @@ def _next(loop: Loop, name: str) -> str:
     if loop.items and loop.manifest.query is not None:
         return shell_quote(["heedful", "decide", name, "--candidates", "CANDIDATES.json"])
     if loop.items:
-        return shell_quote(["heedful", "decide", name, *loop.projection.interaction.example_request()])
+        return shell_quote(["heedful", "decide", name, *example_context(loop)])
     if by_number:
         return shell_quote(["heedful", "import", name, "--features", "ITEMS.csv"])
     return shell_quote(["heedful", "decide", name, "--candidates", "TEXTS.json"])
@@ -439,19 +468,19 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
         n, crossed = len(loop.feature_names), "crosses included, " if manifest.crosses else ""
         text = f"{count(n, 'feature')}, {crossed}your own score the last. All of this is frozen: an item has the same "
         text += "features for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND."
-        if interaction.arranges:
+        if interaction.arrange is not None:
             text = (
                 f"{count(n - 1, 'feature')}, crosses included. All of this is frozen, but for the values of the items."
             )
         say(text)
-    for text in interaction.introduce():
+    for text in interaction.fill(interaction.words.introduction).splitlines():
         say(text)
     if manifest.settings.apprentice:
         how_well = shell_quote(["heedful", "experiment", name])
         text = f"Your own order is shown, and {manifest.learner} imitates it: {how_well} says how well."
         say(text)
     if manifest.context is not None and not manifest.crosses:
-        text = interaction.context_alone()
+        text = interaction.words.context_alone
         screen.print(f"Note: {text}: name what it is crossed with, --cross CONTEXTCOLUMN:ITEMCOLUMN.", markup=False)
     for caveat in loop.caveats:
         say(f"Note: {caveat}.")

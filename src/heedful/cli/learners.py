@@ -62,7 +62,7 @@ def _list(json: bool) -> None:
     screen.print("[A18] is Dadkhahi & Negahban, Alternating Linear Bandits, 2018.", markup=False)
     from heedful.loop.interactions.registry import interactions
 
-    inputs = ", ".join(f"{kind.name} ones {kind.takes}" for kind in interactions().values())
+    inputs = ", ".join(f"{kind.name} ones {kind.words.takes}" for kind in interactions().values())
     screen.print(f"Learners take what their interaction says: {inputs}.")
     return screen.print("`heedful learners NAME` explains one. Your own: FILE.py:Class or module:Class.")
 
@@ -127,5 +127,5 @@ def _example(name: str, cls: type, parameters: list[dict[str, Any]]) -> str:
 
     settings = [f"{p['name']}={p['default']}" for p in parameters if isinstance(p["default"], int | float | str)]
     spec = name if ":" in name and "=" in name else f"{name}:{','.join(settings)}" if settings else name
-    command = interaction_class(cls).command or "heedful init NAME ITEMS.csv"
+    command = interaction_class(cls).words.command
     return f"{command} --learner {spec}"

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.answers import print_answers
-from heedful.cli.common import Json, Name, Own, asking, numbers, open_loop, read_json, read_text, shell_quote, shorten
+from heedful.cli.common import (
+    Json,
+    Name,
+    Own,
+    asking,
+    example_context,
+    numbers,
+    open_loop,
+    read_json,
+    read_text,
+    shell_quote,
+    shorten,
+)
 from heedful.cli.console import BadInput, console, new_table, note, print_json, say
 from heedful.core.formatting import short
 
@@ -92,8 +104,8 @@ def decide(
 
         with asking():
             is_repeated = id is not None and loop.projection.find_decision(id) is not None
-            if around is None and not is_repeated and (needed := loop.projection.interaction.example_request()):
-                kind = loop.projection.interaction.loop
+            if around is None and not is_repeated and (needed := example_context(loop)):
+                kind = loop.projection.interaction.words.loop
                 raise BadInput(f"--context: expected one in {kind}, such as {shell_quote(needed)}, got none")
             try:
                 decision = loop.decide(
@@ -135,9 +147,9 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     columns = columns[:ATTRIBUTES]
     table = new_table(escape(f"{loop.path}: what to show"))
     table.add_column("", justify="right")
-    predicted, about = decision.predicted, loop.projection.interaction.describe().prediction
+    predicted, words = decision.predicted, loop.projection.interaction.words
     if predicted is not None:
-        table.add_column("predicted" if about is None else about.name, justify="right")
+        table.add_column(words.prediction or "predicted", justify="right")
     for title in ("item", *columns):
         table.add_column(escape(title), overflow="fold")
     for i, (item, row) in enumerate(zip(shown, rows)):
@@ -155,7 +167,7 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
         from heedful.loop.interactions.telling import unordered
 
         if why := unordered(
-            loop.projection.interaction.describe(),
+            words,
             decision.arm,
             [v if v is None else float(short(v).replace(",", "")) for v in predicted],
         ):

@@ -66,10 +66,10 @@ def report(
 def _show(loop: Loop, report: Report, findings: Findings, title: str) -> None:
     from heedful.loop.interactions import telling
 
-    screen, card = console(), loop.projection.interaction.describe()
-    print_parts(telling.report(findings, card), title, apart=True)
+    screen, words = console(), loop.projection.interaction.words
+    print_parts(telling.report(findings, words), title, apart=True)
     if report.thumbs is not None:
-        screen.print(f"{_thumbs(report.thumbs, card.arms[1])}\n", soft_wrap=True)
+        screen.print(f"{_thumbs(report.thumbs, words.arms[1])}\n", soft_wrap=True)
     screen.print(f"{_feedback(report)}\n", soft_wrap=True)
     if report.apprentice is not None:
         say(f"{report.apprentice.told}\n")

@@ -15,6 +15,7 @@ from heedful.io.exports import as_time
 from heedful.io.line_schema import predictions_of, standardised_scores, time_of, unknown, within
 from heedful.loop import Loop, records
 from heedful.loop.decide import difference
+from heedful.loop.interactions.protocol import Interaction, prediction_scale
 from heedful.loop.log import Event, rollback_event
 from heedful.loop.packing import LoggedDecision, pack
 from heedful.loop.paging import page_before
@@ -351,7 +352,7 @@ class Importer:
             context=request.context,
             attributes=request.attributes,
             deferred=bool(record.get("deferred")),
-            predicted=() if predictions is None else projection.interaction.read_predicted(predictions),
+            predicted=() if predictions is None else _check_predicted(projection.interaction, predictions),
             unknown=strange,
             rival=tuple(record.get("rival") or ()),
             after=self._page_before(record, {line.id: line.record for line, _ in decided}),
@@ -470,3 +471,16 @@ def _same(a: _Version, b: _Version) -> bool:
     if a is None or b is None:
         return a is b
     return a[1] == b[1] and (a[0] == b[0] or not a[0] or not b[0])
+
+
+def _check_predicted(interaction: Interaction[Any], given: Sequence[float]) -> tuple[float, ...]:
+    """Return `given`, the predictions that come with an imported decision, one for each item shown; whole numbers as
+    integers where people answer with those.
+
+    Raise ValueError, naming the field, if one is out of range or loops of this kind predict nothing."""
+    if not interaction.words.prediction:
+        raise ValueError(f"predicted: expected none in {interaction.words.loop}, which predicts nothing, got some")
+    scale = prediction_scale(interaction)
+    for j, number in enumerate(given):
+        scale.check(f"predicted[{j}]", number)
+    return tuple(map(int, given)) if scale.whole else tuple(given)

@@ -106,7 +106,7 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
     interaction, manifest = loop.projection.interaction, loop.manifest
     if not interaction.linear:
         kind = "that ranks items by weights of their features, as `heedful init` makes one"
-        raise ValueError(f"--as {engine}: expected a loop {kind}, got {interaction.loop}")
+        raise ValueError(f"--as {engine}: expected a loop {kind}, got {interaction.words.loop}")
     without, fields = _names(options.get("without", "")), _fields(options.get("fields", ""))
     _, view = loop.projection.reading(None)
     weights = np.asarray(view.model.effective(view), np.float64)

@@ -66,7 +66,7 @@ def write_ubi(loop: Loop, report: Report, options: Mapping[str, str]) -> Iterato
     interaction, bulk = loop.projection.interaction, options.get("bulk", "yes")
     if not interaction.linear or "clicks" not in interaction.forms:
         expected = "expected a loop that learns from clicks on lists, as `heedful init` makes one"
-        raise ValueError(f"--as ubi: {expected}, got {interaction.loop}")
+        raise ValueError(f"--as ubi: {expected}, got {interaction.words.loop}")
     if bulk not in ("yes", "no"):
         raise ValueError(f"bulk: expected yes or no, got {describe(bulk)}")
     loop.projection.catch_up()

@@ -102,7 +102,7 @@ class Decider:
 
     def _check_repeats(self, repeats: object) -> None:
         if not self.interaction.by_number:
-            raise ValueError(f"repeats: expected none in {self.interaction.loop}, got {describe(repeats)}")
+            raise ValueError(f"repeats: expected none in {self.interaction.words.loop}, got {describe(repeats)}")
         if not isinstance(repeats, bool):
             raise ValueError(f"repeats: expected true or false, got {describe(repeats)}")
 
@@ -269,7 +269,7 @@ class Decider:
         """Return what an experiment needs of the request `asked`: (pairing, ranking of the candidate learner)."""
         id, request, person, *_, before = asked
         running, seed = state.running, self.settings.seed
-        if running is None or not state.interaction.interleaves:
+        if running is None or not state.interaction.ranks:
             return None, None
         try:
             theirs = running.candidate.order(person, request.x)

@@ -27,7 +27,7 @@ from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.growing import Column, GrowingTable, Marks, People
 from heedful.loop.history import History
-from heedful.loop.interactions.protocol import Interaction, Step
+from heedful.loop.interactions.protocol import Interaction, Step, find_candidate
 from heedful.loop.model import View
 from heedful.loop.records import check_time
 from heedful.loop.silence import silent_steps
@@ -152,7 +152,7 @@ class _Fold:
         if at and self.frozen is None:
             self.start = _start(projection, when.removesuffix(".."), spec)
         self._interaction = projection.interaction
-        self.model = projection.interaction.find_candidate(name, projection.interaction.policies)
+        self.model = find_candidate(projection.interaction, name, projection.interaction.policies)
         self.span = self.start, 2**62 if self.frozen is None else self.frozen
         """the version after which this learner begins to learn, and the last one that it learns from"""
         self.lessons = 0
@@ -279,7 +279,7 @@ class _Lists:
     def __init__(self, interaction: Interaction[Any], learners: int, least: float | None) -> None:
         low, high = interaction.span()
         own = interaction.list_measures()
-        about = LISTS.format(score=interaction.describe().score)
+        about = LISTS.format(score=interaction.words.score)
         self._measures = own or (Measure("list value", about, NO_LISTS, EXPLORE, low, high, once=True, counts="list"),)
         self._always = bool(own)
         """whether the measures are told of even if no list has a value"""

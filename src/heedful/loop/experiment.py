@@ -424,8 +424,8 @@ def check_can_start(history: History) -> None:
 
 def check_interleaves(history: History) -> None:
     """Raise ValueError if the loop shows no rankings, which two learners could draft together."""
-    if not history.interaction.interleaves:
-        told = NOT_INTERLEAVED.format(loop=history.interaction.loop)
+    if not history.interaction.ranks:
+        told = NOT_INTERLEAVED.format(loop=history.interaction.words.loop)
         raise ValueError(f"experiment: {told}; Loop.evaluate compares learners there")
 
 

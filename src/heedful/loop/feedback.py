@@ -13,7 +13,7 @@ import msgspec
 from heedful.core.validation import describe, is_number
 from heedful.jit.kernel import Floats
 from heedful.loop import records
-from heedful.loop.interactions.forms import known_forms, parse_feedback
+from heedful.loop.interactions.forms import Numbers, known_forms, parse_feedback
 from heedful.loop.log import Event, now
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
@@ -68,7 +68,9 @@ class FeedbackReader:
             )
         if (refusal := self.writer.model.refusal(given.form)) is not None:
             return self.writer.reject(event_id, refusal)
-        interaction.check_feedback(given)
+        if interaction.scale is not None and isinstance(interaction.forms.get(given.form), Numbers):
+            for name, value in zip(given.names, given.values):
+                interaction.scale.check(f"{given.form}[{describe(name)}]", value)
         try:
             record, extra = self._resolve(given, form, known)
         except LookupError as error:

@@ -32,10 +32,11 @@ def make_manifest(
         given = default_learner(settings, context) if learner is None else learner
         if encoding is None and isinstance(given, str):
             kind = interaction_type(given, settings)
-            if (arranged := kind.arrange(rows, None, context)) is not None:
+            if kind.arrange is not None:
                 if crosses:
-                    raise ValueError(f"crosses: expected none in {kind.loop}, which crosses columns itself, got some")
-                encoding, context, crosses = arranged
+                    expected = f"expected none in {kind.words.loop}, which crosses columns itself"
+                    raise ValueError(f"crosses: {expected}, got some")
+                encoding, context, crosses = kind.arrange(rows, None, context)
             elif query_features is not None or kind.by_number:
                 encoding = UNSEEN
     manifest = Manifest.of(given, encoding, context, crosses, settings, query_features)

@@ -27,7 +27,7 @@ from heedful.evaluation.expected import gains, picked_error
 from heedful.jit.kernel import Floats
 from heedful.loop.arms import DrawnArms, ShownList, sample_ratio
 from heedful.loop.history import History
-from heedful.loop.interactions.protocol import Interaction, Step, item_key
+from heedful.loop.interactions.protocol import Interaction, Step, item_key, prediction_scale
 from heedful.loop.model import LoopModel, View
 from heedful.loop.records import DecisionRecord
 from heedful.loop.signals import Valued, WatchedLoop, one_person, ratio_signal, rise_signal
@@ -234,10 +234,10 @@ class _Reading:
         """Return whether learned and control lists are answered equally often; None if they are not compared, or if
         silence is an answer."""
         projection, interaction = self._projection, self._interaction
-        if not interaction.compares_arms or projection.settings.none_after is not None:
+        if interaction.words.incomparable or projection.settings.none_after is not None:
             return None
         lists = list(self.lists.values())
-        return sample_ratio(lists, projection.settings, self._until, interaction.scores_none, error_rate)
+        return sample_ratio(lists, projection.settings, self._until, interaction.orders, error_rate)
 
     def _windows(self, until: int, alpha: float | None) -> tuple[HealthWindow, ...]:
         of: list[list[GivenFeedback]] = [[] for _ in self.shown]
@@ -274,10 +274,10 @@ class _Reading:
         return tuple(found)
 
     def _calibration(self, alpha: float) -> tuple[tuple[Bin, ...], str]:
-        prediction = self._interaction.describe().prediction
-        if prediction is None or prediction.low is None or prediction.high is None:
+        if not self._interaction.words.prediction:
             return (), NOTHING_PREDICTED
-        low, span = float(prediction.low), float(prediction.high - prediction.low)
+        scale = prediction_scale(self._interaction)
+        low, span = scale.low, scale.high - scale.low
         binned: list[list[tuple[float, float]]] = [[] for _ in range(BINS)]
         for each in self.given:
             scaled = [((p - low) / span, (came - low) / span) for p, came in each.outcomes if math.isfinite(p)]

@@ -17,7 +17,7 @@ from heedful.jit.kernel import Floats
 from heedful.loop import records, snapshots
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.decisions import Decisions
-from heedful.loop.interactions.protocol import Interaction, Step
+from heedful.loop.interactions.protocol import Interaction, Step, find_candidate
 from heedful.loop.interactions.registry import interaction_of, learner_version
 from heedful.loop.log import Event, Log, Retractions
 from heedful.loop.model import LoopModel, Moves, View
@@ -66,7 +66,7 @@ class History:
         self._named = named_learners(named)
         self._orders = orders(log, log.retractions())
         self._use(self._orders, built_learner(self._created, self._named))
-        self.catalogue = Catalogue(log, self.manifest.encoding.size, self.interaction.splits_items)
+        self.catalogue = Catalogue(log, self.manifest.encoding.size, self.interaction.item_features == "asked")
         self.requests = Requests(self.manifest, self.catalogue, self.interaction)
         self.decisions = Decisions(log, self.catalogue)
         model = self.fresh()
@@ -137,7 +137,7 @@ class History:
         learner, if it does not fit the loop, or if it is one of the user's own ("FILE.py:Class") whose file was not
         named when the loop was opened."""
         self.check_named(spec)
-        self.interaction.find_candidate(spec)
+        find_candidate(self.interaction, spec)
         try:
             found: Interaction[Any] = interaction_of(*self._candidate(spec))
         except LookupError as error:
@@ -251,7 +251,7 @@ class History:
         """the kinds of events besides feedback that the model depends on, so that their order among the feedback
         counts: "item" where learners learn about single items, "decision" in a loop with the setting `apprentice`; ()
         elsewhere"""
-        items = ("item",) if self.interaction.folds_items else ()
+        items = ("item",) if self.interaction.by_number else ()
         return (*items, "decision") if self.settings.apprentice else items
 
     def step(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> Step:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,9 @@ from heedful.loop.model import LoopModel, Moves, Person
 
 MARKS, BETWEEN = 4, 250
 """How many states of the model are kept in memory for undoing, and the fewest lessons between two of them."""
+SLOW_BETWEEN, SLOW_SNAPSHOT = 50, 1_000
+"""How many lessons are learned between two states kept in memory, and how many at most before a snapshot is written,
+where an update takes milliseconds."""
 
 
 class Mark(NamedTuple):
@@ -64,7 +68,7 @@ class Keeper:
 
     def mark_due(self, history: History, people: int) -> bool:
         """Return whether a state should be kept in memory of a model with states of so many `people`."""
-        return self._since_mark >= (history.interaction.mark_every or max(BETWEEN, people))
+        return self._since_mark >= (SLOW_BETWEEN if history.interaction.slow else max(BETWEEN, people))
 
     def mark(self, fold: Fold, position: int, others: tuple[snapshots.Other, ...]) -> None:
         """Keep a copy of the model of `fold` as it is after event `position`, and drop the oldest if there are too
@@ -165,4 +169,4 @@ class Keeper:
 
 
 def _every(history: History) -> int:
-    return min(history.settings.snapshot_every, history.interaction.snapshot_most)
+    return min(history.settings.snapshot_every, SLOW_SNAPSHOT if history.interaction.slow else sys.maxsize)

@@ -204,7 +204,7 @@ class Loop:
         """sentences that warn of what the loop cannot do as it is: what its settings make impossible to measure,
         weights that are not finite any more (`overflown`), feedback that changes no prediction (`unmoved`); [] if
         nothing is wrong"""
-        found = [*self.projection.interaction.caveats(), self.overflown, self.unmoved]
+        found = [*self.projection.interaction.words.caveats(self.settings, self.learner), self.overflown, self.unmoved]
         return [told for told in found if told]
 
     @property

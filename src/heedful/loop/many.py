@@ -19,6 +19,7 @@ from heedful.core.engine import Engine, Outcome, map_tasks, run_tasks
 from heedful.core.fold import generators
 from heedful.core.shards import check_batches
 from heedful.core.validation import check_count
+from heedful.loop.interactions.protocol import find_candidate
 from heedful.loop.loop import Loop
 from heedful.loop.model import View
 from heedful.results.evaluation import Evaluation
@@ -147,7 +148,7 @@ def replay_loop(
     with _open(place, own) as loop:
         projection = loop.projection
         head, spec = projection.log.last()[0], projection.manifest.learner if learner is None else learner
-        model = projection.interaction.find_candidate(spec)
+        model = find_candidate(projection.interaction, spec)
         check_batches(model.learner)
         names = loop.feature_names
     spans = [(after, min(after + events, head)) for after in range(0, head, events)]

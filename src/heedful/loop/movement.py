@@ -9,7 +9,6 @@ from itertools import islice
 
 from heedful.loop import records
 from heedful.loop.history import History
-from heedful.loop.interactions.protocol import Newest
 
 LEAST = 20
 """The least number of pieces of feedback before it is reported that none changed a prediction."""
@@ -48,8 +47,11 @@ def why_unmoved(history: History) -> tuple[str, str]:
         aside += record.arm in ("control", "sampled", "interleaved", "imitated")
     thumbs = "Thumbs, up and down, do: each is compared with those before it; so do lists of two or more."
     thumbs = thumbs if history.model.refusal("thumb") is None else ""
-    if special := history.interaction.why_unmoved(Newest(looked, alone, said, aside), thumbs):
-        return special
+    words = history.interaction.words
+    if looked and alone == looked and words.all_single:
+        return words.all_single, thumbs or "Lists of two or more do."
+    if looked and said and aside == looked and words.all_control:
+        return words.all_control, "Feedback on learned lists does."
     if looked and alike == looked:
         why = "the candidates of each decision have the same features, so that nothing tells them apart"
         return why, "Candidates that name items on offer, or have the columns that the loop has, do."

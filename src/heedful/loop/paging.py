@@ -45,8 +45,8 @@ def earlier_pages(history: History, after: object, person: str | None) -> Earlie
 
     `history` is the loop's log with its model, `person` is whom the next page is for. Raise ValueError, naming the
     field, if loops of this kind show no lists, or if there is no such decision for this person."""
-    if not history.interaction.interleaves:
-        raise ValueError(ASKS.format(loop=history.interaction.loop, got=describe(after)))
+    if not history.interaction.ranks:
+        raise ValueError(ASKS.format(loop=history.interaction.words.loop, got=describe(after)))
     page = page_before(history, records.check_id("after", after), person)
     pages = [page]
     while page.record.after:

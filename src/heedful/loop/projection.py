@@ -236,7 +236,7 @@ class Projection(Writer):
 
         `event` is that of the item; `folded` says that the model has it already."""
         self.catalogue.put(event)
-        if self.interaction.folds_items:
+        if self.interaction.by_number:
             self._version = max(event.seq, self._version)
             if not folded:
                 self.offer(self._fold.model, event)
@@ -342,7 +342,7 @@ class Projection(Writer):
         self._look_who_serves(retractions)
         self._following.end()
         self.keeper.drop_outdated(retractions)
-        head, version = self.log.last(self.interaction.folds_items, self.imitates)
+        head, version = self.log.last(self.interaction.by_number, self.imitates)
         fold = replay(self, head, self._fold.failed, lambda model: self.keeper.start(self, model, head))
         self.keeper.count(fold.learned)
         if self.learner is not served:

@@ -9,7 +9,7 @@ one pass over the log collects all of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from heedful.loop import apprentice, records
 from heedful.loop.arms import DrawnArms, ShownList, arm_difference, compare_shares, sample_ratio
 from heedful.loop.history import History
 from heedful.loop.interactions.protocol import Interaction, Step
+from heedful.loop.interactions.words import MUTE, Words
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
@@ -77,19 +78,19 @@ def report(history: History, last: int) -> Report:
             looked.whole = False
             break
         looked.at(event)
-    interaction, settings = history.interaction, history.settings
+    interaction, settings, words = history.interaction, history.settings, history.interaction.words
     ratio = thumb_ratio = None
-    if interaction.compares_arms:
+    if not words.incomparable:
         if settings.none_after is None:
             answered = [each.shown(each.answered) for each in looked.lists]
-            ratio = sample_ratio(answered, settings, looked.until, interaction.scores_none)
+            ratio = sample_ratio(answered, settings, looked.until, interaction.orders)
         given = [each.shown(each.thumbs[0][0] if each.thumbs else None) for each in looked.lists]
         thumb_ratio = sample_ratio(given, settings, looked.until, False, noun="a thumb")
     lists = _with_silence(looked.lists[::-1], settings.none_after, looked.until)
     learned, control = _arm(lists, True), _arm(lists, False)
     unequal = ratio.said if ratio is not None and ratio.differs else ""
     counted = lists if settings.none_after is None else [each for each in lists if each.score is not None]
-    found = _difference(counted, *interaction.span()) if interaction.compares_arms and not unequal else None
+    found = _difference(counted, *interaction.span()) if not words.incomparable and not unequal else None
     return Report(
         history.published.version,
         looked.decisions,
@@ -102,7 +103,7 @@ def report(history: History, last: int) -> Report:
         found,
         ""
         if found is not None
-        else unequal or interaction.why_not_compared(learned, control, _level(lists), looked.forms),
+        else unequal or _why_not_compared(words, settings.control, learned, control, _level(lists), looked.forms),
         _series(lists),
         Counts(**looked.counts),
         None if looked.truth is None else looked.truth.regret(looked.whole),
@@ -113,9 +114,34 @@ def report(history: History, last: int) -> Report:
         unknown=looked.unknown or None,
         apprentice=apprentice.look(history),
         sample_ratio=ratio,
-        click_through=_click_through(counted) if interaction.compares_arms else None,
+        click_through=_click_through(counted) if not words.incomparable else None,
         none_after=settings.none_after,
     )
+
+
+def _why_not_compared(
+    words: Words, share: float, learned: Arm, control: Arm, level: bool, forms: Collection[str]
+) -> str:
+    """Return in words why the model's lists cannot be compared with those of the control.
+
+    - `words`: those of the loop's kind of feedback
+    - `share`: the share of the control in the settings
+    - `learned`, `control`: the counts of either sort of lists, and how good they were
+    - `level`: whether all lists have the same score
+    - `forms`: the names of the forms of their feedback"""
+    if words.incomparable:
+        return words.incomparable
+    because = words.not_compared
+    if forms and because.mute.issuperset(forms):
+        return MUTE
+    if share == 0.0 and control.shown == 0:
+        return f"{because.no_control}, as control is 0: there is nothing to compare with"
+    for arm, name in zip((learned, control), because.arms):
+        if arm.shown == 0 and because.unshown:
+            return because.unshown.format(name)
+        if arm.answered == 0:
+            return because.unanswered.format(name)
+    return because.level if level else because.few
 
 
 class _Look:

@@ -173,10 +173,10 @@ class Requests:
         came: Features | None = None
         named = self._are_items(candidates)
         if self._by_number and (isinstance(candidates, np.ndarray) or not named):
-            expected = f"expected names of items on offer, in {self.interaction.loop}"
+            expected = f"expected names of items on offer, in {self.interaction.words.loop}"
             raise ValueError(f"candidates: {expected}, got what came along")
-        if prior is not None and not self.interaction.takes_prior:
-            raise ValueError(f"prior: expected none in {self.interaction.loop}, got {describe(prior)}")
+        if prior is not None and not self.interaction.ranks:
+            raise ValueError(f"prior: expected none in {self.interaction.words.loop}, got {describe(prior)}")
         catalogue = 0
         if candidates is None:
             catalogue, called, items, rows = self.catalogue.at_version()

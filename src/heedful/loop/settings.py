@@ -18,7 +18,7 @@ from heedful.features import Encoding, FeatureCross
 from heedful.learners.registry import UnknownLearner, is_own, is_packaged, learner_class
 from heedful.loop import records
 from heedful.loop.interactions.named import name_fitting
-from heedful.loop.interactions.registry import interaction_class, interaction_for, interaction_type
+from heedful.loop.interactions.registry import interaction_class, interaction_type
 from heedful.loop.interactions.settings import KindSettings
 
 SCHEMA = 1
@@ -115,7 +115,7 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise ValueError(f'durable: expected "decision" or "feedback", got {describe(self.durable)}')
         if not isinstance(self.actions, Mapping):
             raise ValueError(f"actions: expected a weight for each action, got {describe(self.actions)}")
-        for name, value in _checked_by_kind(self).items():
+        for name, value in interaction_type(None, self).check_settings(self).items():
             msgspec.structs.force_setattr(self, name, value)
 
     def weight(self, action: str) -> float:
@@ -172,13 +172,14 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise ValueError(f"settings: expected Settings(...), got {describe(settings)}")
         kind = interaction_type(learner, settings)
         if settings.repeats and not kind.by_number:
-            raise ValueError(f"repeats: expected false in {kind.loop}, got true")
+            raise ValueError(f"repeats: expected false in {kind.words.loop}, got true")
         if query is not None:
             _check_query(query, encoding)
         if kind.by_number:
             for name, given in (("query_features", query), ("context", context)):
                 if given is not None and (name != "context" or given.size):
-                    raise ValueError(f"{name}: expected none in {kind.loop}, which knows items by number, got some")
+                    expected = f"expected none in {kind.words.loop}, which knows items by number"
+                    raise ValueError(f"{name}: {expected}, got some")
         if crosses != "all":
             try:
                 crosses = tuple((a, b) for a, b in crosses)
@@ -191,7 +192,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         about = {"context": context, "crosses": crosses, "settings": settings, "query": query}
         manifest = cls(learner=learner, encoding=encoding, **about)
         manifest.crossed()
-        kind.check_manifest(manifest)
+        _check_kind(kind, manifest)
         return manifest
 
     def crossed(self) -> FeatureCross | None:
@@ -259,10 +260,19 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return manifest
 
 
-def _checked_by_kind(settings: Settings) -> dict[str, Any]:
-    """Return the settings that the loop's kind of feedback checks itself, by name, with values as they are kept."""
-    found: dict[str, Any] = interaction_for(settings).check_settings(settings)
-    return found
+def _check_kind(kind: Any, manifest: Manifest) -> None:
+    """Raise ValueError, naming the field, if a loop of this `kind` cannot be created with `manifest`."""
+    settings, loop = manifest.settings, kind.words.loop
+    if settings.sampled > 0.0 and not kind.samples_lists:
+        raise ValueError(f"sampled: expected 0 in {loop}, got {settings.sampled:g}")
+    if settings.none_after is not None and not kind.orders:
+        got = f"{settings.none_after:g}"
+        raise ValueError(f"none_after: expected none in {loop}, in which none is no judgement, got {got}")
+    if settings.apprentice and not kind.orders:
+        raise ValueError(f"apprentice: expected false in {loop}, which has no caller's order to imitate, got true")
+    if kind.item_features == "none" and manifest.encoding.size and getattr(settings, kind.setting) is not None:
+        expected = f"expected none in {loop}, which learns from {kind.words.answer}s alone"
+        raise ValueError(f"encoding: features: {expected}, got some")
 
 
 def _check_query(query: object, encoding: Encoding) -> None:

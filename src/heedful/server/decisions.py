@@ -32,7 +32,7 @@ def read_decision(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, An
         interaction = request.loop.projection.interaction
         size = 0 if interaction.by_number else request.loop.manifest.candidates.size
         if not size:
-            raise ValueError(f"body: expected names of items, in {interaction.loop}, got raw numbers")
+            raise ValueError(f"body: expected names of items, in {interaction.words.loop}, got raw numbers")
         given = from_numbers(body, {name: _parameter(name, text) for name, text in request.query.items()}, size)
     else:
         if (name := next(iter(request.query), None)) is not None:

@@ -86,7 +86,7 @@ _QUERY: dict[str, dict[str, Any]] = {
 def openapi(routes: Sequence[Route], version: str) -> bytes:
     """Return the OpenAPI 3.1 document of these `routes` as JSON; `version` is that of heedful."""
     bodies = [each for route in routes for each in (route.takes, route.gives) if not isinstance(each, Text | None)]
-    details = [each for kind in interactions().values() if (each := kind.prediction_details()) is not None]
+    details = [each for kind in interactions().values() if (each := kind.details) is not None]
     schemas, components = msgspec.json.schema_components(
         [json_type(each) for each in (*bodies, Problem, *details)], ref_template=_REFERENCE
     )

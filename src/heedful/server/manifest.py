@@ -26,7 +26,7 @@ def loop_maker(given: Mapping[str, object]) -> Callable[[Place], Loop]:
 
 def _create(given: Mapping[str, Any], folder: Place) -> Loop:
     from heedful.features import TEXTS, declare, encode_names, infer
-    from heedful.loop.interactions.registry import default_learner, interaction_type
+    from heedful.loop.interactions.registry import interaction_type
     from heedful.loop.settings import Settings
 
     rows = _rows("items", given.get("items"))
@@ -47,15 +47,16 @@ def _create(given: Mapping[str, Any], folder: Place) -> Loop:
     features = given.get("features")
     if features is not None and not isinstance(features, bool):
         raise ValueError(f"features: expected true or false, got {describe(features)}")
-    kind = interaction_type(default_learner(told, around) if learner is None else learner, told)
+    kind = interaction_type(learner, told)
     _check_columns(kind, features, kinds)
     with naming("items"):
-        if (arranged := kind.arrange(rows, identifier, around)) is not None:
+        if kind.arrange is not None:
             for field, there in (("crosses", crosses), ("kinds", kinds)):
                 if there:
-                    raise ValueError(f"{field}: expected none in {kind.loop}, which encodes columns itself, got some")
-            encoding, around, crosses = arranged
-        elif not kind.looks_at_items(kinds if features is None else features):
+                    expected = f"expected none in {kind.words.loop}, which encodes columns itself"
+                    raise ValueError(f"{field}: {expected}, got some")
+            encoding, around, crosses = kind.arrange(rows, identifier, around)
+        elif kind.item_features != "all" and not (kinds if features is None else features):
             encoding = encode_names(rows, identifier=identifier)
         else:
             keep = [pair[1] for pair in pairs]
@@ -95,12 +96,13 @@ def _check_columns(kind: type[Interaction[Any]], features: bool | None, kinds: M
     from heedful.loop.interactions.registry import interactions
 
     if features is not None and kind.item_features != "asked":
-        where = " or ".join(sorted(each.loop for each in interactions().values() if each.item_features == "asked"))
+        asked = [each.words.loop for each in interactions().values() if each.item_features == "asked"]
+        where = " or ".join(sorted(asked))
         raise ValueError(f"features: expected it in {where} alone, got it in another")
     if features is False and kinds:
         raise ValueError("kinds: expected none where features is false, got some")
     if kind.item_features == "none" and kinds:
-        raise ValueError(f"kinds: expected none in {kind.loop}, which looks at no column, got some")
+        raise ValueError(f"kinds: expected none in {kind.words.loop}, which looks at no column, got some")
 
 
 @contextmanager

@@ -117,7 +117,7 @@ def _forms_by_kind() -> str:
     taken = []
     for kind in interactions().values():
         *first, last = kind.forms
-        taken.append(f"{kind.loop} takes {', '.join(first)} and {last}")
+        taken.append(f"{kind.words.loop} takes {', '.join(first)} and {last}")
     return f"What a person answered to a decision, {told} {'; '.join(taken)[0].upper()}{'; '.join(taken)[1:]}."
 
 

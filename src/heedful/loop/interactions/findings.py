@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.core.wording import count as count
+from heedful.loop.interactions.words import MUTE
 from heedful.loop.signals import duration
 from heedful.results.sentences import (
     CLICK_THROUGH,
@@ -25,15 +26,14 @@ from heedful.results.sentences import (
 )
 
 if TYPE_CHECKING:
-    from heedful.loop.interactions.card import Card
+    from heedful.loop.interactions.words import Words
+    from heedful.loop.settings import Settings
     from heedful.results.report import Arm, Difference, PredictionReport, Report
 
 POINTS = 20
 """The most points of a line over time."""
 EACH = 8
 """The fewest answered lists behind each point of a line over time; with fewer, one sees only noise."""
-BY_THE_PAGE = "put in order by the page itself after a lesson, or imported"
-"""Who made the lists that belong to neither arm; follows the number of such lists."""
 
 
 MISTAKES = "Look at the lessons below: some may be mistakes. Each can be undone."
@@ -139,23 +139,23 @@ def basis(comparisons: int, people: int, noun: str) -> str:
 def lists_sentence(report: Report, noun: str = "list") -> str:
     """Return a sentence on the lists that `report` is about: how many, whether all or only the newest, since when.
 
-    `noun` is what the loop calls a list, as in `Card.shown`."""
+    `noun` is what the loop calls a list, as in `Words.shown`."""
     since = ""
     if report.since is not None:
         since = f", since {datetime.fromtimestamp(report.since // 1_000_000, UTC):%Y-%m-%d %H:%M:%S UTC}"
     return f"Looked at: {'all' if report.whole else 'the newest'} {count(report.decisions, noun)}{since}."
 
 
-def click_section(report: Report, card: Card) -> tuple[Section, ...]:
+def click_section(report: Report, words: Words) -> tuple[Section, ...]:
     """Return a section on the share of either kind of list in which something was clicked; () if nothing was."""
     found = report.click_through
     if found is None:
         return ()
-    told = [f"{shares_sentence(CLICK_THROUGH, found, *card.arms)}."]
+    told = [f"{shares_sentence(CLICK_THROUGH, found, *words.arms)}."]
     if found.difference is None:
         told.append(sentence(f"how much they differ cannot be said: {found.unsaid}"))
     if report.none_after is None:
-        told.append(f"Every {card.shown} counts, with an answer or without, so clicks of one kind must not be lost.")
+        told.append(f"Every {words.shown} counts, with an answer or without, so clicks of one kind must not be lost.")
     return (Section("How many got a click?", tuple(told)),)
 
 
@@ -171,19 +171,18 @@ def clusters(apart: Difference | None, answers: str = "Answers", noun: str = "li
     return (f"{answers} of one person resemble each other, so the interval counts people: {people}.",)
 
 
-def excluded_sentence(report: Report, imported: str = BY_THE_PAGE, noun: str = "list") -> str:
+def excluded_sentence(report: Report, words: Words) -> str:
     """Return a sentence on the lists and answers that the table of learned and control lists leaves out; "" if there
     are none.
 
     Left out are lists that another system made, lists made ahead and never shown, lists that are neither the model's
-    order nor the control's, and answers that were undone. `imported` is a phrase that says who made the lists of
-    another system; `noun` is what the loop calls a list."""
-    apart = [(report.imported, imported), (report.waiting, "made ahead and never shown")]
+    order nor the control's, and answers that were undone. `words` are those of the loop's kind of feedback."""
+    apart = [(report.imported, words.imported), (report.waiting, "made ahead and never shown")]
     of_neither = report.decisions - report.learned.shown - report.control.shown - report.imported - report.waiting
     apart.append(
         (of_neither, "of neither kind: empty, of nothing on offer, drawn at random or drafted in an experiment")
     )
-    told = [f"{count(n, noun)} {what}" for n, what in apart if n]
+    told = [f"{count(n, words.shown)} {what}" for n, what in apart if n]
     told += [f"{count(report.feedback.undone, 'answer')} taken back"] if report.feedback.undone else []
     return f"Not counted here: {'; '.join(told)}." if told else ""
 
@@ -192,38 +191,33 @@ def excluded_sentence(report: Report, imported: str = BY_THE_PAGE, noun: str = "
 
 
 def compare_arms(
-    report: Report,
-    card: Card,
-    control: float,
-    axis: str | tuple[float, float],
-    notes: Sequence[str] = (),
-    imported: str = BY_THE_PAGE,
+    report: Report, words: Words, settings: Settings, span: tuple[float, float], notes: Sequence[str] = ()
 ) -> Findings:
     """Return the comparison in `report` of learned lists with control lists (in the caller's order), in words and
     pictures.
 
-    - `card`: the description of the loop's kind of feedback
-    - `control`: the share of control lists among all
-    - `axis`: the scale of the picture, as in `Picture.axis`
-    - `notes`: sentences on how this is measured
-    - `imported`: a phrase that says who made the lists of another system"""
+    - `words`: those of the loop's kind of feedback
+    - `settings`: those of the loop
+    - `span`: the (least, greatest) score of a list
+    - `notes`: sentences on how this is measured"""
+    axis = words.axis or span
     low, high = (0.0, 1.0) if isinstance(axis, str) else axis
     rows = []
-    for name, arm, field in zip(card.arms, (report.learned, report.control), ("learned", "control")):
+    for name, arm, field in zip(words.arms, (report.learned, report.control), ("learned", "control")):
         means = [getattr(window, field).mean for window in report.series]
         trend = tuple([None if mean is None else (mean - low) / (high - low) for mean in means])
         rows.append(Row(f"{name[:1].upper()}{name[1:]}", arm.shown, arm.answered, number(arm.mean), trend))
     return Findings(
-        compare(report, card, control),
+        compare(report, words, settings),
         tuple(rows) if any(row.shown for row in rows) else (),
-        arms_picture(report, card, axis),
-        excluded_sentence(report, imported, card.shown),
-        click_section(report, card),
+        arms_picture(report, words, axis),
+        excluded_sentence(report, words),
+        click_section(report, words),
         notes=(
-            lists_sentence(report, card.shown),
+            lists_sentence(report, words.shown),
             *notes,
-            *silence_sentence(report, card.shown),
-            *clusters(report.difference, noun=card.shown),
+            *silence_sentence(report, words.shown),
+            *clusters(report.difference, noun=words.shown),
         ),
     )
 
@@ -236,27 +230,37 @@ def silence_sentence(report: Report, noun: str) -> tuple[str, ...]:
     return (f"A {noun} without an answer counts as answered with none after {after}; younger ones do not count yet.",)
 
 
-def compare(report: Report, card: Card, control: float) -> Verdict:
+def compare(report: Report, words: Words, settings: Settings) -> Verdict:
     """Return the verdict of `report`: whether learned lists are better than control lists (in the caller's order).
 
-    If it cannot be told, the verdict says why and what to do. `card` describes the loop's kind of feedback, `control`
-    is the share of lists in the caller's order."""
+    If it cannot be told, the verdict says why and what to do. `words` are those of the loop's kind of feedback,
+    `settings` those of the loop."""
+    found = _compare(report, words, settings.control)
+    if settings.k == 1 and words.single and report.feedback.empty:
+        return found._replace(more=(*found.more, sentence(words.single)))
+    return found
+
+
+def _compare(report: Report, words: Words, control: float) -> Verdict:
     apart = report.difference
     if apart is None:
         why = sentence(report.unsaid)
-        if not card.compares_arms:
+        if words.incomparable:
             return Verdict("open", "That cannot be told here.", (why,))
+        if report.unsaid == MUTE:
+            more = "Clicks, picks, ratings and choices do say that: with some of those it could be told."
+            return Verdict("open", "That cannot be told here.", (why, more))
         if report.sample_ratio is not None and report.sample_ratio.differs:
             return Verdict(
-                "open", f"No verdict: one kind of {card.shown} is answered less often than the other.", (why,)
+                "open", f"No verdict: one kind of {words.shown} is answered less often than the other.", (why,)
             )
         if control == 0.0:
             more = "The share of the control is set when a loop is made: with --control 0.05 it is one"
-            return Verdict("open", "That cannot be known here.", (why, f"{more} {card.shown} in 20."))
-        more = f"One {card.shown} in {1 / control:.0f} belongs to the control; answers to those are needed."
+            return Verdict("open", "That cannot be known here.", (why, f"{more} {words.shown} in 20."))
+        more = f"One {words.shown} in {1 / control:.0f} belongs to the control; answers to those are needed."
         return Verdict("open", "Too early to say.", (why, more))
-    means = zip(card.arms, (report.learned.mean, report.control.mean))
-    compared = f"{card.measure}: {', '.join([f'{name} {number(mean)}' for name, mean in means])}."
+    means = zip(words.arms, (report.learned.mean, report.control.mean))
+    compared = f"{words.measure}: {', '.join([f'{name} {number(mean)}' for name, mean in means])}."
     between = interval(apart)
     if apart.low > 0.0:
         return Verdict("good", "Yes: what was learned does better than the control.", (compared, between))
@@ -266,35 +270,35 @@ def compare(report: Report, card: Card, control: float) -> Verdict:
     answered = report.learned.answered + report.control.answered
     shown = report.learned.shown + report.control.shown
     if report.none_after is None and answered < shown:
-        more = f"It allows for lost answers, as {answered:,} of {shown:,} {card.shown}s have one. {more}"
+        more = f"It allows for lost answers, as {answered:,} of {shown:,} {words.shown}s have one. {more}"
     return Verdict("open", "No difference can be shown yet.", (compared, between, more))
 
 
-def arms_picture(report: Report, card: Card, axis: str | tuple[float, float]) -> Picture | None:
+def arms_picture(report: Report, words: Words, axis: str | tuple[float, float]) -> Picture | None:
     """Return a picture of the mean score over time, of learned lists and of control lists (in the caller's order).
 
-    `report` holds the series; `card` describes the loop's kind of feedback; `axis` is the scale of the scores: its name
-    or (lowest, highest). Return None if it would have fewer than two points."""
+    `report` holds the series; `words` are those of the loop's kind of feedback; `axis` is the scale of the scores: its
+    name or (lowest, highest). Return None if it would have fewer than two points."""
     learned = mean_points([window.learned for window in report.series])
     control = mean_points([window.control for window in report.series])
     ends = [mean for mean in learned if mean is not None]
     if len(ends) < 2:
         return None
     x = tuple(accumulate(window.learned.shown + window.control.shown for window in report.series))
-    lines = [Stroke(card.arms[0], learned)]
+    lines = [Stroke(words.arms[0], learned)]
     if sum(mean is not None for mean in control) > 1:
-        lines.append(Stroke(card.arms[1], control, True))
+        lines.append(Stroke(words.arms[1], control, True))
     elif report.control.answered >= EACH:  # too few for a line over time
-        lines.append(Stroke(f"{card.arms[1]}, on average", (report.control.mean,) * len(x), True))
-    other = f" {sentence(f'{card.arms[1]}: {number(report.control.mean)} on average')}" if len(lines) > 1 else ""
+        lines.append(Stroke(f"{words.arms[1]}, on average", (report.control.mean,) * len(x), True))
+    other = f" {sentence(f'{words.arms[1]}: {number(report.control.mean)} on average')}" if len(lines) > 1 else ""
     return Picture(
         x,
-        f"{card.shown}s shown",
+        f"{words.shown}s shown",
         axis,
         tuple(lines),
-        f"{card.measure} over {count(x[-1], card.shown)}: {card.arms[0]} from {number(ends[0])} to "
+        f"{words.measure} over {count(x[-1], words.shown)}: {words.arms[0]} from {number(ends[0])} to "
         f"{number(ends[-1])}.{other}",
-        f"{card.measure} over time. Higher is better.",
+        f"{words.measure} over time. Higher is better.",
     )
 
 

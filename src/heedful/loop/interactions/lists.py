@@ -13,20 +13,9 @@ import numpy as np
 from heedful.core.validation import describe
 from heedful.evaluation.plackett_luce import draw, place_probabilities, probability, step_probabilities
 from heedful.jit.kernel import Floats, Ints, visible
-from heedful.loop.interactions.protocol import Interaction, M, NotCompared, Proposal, Question, Shares, Step
+from heedful.loop.interactions.protocol import Interaction, M, Proposal, Question, Shares, Step
 from heedful.loop.model import View
 from heedful.loop.settings import Manifest, Settings
-
-NOT_COMPARED = NotCompared(
-    ("made from what was learned", "left in its own order"),
-    "no list is left in its own order",
-    "no list that was {} has an answer so far that says what was preferred",
-    "in either kind of list what was preferred always stood in the same place: chance cannot be told",
-    "too few people have answered: of either kind of list it takes the answers of two at least",
-    unshown="no list was {} so far",
-    mute=frozenset(("thumb", "edit")),
-)
-
 
 Draws: TypeAlias = tuple[
     Callable[[int], int] | None, Callable[[Ints, Ints], float] | None, Callable[[Any], Ints] | None
@@ -265,8 +254,7 @@ def place_weights(
 class Lists(Interaction[M]):
     """What the kinds of feedback have in common whose decisions are lists of candidates with features."""
 
-    samples_lists = interleaves = imitates = scores_none = True
-    not_compared = NOT_COMPARED
+    samples_lists = ranks = orders = True
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)

@@ -7,14 +7,12 @@ list of methods, most with a body that suits most kinds."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from heedful.core.fold import must_interpret
-from heedful.core.validation import describe
 from heedful.evaluation import answers
 from heedful.evaluation.answers import Answer, Item, Scale
 from heedful.evaluation.expected import Compared, Expected, ListClick
@@ -25,17 +23,17 @@ from heedful.learners.registry import UnknownLearner, make_learner
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import contributions as parts_of
 from heedful.loop.interactions import telling
-from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
-from heedful.loop.interactions.forms import Form, Numbers
+from heedful.loop.interactions.forms import Form
 from heedful.loop.interactions.named import loop_learner, name_fitting
-from heedful.loop.interactions.options import KindChoice, LoopOption
+from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.telling import Part
+from heedful.loop.interactions.words import Words
 from heedful.loop.log import Event
 from heedful.loop.model import Context, LoopModel, View
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord, check_id, check_number
+from heedful.loop.records import DecisionRecord, FeedbackRecord, check_id, check_number
 from heedful.loop.request import Request
 from heedful.loop.settings import Manifest, Settings
 from heedful.loop.strangers import answer_by_name, around
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
     from heedful.data.table import Table
     from heedful.results.board import Board
     from heedful.results.explanation import Explanation, Moved
-    from heedful.results.report import Arm, PredictionReport, Report
+    from heedful.results.report import PredictionReport, Report
 
 
 class Readable(Protocol):
@@ -69,6 +67,19 @@ class Readable(Protocol):
 
 CALLERS_SCORE = "the caller's score"
 """The name of the last feature: the score that the caller gave a candidate with the request."""
+
+
+class Arrange(Protocol):
+    """A function that makes the encodings of a new loop from its items."""
+
+    def __call__(
+        self, rows: Sequence[Mapping[str, Any]], identifier: str | None, context: Encoding | None
+    ) -> tuple[Encoding, Encoding | None, Sequence[tuple[str, str]]]:
+        """Return (the encoding of the items `rows`, that of requests, the pairs of columns that are crossed).
+
+        `identifier` is the column that names the items, None to find it; `context` the encoding of requests that the
+        caller made, None if there is none. Raise ValueError, naming the field, if the rows make no sense."""
+
 
 M = TypeVar("M", bound=LoopModel)
 M_co = TypeVar("M_co", bound=LoopModel, covariant=True)
@@ -130,26 +141,6 @@ class Pairing(NamedTuple):
 
         `shown` are indices of candidates, best first."""
         return draft_probability(self.a.tolist(), self.b.tolist(), shown.tolist(), self.opening)
-
-
-MUTE = "thumbs and edits, which are all that came, do not say which item was preferred to which"
-"""Why learned and control lists cannot be compared if all feedback was thumbs and edits, in words."""
-
-
-class NotCompared(NamedTuple):
-    """Why learned and control lists of one kind cannot be compared, in words; {} stands for the name of an arm."""
-
-    arms: tuple[str, str]
-    """what lists of the model, and of the control, are"""
-    no_control: str
-    unanswered: str
-    level: str
-    """all have the same score"""
-    few: str
-    """too few people have answered"""
-    unshown: str = ""
-    mute: frozenset[str] = frozenset()
-    """forms of feedback that never say what was preferred"""
 
 
 class Shares(NamedTuple):
@@ -255,19 +246,6 @@ class Step(NamedTuple):
         return everything[[j if j >= 0 else m - 1 - j for j in items]]
 
 
-class Newest(NamedTuple):
-    """Counts of the newest pieces of feedback, none of which changed the model, to find out why."""
-
-    looked: int
-    """how many pieces of feedback are counted"""
-    alone: int
-    """how many of them answer a list of a single item"""
-    said: int
-    """how many of them prefer one item to another"""
-    control: int
-    """how many of them answer a list of the control (the caller's order)"""
-
-
 class Past(Protocol[M_co]):
     """The log of a loop up to one decision, from which an interaction explains that decision."""
 
@@ -315,12 +293,8 @@ class Interaction(Protocol[M]):
 
     name: str
     """the name by which a learner's docstring asks for this interaction: "ordinal\""""
-    takes: str = ""
-    """what its learners learn from, in words: "corrections and clicks\""""
-    command: str = ""
-    """a command that tries a learner of this kind, without its --learner option; "" if there is none"""
-    loop: str = "this loop"
-    """a loop of this kind, as part of a sentence: "a loop of ratings\""""
+    words: Words = Words()
+    """what it calls things"""
     forms: ClassVar[Mapping[str, Form]]
     """the forms of feedback that it takes (clicks, grade, ...), by name, the most usual first"""
     model_type: type[M]
@@ -336,48 +310,34 @@ class Interaction(Protocol[M]):
     """how an action (buy, hide, ...) and its value are written on a command line"""
     by_number: bool = False
     """whether the learner knows items by number, not by features: the candidates of a request are then names of items,
-    the log keeps all of them, and a request may ask for what the person has already answered"""
+    the log keeps all of them, a request may ask for what the person has already answered, and the model depends on the
+    log's events of items (put on offer, withdrawn) too, not on feedback alone"""
+    arrange: ClassVar[Arrange | None] = None
+    """makes the encodings of items and requests; None if users say how columns are encoded and crossed"""
     item_features: Literal["all", "asked", "none"] = "all"
-    """which columns of items become features: "all", "asked" (all if the user asks for it, otherwise none) or
-    "none\""""
+    """which columns of items become features: "all", "asked" (all if the user asks for it, otherwise none; an item
+    whose features change becomes a new item, with a number of its own) or "none\""""
     slow: bool = False
-    """whether a decision or an update takes milliseconds, so that a server runs it in another thread"""
-    splits_items: bool = False
-    """whether an item whose features change becomes a new item, with a number of its own"""
-    arranges: bool = False
-    """whether it makes the encodings of items and requests itself (`arrange`), so that users do not say how columns are
-    encoded or crossed"""
-    takes_prior: bool = True
-    """whether a request may give a score of the caller for each candidate"""
-    folds_items: bool = False
-    """whether the model depends on the log's events of items (put on offer, withdrawn) too, not on feedback alone"""
+    """whether a decision or an update takes milliseconds, so that a server runs it in another thread, and states are
+    kept more often"""
     samples_lists: bool = False
     """whether a share of lists may be drawn at random around the model's ranking (setting `sampled`)"""
-    interleaves: bool = False
-    """whether lists are rankings, so that two learners can draft a list together, and a list can have more pages"""
-    imitates: bool = False
-    """whether its learners can learn to make the caller's order, which is shown until they can (setting
-    `apprentice`)"""
-    compares_arms: bool = True
-    """whether a report can compare the model's lists with those of the control (the caller's order, or random
-    lists)"""
-    not_compared: NotCompared
-    """why the model's lists and those of the control cannot be compared, in words"""
+    ranks: bool = False
+    """whether lists are rankings, so that two learners can draft a list together, a list can have more pages, and a
+    request may give a score of the caller for each candidate"""
+    orders: bool = False
+    """whether a list is an order of candidates by their features, which the caller could have made: learners can learn
+    to make it (setting `apprentice`), and the answer none judges the list, so that silence may stand for it (setting
+    `none_after`)"""
     scale: Scale | None = None
     """the numbers with which people answer; None if answers are no numbers"""
-    scores_none: bool = False
-    """whether `score` takes the answer none for a judgement of the list, so that silence may stand for it (setting
-    `none_after`)"""
+    details: type | None = None
+    """the named tuple of what `PredictionReport.details` has; None if it has none"""
     policies: tuple[str, ...] = ()
     """how to write what is no learner and can be compared with learners ("always:MODEL")"""
     linear: bool = False
     """whether candidates are ordered by a score that is linear in their features, with the weights that
     `LoopModel.effective` returns, and feedback corrects lists, so that `gains` says how much better one is"""
-    mark_every: int = 0
-    """how many pieces of feedback are learned between two states kept in memory for undo; 0 to choose by their cost"""
-    snapshot_most: int = 2**62
-    """the greatest number of pieces of feedback learned before a snapshot is written, whatever the settings say"""
-
     served: tuple[str, ...] = ()
     """learners that served this loop before the present one, each as its name with parameters"""
     first_exploration: float | None = None
@@ -393,7 +353,7 @@ class Interaction(Protocol[M]):
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         """Make the interaction of one loop, from the loop's `manifest` and its `learner`."""
         self.manifest, self.learner = manifest, learner
-        self.names = self.feature_names(manifest)
+        self.names = feature_names(type(self), manifest)
 
     # ------------------------------------------------------------------------ founding a loop
 
@@ -410,41 +370,6 @@ class Interaction(Protocol[M]):
         return {"actions": weights}
 
     @classmethod
-    def choose(cls, given: Mapping[str, object], learner: str | None) -> KindChoice:
-        """Return the learner and the settings that follow from the options of `heedful init` that only this kind has.
-
-        `given` holds the values of the options by name (`options` declares them), None or False for one that is absent;
-        `learner` is the learner that was named, None if none was. Raise ValueError, naming the option, if a value is
-        not valid."""
-        return KindChoice(learner)
-
-    @classmethod
-    def read_action(cls, name: str, said: str) -> Any:
-        """Return the value that the settings store for the action `name` (such as "buy"), read from the text `said`.
-
-        By default the value is a number, the weight of the action. `said` comes from a command line. Raise ValueError
-        if it cannot be read."""
-        try:
-            return float(said)
-        except ValueError:
-            raise ValueError(f"--action: expected {cls.action_syntax}, got {f'{name}={said}'!r}") from None
-
-    @classmethod
-    def check_manifest(cls, manifest: Manifest) -> None:
-        """Raise ValueError, naming the field, if a loop of this kind cannot be created with `manifest`.
-
-        The manifest holds the learner's name, the encodings of items and requests, and the settings."""
-        if manifest.settings.sampled > 0.0 and not cls.samples_lists:
-            raise ValueError(f"sampled: expected 0 in {cls.loop}, got {manifest.settings.sampled:g}")
-        if manifest.settings.none_after is not None and not cls.scores_none:
-            got = f"{manifest.settings.none_after:g}"
-            raise ValueError(f"none_after: expected none in {cls.loop}, in which none is no judgement, got {got}")
-        if manifest.settings.apprentice and not cls.imitates:
-            raise ValueError(
-                f"apprentice: expected false in {cls.loop}, which has no caller's order to imitate, got true"
-            )
-
-    @classmethod
     def learner_for(cls, context: Encoding | None) -> str:
         """Return the learner, with its parameters, of a loop of this kind if none is named.
 
@@ -452,37 +377,10 @@ class Interaction(Protocol[M]):
         return cls.default_learner
 
     @classmethod
-    def arrange(
-        cls, rows: Sequence[Mapping[str, object]], identifier: str | None, context: Encoding | None
-    ) -> tuple[Encoding, Encoding | None, Sequence[tuple[str, str]]] | None:
-        """Return (the encoding of the items `rows`, that of requests, the pairs of columns that are crossed) if this
-        kind makes all three itself; None if not.
-
-        `identifier` is the column that names the items, None to find it; `context` the encoding of requests that the
-        caller made, None if there is none. Raise ValueError, naming the field, if the rows make no sense."""
-        return None
-
-    @classmethod
     def check_items(cls, manifest: Manifest, rows: Sequence[Mapping[str, object]]) -> None:
         """Raise ValueError, with the number of the row from 1 and the column, if one of `rows` cannot be an item of a
         loop with this `manifest`; nothing beyond what the encoding refuses in most kinds."""
         return
-
-    @classmethod
-    def feature_names(cls, manifest: Manifest) -> list[str]:
-        """Return the names of the N features of a candidate, in the order in which the learner sees them.
-
-        They are the features that the encodings in `manifest` make of an item and a request, then, last, the score that
-        the caller gives the candidate in a request (`prior`), such as that of a search engine."""
-        return [*manifest.candidate_names, CALLERS_SCORE]
-
-    @classmethod
-    def looks_at_items(cls, asked: object) -> bool:
-        """Return whether `heedful init` makes features of the columns of an item file.
-
-        `asked` is true if the user asked for that with an option; a kind with `item_features` "all" does so always, one
-        with "none" never."""
-        return cls.item_features == "all" or (cls.item_features == "asked" and bool(asked))
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
@@ -496,54 +394,24 @@ class Interaction(Protocol[M]):
         """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), for a loop with this `manifest`.
 
         Raise ValueError if there is no such learner, or if it does not fit the loop."""
-        learner = loop_learner(spec, len(cls.feature_names(manifest)), WithBaseScore(Ranking(manifest.settings.k)))
+        learner = loop_learner(spec, len(feature_names(cls, manifest)), WithBaseScore(Ranking(manifest.settings.k)))
         learner.init(np.random.default_rng(0))
         return learner
 
-    def caveats(self) -> list[str]:
-        """Return a sentence for everything that the loop's settings make impossible to measure; [] if there is none."""
-        if self.manifest.settings.control > 0.0:
-            return []
-        return ["control 0: all is shown by what was learned, so that it got better cannot be shown"]
-
-    @property
-    def goal(self) -> str:
-        """The purpose for which answers are collected ("best" or "ranking"), if loops of this kind have a choice;
-        otherwise ""."""
-        return ""
-
     # ------------------------------------------------------------------------ how it speaks of itself
-
-    @classmethod
-    def context_alone(cls) -> str:
-        """Return a sentence on the effect of features of a request (the context) that are not multiplied with features
-        of items."""
-        return "a context alone adds the same to every item, which never changes an order"
-
-    def introduce(self) -> list[str]:
-        """Return sentences on what a new loop with these settings learns, for the user who has created it; [] for
-        none."""
-        return []
-
-    def describe(self) -> Card:
-        """Return the description of this kind of feedback, in words and data, from which pages, commands and OpenAPI
-        are made."""
-        first = next(iter(self.forms), "answer")
-        return Card(
-            name=self.name,
-            title=self.name.capitalize(),
-            loop=self.loop,
-            answer=first,
-            question="What do you say of these?",
-            forms=tuple(self.forms.values()),
-            compares_arms=self.compares_arms,
-            badge=self.name,
-        )
 
     def facts(self) -> dict[str, Any]:
         """Return, by name as JSON, the settings that only loops of this kind have, such as {"grades": 5}; {} if there
         are none."""
         return {}
+
+    def gaps(self) -> dict[str, Any]:
+        """Return the values that fill the gaps in texts of `words`, by name: those of `facts` and {learner}."""
+        return {"learner": self.manifest.learner, **self.facts()}
+
+    def fill(self, text: str) -> str:
+        """Return one of the texts of `words` with its gaps filled."""
+        return text.format(**self.gaps())
 
     def example(self, model: M, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """Return (an answer in words, the same answer as JSON fields of feedback), to show how a decision can be
@@ -556,14 +424,11 @@ class Interaction(Protocol[M]):
     def why_empty(self, model: M, record: DecisionRecord, feedback: FeedbackRecord) -> str:
         """Return in words why `model` learned nothing from `feedback` on the decision in `record`, as a clause."""
         if feedback.form == "none" or not (feedback.chosen or feedback.values):
-            return "nothing in it was preferred to anything"
-        return "it says nothing, or what was shown already"
+            return self.words.nothing_said
+        return self.words.nothing_new
 
-    def example_request(self) -> list[str]:
-        """Return the options of `heedful decide` that a request to this loop needs, as an example; [] for none."""
-        return []
-
-    def tell_explanation(self, told: Explanation) -> list[Part]:
+    @staticmethod
+    def tell_explanation(told: Explanation) -> list[Part]:
         """Return an explanation of a decision, `told`, as lines and tables for commands and pages."""
         return telling.explanation(told)
 
@@ -572,8 +437,15 @@ class Interaction(Protocol[M]):
 
         It compares the model's lists with lists in the caller's order (the control), and predictions with a baseline if
         there are predictions."""
-        told = compare_arms(found, self.describe(), self.manifest.settings.control, self.span())
-        return told if found.prediction is None else told.with_section(prediction_section(found.prediction))
+        notes = [self.fill(note) for note in self.words.notes]
+        told = compare_arms(found, self.words, self.manifest.settings, self.span(), notes)
+        if found.prediction is None:
+            return told
+        return told.with_section(prediction_section(found.prediction, self.prediction_sentences(found.prediction)))
+
+    def prediction_sentences(self, found: PredictionReport) -> Sequence[str]:
+        """Return further sentences on how well answers were predicted, for the report; `found` has the numbers."""
+        return ()
 
     # ------------------------------------------------------------------------ the fold
 
@@ -629,7 +501,7 @@ class Interaction(Protocol[M]):
         It is the ranking of `person`, or of the mean utility of `people`, or of everybody if both are None.
         `history` holds the items with the model that is learned of them. Raise ValueError if this kind of loop has no
         such ranking."""
-        raise ValueError(f"standing: expected a loop of choices, got {self.loop}")
+        raise ValueError(f"standing: expected a loop of choices, got {self.words.loop}")
 
     def cuts(self, view: View[M]) -> list[float] | None:
         """Return the k - 1 thresholds, rising, that divide the score of an item (weights times features) into k grades;
@@ -640,7 +512,7 @@ class Interaction(Protocol[M]):
 
     def why_not_predicted(self, shared: Any) -> str:
         """Return why the state `shared` predicts nothing of items so far, in words; "" if it predicts something."""
-        return "Nothing is predicted."
+        return "" if self.words.prediction else "Nothing is predicted."
 
     def used(self, view: View[M]) -> set[int]:
         """Return the numbers of the items that are not shown to a person again unless the request asks for repeats.
@@ -658,14 +530,6 @@ class Interaction(Protocol[M]):
 
         `items` is the number of items on offer."""
         return ""
-
-    def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
-        """Return (why none of the newest feedback changed the model, what would change it); None if unknown.
-
-        `newest` holds counts of that feedback: all of it, that on lists of one item, that on lists in the caller's
-        order, and so on. `thumbs` is a sentence saying that thumbs would change the model, "" if the learner takes
-        none."""
-        return None
 
     # ------------------------------------------------------------------------ deciding
 
@@ -704,13 +568,6 @@ class Interaction(Protocol[M]):
         """Return the JSON fields `given` of feedback, renamed or converted into a form that this kind of loop takes."""
         return given
 
-    def check_feedback(self, given: Feedback) -> None:
-        """Raise ValueError, naming the field, if a value in the feedback `given` is not valid in this loop (a rating
-        out of range)."""
-        if self.scale is not None and isinstance(self.forms.get(given.form), Numbers):
-            for name, value in zip(given.names, given.values):
-                self.scale.check(f"{given.form}[{describe(name)}]", value)
-
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         """Return why `feedback` cannot answer a decision that showed the candidates `shown` (indices); None if it
         can."""
@@ -730,20 +587,6 @@ class Interaction(Protocol[M]):
         `columns`: those of roles whose names differ from the usual ones; `worth`: what kinds of feedback are worth as
         numbers; `missing`: numbers that stand for none; `items`: the names of items on offer."""
         return None
-
-    def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
-        """Return `given`, the predictions that come with an imported decision, one for each item shown, after checking
-        their range.
-
-        Raise ValueError, naming the field, if one is out of range or loops of this kind predict nothing."""
-        said = self.describe().prediction
-        if said is None:
-            raise ValueError(f"predicted: expected none in {self.loop}, which predicts nothing, got some")
-        low, high = (-math.inf if said.low is None else said.low), (math.inf if said.high is None else said.high)
-        scale = self.scale or Scale(low, high)
-        for j, number in enumerate(given):
-            scale.check(f"predicted[{j}]", number)
-        return tuple(map(int, given)) if scale.whole else tuple(given)
 
     # ------------------------------------------------------------------------ looking back
 
@@ -775,16 +618,6 @@ class Interaction(Protocol[M]):
         """Return an untrained model of another learner, named by `spec`, to be evaluated on this loop's log.
 
         Raise ValueError if there is no such learner, or it does not fit the loop."""
-
-    def find_candidate(self, spec: str, others: Sequence[str] = ()) -> M:
-        """Return `candidate(spec)`. If there is no learner of that name, the error has the names that fit this loop.
-
-        `others` may be named there as well, such as the `policies`."""
-        try:
-            return self.candidate(spec)
-        except UnknownLearner as error:
-            fitting = name_fitting(error, lambda name: self.candidate(self.full_spec(name)), others)
-            raise fitting from None
 
     def full_spec(self, spec: str) -> str:
         """Return `spec`, the name of a learner to try in this loop, with the parameters that the loop prescribes added.
@@ -858,11 +691,6 @@ class Interaction(Protocol[M]):
         nothing."""
         return None
 
-    @staticmethod
-    def prediction_details() -> type | None:
-        """Return the named tuple of what `PredictionReport.details` has; None if it has none."""
-        return None
-
     def expected(self, view: View[M], step: Step) -> Expected:
         """Return what the model expects of the candidates of the decision in `step`, and of the other objects that its
         feedback names."""
@@ -899,23 +727,31 @@ class Interaction(Protocol[M]):
         """Return the (least, greatest) value of `score`."""
         return 0.0, 1.0
 
-    def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return in words why the model's lists cannot be compared with lists in the caller's order (the control).
 
-        - `learned`, `control`: the counts of either sort of lists, and how good they were
-        - `level`: whether all lists have the same score
-        - `forms`: the names of the forms of their feedback"""
-        words = self.not_compared
-        if forms and forms <= words.mute:
-            return MUTE
-        if self.manifest.settings.control == 0.0 and control.shown == 0:
-            return f"{words.no_control}, as control is 0: there is nothing to compare with"
-        for arm, name in zip((learned, control), words.arms):
-            if arm.shown == 0 and words.unshown:
-                return words.unshown.format(name)
-            if arm.answered == 0:
-                return words.unanswered.format(name)
-        return words.level if level else words.few
+def find_candidate(interaction: Interaction[M], spec: str, others: Sequence[str] = ()) -> M:
+    """Return `interaction.candidate(spec)`. If there is no learner of that name, the error has the names that fit its
+    loop.
+
+    `others` may be named there as well, such as the `policies`."""
+    try:
+        return interaction.candidate(spec)
+    except UnknownLearner as error:
+        fitting = name_fitting(error, lambda name: interaction.candidate(interaction.full_spec(name)), others)
+        raise fitting from None
+
+
+def prediction_scale(interaction: Interaction[Any]) -> Scale:
+    """Return the numbers that can be predicted for an item: those that people can give, otherwise probabilities."""
+    return interaction.scale or Scale(0.0, 1.0)
+
+
+def feature_names(kind: type[Interaction[Any]], manifest: Manifest) -> list[str]:
+    """Return the names of the N features of a candidate, in the order in which a learner of this `kind` sees them.
+
+    They are the features that the encodings in `manifest` make of an item and a request, then, last, the score that the
+    caller gives the candidate in a request (`prior`), such as that of a search engine. Of items that are known by
+    number they are the features of the item alone."""
+    return list(manifest.encoding.names) if kind.by_number else [*manifest.candidate_names, CALLERS_SCORE]
 
 
 def columns_stamp(model: LoopModel) -> str:

@@ -41,13 +41,16 @@ def interaction_class(cls: type) -> Any:
     return known[name]
 
 
-def interaction_type(spec: str, settings: KindSettings) -> Any:
-    """Return the subclass of `Interaction` for a loop with these `settings` and the learner that `spec` names.
+def interaction_type(spec: str | None, settings: KindSettings) -> Any:
+    """Return the subclass of `Interaction` for a loop with these `settings` and the learner that `spec` names; None for
+    the default of the settings.
 
     A setting such as `ratings` decides it if there is one, otherwise the learner. Raise ValueError if there is
     no such learner or interaction."""
     if (made := interaction_made_by(settings)) is not None:
         return made
+    if spec is None:
+        return interactions()[UNSAID]
     try:
         return interaction_class(learner_class(spec))
     except LookupError as error:
@@ -62,20 +65,15 @@ def interaction_made_by(settings: KindSettings) -> Any | None:
     made = [each for each in interactions().values() if each.setting and getattr(settings, each.setting) is not None]
     if len(made) > 1:
         name = made[0].setting
-        raise ValueError(f"{name}: expected none in {made[1].loop}, got {getattr(settings, name)}")
+        raise ValueError(f"{name}: expected none in {made[1].words.loop}, got {getattr(settings, name)}")
     return made[0] if made else None
-
-
-def interaction_for(settings: KindSettings) -> Any:
-    """Return the subclass of `Interaction` for a loop with these `settings` whose learner is not known yet."""
-    return interaction_made_by(settings) or interactions()[UNSAID]
 
 
 def default_learner(settings: KindSettings, context: Encoding | None = None) -> str:
     """Return the name of the learner that a loop with these `settings` has if none is named.
 
     `context` is the encoding of requests, None if there is none."""
-    learner: str = interaction_for(settings).learner_for(context)
+    learner: str = interaction_type(None, settings).learner_for(context)
     return learner
 
 

@@ -17,8 +17,8 @@ from heedful.results.sentences import number
 from heedful.results.sentences import sentence as as_sentence
 
 if TYPE_CHECKING:
-    from heedful.loop.interactions.card import Card
     from heedful.loop.interactions.findings import Findings, Picture
+    from heedful.loop.interactions.words import Words
     from heedful.results.evaluation import Evaluation, LearnerEvaluation, Value
     from heedful.results.explanation import Explanation, Why
     from heedful.results.health import Health
@@ -120,15 +120,15 @@ _ARMS = {
 """Why a list need not be in the order of its predictions, for each arm that is not the model's alone."""
 
 
-def unordered(card: Card, arm: str, predicted: Sequence[float | None]) -> str:
+def unordered(words: Words, arm: str, predicted: Sequence[float | None]) -> str:
     """Return a sentence on why the predictions for a list, in the order shown, do not fall from top to bottom; "" if
     they do, or if one is missing.
 
-    `card` describes the loop's kind of feedback, and `arm` is that of the decision."""
+    `words` are those of the loop's kind of feedback, and `arm` is that of the decision."""
     known = [value for value in predicted if value is not None]
-    if card.prediction is None or len(known) < len(predicted) or known == sorted(known, reverse=True):
+    if not words.prediction or len(known) < len(predicted) or known == sorted(known, reverse=True):
         return ""
-    return f"Predictions do not fall from top to bottom: {_ARMS.get(arm, card.prediction.order)}."
+    return f"Predictions do not fall from top to bottom: {_ARMS.get(arm, words.unordered)}."
 
 
 # ---------------------------------------------------------------------------- why an item had its score
@@ -351,17 +351,17 @@ def value_texts(value: Value, share: bool) -> tuple[str, str, str]:
 # ---------------------------------------------------------------------------- a report
 
 
-def report(found: Findings, card: Card) -> list[Part]:
+def report(found: Findings, words: Words) -> list[Part]:
     """Return the findings of a report, `found`, as lines and tables: a table of learned and control lists, the verdict,
     the sections.
 
-    `card` describes the loop's kind of feedback. A picture becomes a table with a line chart for each row, unless the
-    table of lists shows the same values already."""
+    `words` are those of the loop's kind of feedback. A picture becomes a table with a line chart for each row, unless
+    the table of lists shows the same values already."""
     parts: list[Part] = []
     if found.rows:
         rows = tuple([(row.name, f"{row.shown:,}", f"{row.answered:,}", row.mean) for row in found.rows])
         trends = tuple([row.trend for row in found.rows])
-        parts.append(Table(card.score, (f"{card.shown}s", "shown", "answered", "mean"), rows, trends=trends))
+        parts.append(Table(words.score, (f"{words.shown}s", "shown", "answered", "mean"), rows, trends=trends))
     elif found.picture is not None:
         parts.append(picture_table(found.picture))
     parts.append(Line(" ".join((found.verdict.short, *found.verdict.more))))

@@ -6,7 +6,6 @@ import random
 from collections.abc import Mapping, Sequence
 
 from heedful.loop import Loop
-from heedful.loop.interactions.card import Card, Widget
 from heedful.server.pages import scale_widget
 from heedful.server.pages.card_feedback import logged_hand
 from heedful.server.pages.card_order import Hand, Placement, parse_placement
@@ -23,20 +22,20 @@ TEACH = ("feedback", "decide", "read")
 """The scopes needed to teach on a page: what is shown is logged as a decision, and what was learned is shown."""
 
 
-def widget_of(loop: Loop) -> Widget:
-    """Return the input with which a page takes answers in this loop."""
-    return loop.projection.interaction.describe().widget
+def widget_of(loop: Loop) -> str:
+    """Return the input with which a page takes answers in this loop (`Words.widget`)."""
+    widget: str = loop.projection.interaction.words.widget
+    return widget
 
 
 def compares_pairs(loop: Loop) -> bool:
     """Return whether people compare two items at a time in this loop, on the pages of a study."""
-    return widget_of(loop).name == "pairs"
+    return widget_of(loop) == "pairs"
 
 
-def lacks_weights(loop: Loop, card: Card) -> bool:
-    """Return whether pages should show weights of features for this kind of loop, as `card` says, but the learner has
-    none."""
-    return card.weights and not hasattr(loop.learner, "weights")
+def lacks_weights(loop: Loop) -> bool:
+    """Return whether pages should show weights of features for this kind of loop, but the learner has none."""
+    return loop.projection.interaction.item_features != "none" and not hasattr(loop.learner, "weights")
 
 
 async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
@@ -50,21 +49,21 @@ async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) ->
         return Hand((), ())
     widget = widget_of(visit.loop)
     if given.get("hand") and (names := items_on_offer(visit.loop, given["hand"])):
-        if widget.name == "order":
+        if widget == "order":
             own = parse_placement(given["placed"], MOST) if given.get("placed") else None
             return await visit.read(rank_cards, visit, names, person, own)
         logged = await visit.read(logged_hand, visit.loop, names, given.get("decision", ""), person)
         return await visit.read(rank_cards, visit, names, person) if logged is None else logged
-    if widget.scale is not None and widget.scale.selects:
+    if (scale := scale_widget.scale_of(visit.loop)) is not None and scale.selects:
         return await _select(visit, given, person)
     names = list(visit.loop.projection.catalogue.current)
     if not names:
         return Hand((), ())
-    names = random.sample(names, min(POOL if widget.name == "fields" else HAND, len(names)))
+    names = random.sample(names, min(POOL if widget == "fields" else HAND, len(names)))
     if not visit.may(*TEACH) or not _is_shown(visit):
         return await visit.read(rank_cards, visit, names[:HAND], person)
     hand = await _decide(visit, candidates=names, person=person)
-    if widget.name == "fields":
+    if widget == "fields":
         return hand
     shown = set(hand.names)  # with k = 1 a single card; the others follow it
     order = *hand.names, *[name for name in names if name not in shown]

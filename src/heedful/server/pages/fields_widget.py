@@ -73,11 +73,13 @@ def board(loop: Loop) -> FieldsWidget:
 
     The fields are those of the loop's first form of feedback with more than one possible value. Each form with only one
     possible value becomes a button."""
-    card = loop.projection.interaction.describe()
-    buttons = [form for form in card.forms if _constant(form) is not None]
-    form = next(form for form in card.forms if form not in buttons)
+    interaction = loop.projection.interaction
+    forms = list(interaction.forms.values())
+    buttons = [form for form in forms if _constant(form) is not None]
+    form = next(form for form in forms if form not in buttons)
     labels = tuple([(each.name, f"{each.hint[:1].upper()}{each.hint[1:]}") for each in buttons])
-    return FieldsWidget(form.name, fields_of(form), labels, card.answer, card.question)
+    question = interaction.fill(interaction.words.question)
+    return FieldsWidget(form.name, fields_of(form), labels, interaction.words.answer, question)
 
 
 def fields_of(form: Form) -> tuple[Field, ...]:
@@ -129,7 +131,7 @@ def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[st
     `names`.
 
     Raise ValueError, naming the field, if one is missing or invalid."""
-    kind, forms = given.get("kind", ""), {form.name: form for form in loop.projection.interaction.describe().forms}
+    kind, forms = given.get("kind", ""), {form.name: form for form in loop.projection.interaction.forms.values()}
     if kind not in forms:
         raise ValueError(f"kind: expected {' or '.join(forms)}, got {describe(kind)}")
     if (constant := _constant(forms[kind])) is not None:
@@ -142,7 +144,7 @@ def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[st
 
 def items_of(loop: Loop, fields: Mapping[str, object]) -> list[str]:
     """Return the names of the items chosen in fields that take one item each; `fields` is what `parse` returned."""
-    forms = loop.projection.interaction.describe().forms
+    forms = loop.projection.interaction.forms.values()
     chosen = [field.name for form in forms if form.name in fields for field in fields_of(form) if field.kind == "item"]
     return [str(fields[name]) for name in chosen if name in fields]
 

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from heedful.core.wording import count
 from heedful.io.exports import Exporter
 from heedful.loop import Loop
+from heedful.loop.interactions.protocol import prediction_scale
 from heedful.results.history import LessonTold
 from heedful.server.api import whole
 from heedful.server.decisions import answer_fields
@@ -118,15 +119,15 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
     log, interaction = loop.projection.log, loop.projection.interaction
     head, _ = log.last()
     lessons = with_titles(loop, loop.lessons(LESSONS + 1, before=query.before, person=query.person))
-    report, card = report_context(loop), interaction.describe()
+    report, by_features = report_context(loop), interaction.item_features != "none"
     known = query.person is not None and log.newest("decision", query.person) > 0
-    own = loop.settings.shrink > 0.0 or not card.weights
+    own = loop.settings.shrink > 0.0 or not by_features
     state, view = loop.projection.reading(query.person if known else None)
     bars = [] if loop.overflown else phrases_of(loop, words).bars(loop.weights_of(query.person))
-    low, high = (card.prediction.low, card.prediction.high) if card.prediction is not None else (None, None)
     predicted = None
-    if not card.weights and low is not None and high is not None:
-        predicted = summary(loop, Axis(low, high), query.person, query.why is not None)
+    if not by_features and interaction.words.prediction:
+        scale = prediction_scale(interaction)
+        predicted = summary(loop, Axis(scale.low, scale.high), query.person, query.why is not None)
     cuts = interaction.cuts(view)
     counts = interaction.counts(state.shared, len(loop.projection.catalogue.current))
     named = any(each.person is not None for each in lessons)
@@ -142,7 +143,7 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
         "level": level(bars[:STRONGEST]),
         "left_out": max(len(bars) - MOST, 0),
         "predicted": predicted,
-        "undirected": loop.manifest.learner if lacks_weights(loop, card) else "",
+        "undirected": loop.manifest.learner if lacks_weights(loop) else "",
         "cuts": cuts,
         "regions": [] if cuts is None else score_line(cuts),
         "lessons": lessons[:LESSONS],
@@ -172,7 +173,7 @@ def _so_far(loop: Loop) -> str:
     if not feedback:
         return "Nobody has answered yet, so it has learned nothing."
     back = f", {undone:,} of them taken back" if undone else ""
-    shown = count(counts.get("decision", 0), loop.projection.interaction.describe().shown)
+    shown = count(counts.get("decision", 0), loop.projection.interaction.words.shown)
     return f"From {count(feedback, 'answer')} to {shown}{back}."
 
 

@@ -72,7 +72,7 @@ def row_of(loop: Loop, name: str) -> dict[str, object]:
     return {
         "error": "",
         "about": about(loop, name),
-        "badge": loop.projection.interaction.describe().badge,
+        "badge": loop.projection.interaction.fill(loop.projection.interaction.words.badge),
         "last": newest.time if newest is not None else 0,
         "bytes": sum(_sizes(loop)),
     }

@@ -244,7 +244,7 @@ def _context(loop: Loop, again: bool) -> dict[str, Any]:
     apprentice, imitates = loop.apprentice(), loop.projection.imitates
     checked = again or loop.version <= AT_ONCE
     promoted = promotions(loop.projection, checked)
-    told = NOT_INTERLEAVED.format(loop=interaction.loop)
+    told = NOT_INTERLEAVED.format(loop=interaction.words.loop)
     return {
         "arena": compares_pairs(loop) and study_of(loop.path).kind == "answers",
         "learners": fitting(loop),
@@ -252,7 +252,7 @@ def _context(loop: Loop, again: bool) -> dict[str, Any]:
         "apprentice": "" if apprentice is None else apprentice.told,
         "imitates": imitates,
         "ready": apprentice is not None and apprentice.ready,
-        "not_interleaved": "" if interaction.interleaves else sentence(told),
+        "not_interleaved": "" if interaction.ranks else sentence(told),
         "experiment": found,
         "evidence": 0.0 if found is None else evidence(found),
         "promotions": promoted,

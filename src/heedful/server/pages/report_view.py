@@ -12,7 +12,7 @@ def report_context(loop: Loop) -> dict[str, object]:
     """Return the values that the template needs to show the report of a loop, by name. This reads much of the log."""
     report, interaction = loop.report(), loop.projection.interaction
     return {
-        "card": interaction.describe(),
+        "words": interaction.words,
         "findings": interaction.findings(report),
         "feedback": report.feedback,
         "late_after": loop.settings.late_after,

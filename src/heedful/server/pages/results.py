@@ -294,7 +294,7 @@ def write_answers(loop: Loop, study: Study, name: str, form: str, people: Sequen
         content = {
             "study": name,
             "ask": study.ask,
-            "goal": loop.projection.interaction.goal,
+            "goal": loop.projection.interaction.facts()[loop.projection.interaction.setting],
             "items": loop.items,
             "called": labels(loop, study, loop.items),
             "answers": [_with_date(each) for each in study_answers(loop) if of is None or each.person in of],

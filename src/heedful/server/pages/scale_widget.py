@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from heedful.core.validation import describe
 from heedful.loop import Loop, records
-from heedful.loop.interactions.card import Scale
+from heedful.loop.interactions.forms import Numbers
+from heedful.loop.settings import Settings
 from heedful.server.pages.card_feedback import answers_to
 from heedful.server.pages.card_order import Hand
 from heedful.server.pages.cards import title_of
@@ -22,6 +23,40 @@ FULL = 1.0 - 1e-9
 """A card is finished if its answers weigh as much as one number, up to rounding errors."""
 _NUMBER = re.compile(r"[-+]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})([eE][-+]?[0-9]{1,3})?", re.ASCII)
 _WHOLE = re.compile(r"[0-9]{1,4}", re.ASCII)
+
+
+class Scale(NamedTuple):
+    """The numbers that people may give to items, and the buttons for actions next to them."""
+
+    form: str
+    """the form of feedback that holds the number: "rating\""""
+    low: float
+    """the lowest number that can be given"""
+    high: float
+    """the highest number that can be given"""
+    whole: bool
+    """whether only whole numbers are taken"""
+    selects: bool
+    """whether the model chooses the items for each person from all that are on offer; otherwise a random sample is
+    shown"""
+    actions: Mapping[str, float]
+    """the actions (buy, hide, ...) that have a button, with the weight of each as an answer"""
+    hidden: bool
+    """whether the buttons for actions are hidden until they are asked for"""
+
+
+def scale_of(loop: Loop) -> Scale | None:
+    """Return the numbers that people may give in this loop; None if they answer in another way."""
+    interaction, settings = loop.projection.interaction, loop.settings
+    if interaction.words.widget != "scale" or interaction.scale is None:
+        return None
+    form = next(form for form in interaction.forms.values() if isinstance(form, Numbers))
+    actions = settings.actions if "actions" in interaction.forms else {}
+    makes = {interaction.setting: getattr(settings, interaction.setting)} if interaction.setting else {}
+    usual = actions == Settings(**makes).actions
+    weights = {name: weight for name, (_, weight) in actions.items()}
+    scale = interaction.scale
+    return Scale(form.name, scale.low, scale.high, scale.whole, interaction.by_number, weights, usual)
 
 
 class Mark(NamedTuple):

@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from heedful.core.validation import describe
 from heedful.loop import records
-from heedful.loop.interactions.card import Card, Scale
 from heedful.loop.interactions.telling import unordered
+from heedful.loop.interactions.words import Words
 from heedful.results.answers import Answer
 from heedful.server.decisions import answer_fields
 from heedful.server.events import always, stream
@@ -33,6 +33,7 @@ from heedful.server.pages.feature_phrases import STRONGEST, level, phrases_of
 from heedful.server.pages.formatting import describe_lesson
 from heedful.server.pages.forms import items_on_offer, names_of, person_of, wants_actions
 from heedful.server.pages.page import Page, Visit, back, example, render
+from heedful.server.pages.scale_widget import Scale, ScaleWidget
 from heedful.server.problems import Problem
 
 LESSONS = 6
@@ -92,23 +93,24 @@ async def _render(visit: Visit, template: str, hand: Hand, person: str | None, s
 def _context(visit: Visit, hand: Hand, person: str | None, said: Reply) -> dict[str, object]:
     """Return the names and values that the templates of this page use."""
     loop = visit.loop
-    control, kind = loop.settings.control, loop.projection.interaction.describe()
+    control, interaction = loop.settings.control, loop.projection.interaction
     seq, _ = loop.projection.log.last()  # read first: a script gets the events that come meanwhile
-    board = _board(visit, kind, hand, person)
+    board = _board(visit, hand, person)
     bars = [] if loop.overflown else phrases_of(loop, visit.service.options.words).bars(loop.weights_of(person))
     return {
         "hand": hand,
         "cards": cards(loop, hand.names),
         "total": len(loop.projection.catalogue.current),
-        "kind": kind,
+        "words": interaction.words,
+        "by_features": interaction.item_features != "none",
         "query": [] if loop.manifest.query is None else list(loop.manifest.query.places),
-        "widget": kind.widget.name,
+        "widget": interaction.words.widget,
         "board": board,
-        "unordered": _unordered(kind, hand, board),
+        "unordered": _unordered(interaction.words, hand, board),
         "acting": wants_actions(visit),
-        "selects": kind.widget.scale is not None and kind.widget.scale.selects,
+        "selects": isinstance(board, ScaleWidget) and board.scale.selects,
         "repeats": loop.settings.repeats,
-        "undirected": lacks_weights(loop, kind),
+        "undirected": lacks_weights(loop),
         "overflown": loop.overflown,
         "bars": bars,
         "level": level(bars[:STRONGEST]),
@@ -134,26 +136,22 @@ def _context(visit: Visit, hand: Hand, person: str | None, said: Reply) -> dict[
     }
 
 
-def _board(
-    visit: Visit, kind: Card, hand: Hand, person: str | None
-) -> scale_widget.ScaleWidget | fields_widget.FieldsWidget | None:
+def _board(visit: Visit, hand: Hand, person: str | None) -> ScaleWidget | fields_widget.FieldsWidget | None:
     """Return the controls on the cards of `hand`, with answers of `person`; None if people answer by ordering the
-    cards.
-
-    `kind` describes the loop's kind of feedback."""
-    if kind.widget.scale is not None:
-        return scale_widget.board(visit.loop, kind.widget.scale, hand, person, wants_actions(visit))
-    return fields_widget.board(visit.loop) if kind.widget.name == "fields" else None
+    cards."""
+    if (scale := scale_widget.scale_of(visit.loop)) is not None:
+        return scale_widget.board(visit.loop, scale, hand, person, wants_actions(visit))
+    return fields_widget.board(visit.loop) if widget_of(visit.loop) == "fields" else None
 
 
-def _unordered(kind: Card, hand: Hand, board: object) -> str:
+def _unordered(words: Words, hand: Hand, board: object) -> str:
     """Return a sentence on why the predictions on the cards of `hand` do not fall from top to bottom; "" if they do.
 
-    `kind` describes the loop's kind of feedback, and `board` is what is on the cards."""
-    if not isinstance(board, scale_widget.ScaleWidget):
+    `words` are those of the loop's kind of feedback, and `board` is what is on the cards."""
+    if not isinstance(board, ScaleWidget):
         return ""
     marks = [board.marks[name] for name in hand.names if name in board.marks]
-    told = unordered(kind, hand.arm, [board.shown(each) for each in marks])
+    told = unordered(words, hand.arm, [board.shown(each) for each in marks])
     if told and (not hand.decision or any(each.given is not None or each.done for each in marks)):
         return "Cards stay where they are, while every answer changes the predictions."
     return told
@@ -171,10 +169,10 @@ async def take_answer(visit: Visit) -> Response:
     if len(event) > LONGEST_EVENT:
         raise ValueError(f"event: expected a text of at most {LONGEST_EVENT} characters, got {len(event)}")
     await visit.read(look, visit)
-    names, widget = items_on_offer(visit.loop, visit.form.get("hand", "")), widget_of(visit.loop)
-    if widget.scale is not None:
-        return await _take_number(visit, widget.scale, names, event, person)
-    return await (_take_order if widget.name == "order" else _take_fields)(visit, names, event, person)
+    names = items_on_offer(visit.loop, visit.form.get("hand", ""))
+    if (scale := scale_widget.scale_of(visit.loop)) is not None:
+        return await _take_number(visit, scale, names, event, person)
+    return await (_take_order if widget_of(visit.loop) == "order" else _take_fields)(visit, names, event, person)
 
 
 async def _take_order(visit: Visit, names: Sequence[str], event: str, person: str | None) -> Response:
@@ -276,7 +274,7 @@ async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | N
         if isinstance(hand, Hand):
             query |= {"hand": msgspec.json.encode(hand.dealt).decode()} if hand.dealt else {}
             query |= {"placed": msgspec.json.encode(hand.placed).decode()} if hand.placed else {}
-            query |= {"decision": hand.decision} if hand.decision and widget_of(visit.loop).name != "order" else {}
+            query |= {"decision": hand.decision} if hand.decision and widget_of(visit.loop) != "order" else {}
         query |= {"actions": "1"} if wants_actions(visit) else {}
         return back(visit.base, **query, **({"person": person} if person else {}))
     shown = hand if isinstance(hand, Hand) else await hand_of(visit, hand, person)

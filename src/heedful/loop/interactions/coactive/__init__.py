@@ -18,8 +18,6 @@ from heedful.evaluation.plackett_luce import pair_weights
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.learners.coactive.fair_pairs import PerturbedRanking
 from heedful.learners.registry import learner_class
-from heedful.loop.interactions import telling
-from heedful.loop.interactions.card import Card, Setting, Widget
 from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.compiled import learn_orders, learn_proposals
 from heedful.loop.interactions.coactive.model import Lesson, Model, can_imitate
@@ -31,7 +29,6 @@ from heedful.loop.interactions.lists import (
 )
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import (
-    Newest,
     Past,
     Proposal,
     Question,
@@ -46,9 +43,7 @@ from heedful.loop.settings import Manifest, check_named
 from heedful.results.evaluation import Measure
 
 if TYPE_CHECKING:
-    from heedful.loop.interactions.findings import Findings
     from heedful.results.explanation import Explanation
-    from heedful.results.report import Report
 
 Array = npt.NDArray[np.float64]
 
@@ -58,12 +53,11 @@ class Coactive(Lists[Model]):
 
     The learner ranks candidates by a score that is linear in their features."""
 
-    name, takes = "coactive", "corrections and clicks"
-    command = "heedful simulate catalogue items.csv --user better"
+    name, words = "coactive", texts.WORDS
     default_learner = "fair-pairs"
-    loop = "a loop of rankings"
     forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
     model_type = Model
+    tell_explanation = staticmethod(texts.explanation)
     linear = True
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
@@ -84,43 +78,6 @@ class Coactive(Lists[Model]):
             raise ValueError(f"apprentice: expected a learner that takes corrections of any list, got {spec}")
         return learner
 
-    def caveats(self) -> list[str]:
-        told = []
-        if self.manifest.settings.k == 1:
-            told.append(f"k 1: {texts.ALONE}")
-        if self.manifest.settings.control == 0.0:
-            told.append("control 0: nothing keeps the caller's order, so that it got better cannot be shown")
-        if getattr(self.learner, "swap", 0.0) == 0.0:
-            told.append(
-                "exploration 0: neighbours are never swapped, so clicks are taken at face value: what was clicked "
-                "for standing first cannot be told from what was clicked for being good"
-            )
-        return told
-
-    # ------------------------------------------------------------------------ how it speaks of itself
-
-    def describe(self) -> Card:
-        return (
-            super()
-            .describe()
-            ._replace(
-                title="Ranking",
-                answer="correction",
-                question="Which of these is better than what stands first?",
-                score="how high what was preferred stood (1: first, 0.5: second)",
-                badge="",
-                widget=Widget("order"),
-                measure="Mean reciprocal rank",
-                measure_help="1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and so "
-                "on; the mean over lists.",
-                arms=("learned order", "your order (control)"),
-                settings=(
-                    Setting("exploration", "how often two neighbours are swapped, 0 to 0.5", 0.1),
-                    Setting("actions", "what each action says of its item, above or below 0", {"buy": 1, "hide": -1}),
-                ),
-            )
-        )
-
     def example(self, model: Model, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         if len(shown) > 1:
             return "clicks", {"clicks": [shown[0]]}
@@ -138,19 +95,13 @@ class Coactive(Lists[Model]):
         if form == "thumb":
             return "it differs in nothing from what is usual among the thumbs so far, with which it is compared"
         if form == "none" or (form == "choice" and feedback.values[0] < 0.0) or not (chosen or feedback.values):
-            return "nothing in it was preferred to anything"
+            return self.words.nothing_said
         if len(record.shown) == 1 and set(chosen) <= set(record.shown):
             thumbs = "send thumbs, up and down, or show" if model.refusal("thumb") is None else "show"
             return f"a single item was shown, which compares it with nothing: {thumbs} two or more"
         if form == "clicks" and record.arm in texts.UNSWAPPED and model.draws:
             return f"this decision {texts.UNSWAPPED[record.arm]}, where nothing was swapped, so clicks compare nothing"
         return "it puts no item above one that was shown above it"
-
-    def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        return texts.explanation(told)
-
-    def findings(self, found: Report) -> Findings:
-        return texts.findings(found, self.describe(), self.manifest.settings)
 
     # ------------------------------------------------------------------------ the fold
 
@@ -167,16 +118,6 @@ class Coactive(Lists[Model]):
 
     def order(self, view: View[Model], x: Floats) -> Ints:
         return top(scores(x, view.model.effective(view)), len(x))
-
-    def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
-        looked = newest.looked
-        if looked and newest.alone == looked:
-            told = "each list showed a single item, and a click or an action on the only one compares it with nothing"
-            return told, thumbs or "Lists of two or more do."
-        if looked and newest.said and newest.control == looked:
-            told = "all of it is about lists that were left in your own order, in which nothing was swapped"
-            return told, "Feedback on learned lists does."
-        return None
 
     # ------------------------------------------------------------------------ deciding
 

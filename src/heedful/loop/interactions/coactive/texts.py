@@ -5,16 +5,39 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from heedful.core.formatting import signed
-from heedful.loop.interactions.findings import Findings, Verdict, compare_arms
-from heedful.loop.interactions.protocol import MUTE
 from heedful.loop.interactions.telling import Line, Part, features_table, lessons_table, there
+from heedful.loop.interactions.words import Words
 from heedful.results.sentences import sentence
 
 if TYPE_CHECKING:
-    from heedful.loop.interactions.card import Card
-    from heedful.loop.settings import Settings
     from heedful.results.explanation import Explanation
-    from heedful.results.report import Report
+
+WORDS = Words(
+    loop="a loop of rankings",
+    takes="corrections and clicks",
+    command="heedful simulate catalogue items.csv --user better",
+    answer="correction",
+    question="Which of these is better than what stands first?",
+    widget="order",
+    score="how high what was preferred stood (1: first, 0.5: second)",
+    measure="Mean reciprocal rank",
+    measure_help="1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and so on; the mean "
+    "over lists.",
+    axis="place",
+    arms=("learned order", "your order (control)"),
+    notes=(
+        "A list counts 1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and 0 where it "
+        "was not in the list or nothing was picked: that is its reciprocal rank. The mean over lists is compared.",
+        "Thumbs and edits do not say which item was preferred to which, so they are left out.",
+    ),
+    no_control="nothing keeps the caller's order, so that it got better cannot be shown",
+    single="one item is shown, and a click on the only one compares it with nothing, so clicks teach nothing; send "
+    "thumbs, up and down, or show two or more; what is better (a correction, a pick of another) is learned, too",
+    no_swaps="neighbours are never swapped, so clicks are taken at face value: what was clicked for standing first "
+    "cannot be told from what was clicked for being good",
+    all_single="each list showed a single item, and a click or an action on the only one compares it with nothing",
+    all_control="all of it is about lists that were left in your own order, in which nothing was swapped",
+)
 
 PAIRS = (
     "Swapped pairs is the share of neighbours, shown in either order at random, that a learner ranks as people "
@@ -24,10 +47,6 @@ NO_PAIRS = "no answer prefers one of two neighbours that were shown in either or
 SWAP = (
     "A loop of fair-pairs with exploration above 0 swaps neighbours (heedful init --learner fair-pairs); with any "
     "learner a share of lists can be drawn at random (heedful init --sampled 0.01)."
-)
-ALONE = (
-    "one item is shown, and a click on the only one compares it with nothing, so clicks teach nothing; send thumbs, "
-    "up and down, or show two or more; what is better (a correction, a pick of another) is learned, too"
 )
 UNSWAPPED = {
     "control": "was a control",
@@ -68,22 +87,3 @@ def explain_score(told: Explanation, head: str, what: str, moved: str) -> list[P
     parts += [features_table(told), lessons_table(told)]
     parts += [] if told.lessons else [Line(f"Nothing was learned before it that {moved}.")]
     return there(parts)
-
-
-def findings(found: Report, card: Card, settings: Settings) -> Findings:
-    """Return the report `found` in words and pictures: the reciprocal ranks of what people preferred.
-
-    It compares learned lists with lists in the caller's order. `settings` are those of the loop, `card` describes its
-    kind of feedback."""
-    notes = (
-        "A list counts 1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and 0 where it "
-        "was not in the list or nothing was picked: that is its reciprocal rank. The mean over lists is compared.",
-        "Thumbs and edits do not say which item was preferred to which, so they are left out.",
-    )
-    told = compare_arms(found, card, settings.control, "place", notes)
-    if found.difference is None and found.unsaid == MUTE:
-        more = "Clicks, picks, ratings and choices do say that: with some of those it could be told."
-        told = told._replace(verdict=Verdict("open", "That cannot be told here.", (sentence(found.unsaid), more)))
-    if settings.k == 1 and found.feedback.empty:
-        told = told._replace(verdict=told.verdict._replace(more=(*told.verdict.more, sentence(ALONE))))
-    return told

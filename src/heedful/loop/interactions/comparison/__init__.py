@@ -15,15 +15,13 @@ from heedful.core.wording import count
 from heedful.evaluation.answers import Answer, likeliest_chosen
 from heedful.evaluation.expected import Compared, Expected, best_expected
 from heedful.jit.kernel import Floats, Ints
-from heedful.loop.interactions import telling
-from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
 from heedful.loop.interactions.comparison import texts
 from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose, chooser
 from heedful.loop.interactions.comparison.model import ChoiceModel, why_unfit
 from heedful.loop.interactions.comparison.question import check_two, propose_question
 from heedful.loop.interactions.contributions import gradient, none
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
-from heedful.loop.interactions.options import KindChoice, LoopOption
+from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
     Interaction,
     ItemPrediction,
@@ -36,16 +34,16 @@ from heedful.loop.interactions.protocol import (
 )
 from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import DecisionRecord, FeedbackRecord
+from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contributions
+from heedful.results.report import ChoiceDetails
 
 if TYPE_CHECKING:
-    from heedful.loop.interactions.findings import Findings
     from heedful.results.board import Board
     from heedful.results.explanation import Explanation
-    from heedful.results.report import Arm, Report
+    from heedful.results.report import PredictionReport
 
 
 SCORE = "utility"
@@ -54,37 +52,25 @@ SCORE = "utility"
 class Comparison(Interaction[ChoiceModel]):
     """Feedback that says which of the items shown is better; the learner chooses which items to ask about."""
 
-    name, takes, command = "pairwise", "choices", "heedful init study items.csv --choices"
-    loop = "a loop of choices"
+    name, words = "pairwise", texts.WORDS
     forms = by_name(CHOICE, BETTER, CLICKS, NONE)
     model_type = ChoiceModel
-    compares_arms = False
+    tell_explanation = staticmethod(texts.explanation)
     item_features, slow = "asked", True
     setting, default_learner, by_number = "choices", DEFAULT, True
-    splits_items, takes_prior = True, False
-    folds_items = True
-    mark_every, snapshot_most = 50, 1_000
-    """An update takes milliseconds, so states are kept in memory often; a person's own state is just a number."""
+    details = ChoiceDetails
     options = (
         LoopOption("choices", "Ask which of two is better, and learn what people prefer from that."),
-        LoopOption("goal", "With --choices: what they are for.", str, "best|ranking", "best"),
+        LoopOption("goal", "With --choices: what they are for.", str, "best|ranking", "best", "choices"),
         LoopOption("features", "With --choices: items that are like each other are liked alike."),
     )
 
     # ------------------------------------------------------------------------ making a loop
 
     @classmethod
-    def choose(cls, given: Mapping[str, object], learner: str | None) -> KindChoice:
-        return KindChoice(learner, {"choices": given["goal"] or "best"})
-
-    @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
         check_purpose(settings.choices)
         return super().check_settings(settings)
-
-    @classmethod
-    def feature_names(cls, manifest: Manifest) -> list[str]:
-        return list(manifest.encoding.names)
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
@@ -95,70 +81,25 @@ class Comparison(Interaction[ChoiceModel]):
         settings = manifest.settings
         return chooser(spec, settings.choices, manifest.encoding.size, settings.shrink)
 
-    def caveats(self) -> list[str]:
-        if self.manifest.settings.control > 0.0:
-            return []
-        return [
-            "control 0: only what it is least sure of is asked, so how well it predicts choices between any "
-            "two cannot be said"
-        ]
-
-    @property
-    def goal(self) -> str:
-        return self.manifest.settings.choices or ""
-
     # ------------------------------------------------------------------------ how it speaks of itself
 
-    def introduce(self) -> list[str]:
-        names, rule = self.names, getattr(self.learner, "rule", "")
-        told = "Each item is known by its name alone"
-        if names:
-            told = f"What is known of one item tells of others that are like it, by {count(len(names), 'feature')}"
-        best = self.goal == "best"
-        expected = "which item is the best" if best else "the ranking of all items"
-        asked = f"It asks which of two is better, by {self.manifest.learner}{f' and {rule}' if rule else ''}"
-        return [f"{asked}, to find {expected}. {told}."]
-
-    def describe(self) -> Card:
-        return (
-            super()
-            .describe()
-            ._replace(
-                title="Choices",
-                answer="choice",
-                question="Which of these is better?",
-                prediction=Prediction("chance", 0, 1, "which item stands where is drawn at random"),
-                score="how often what was likeliest was chosen",
-                measure="Share of answers that were predicted",
-                measure_help="How often the item that was likeliest to be chosen was chosen.",
-                shown="question",
-                arms=("of the rule, the least certain", "of chance"),
-                widget=Widget("pairs"),
-                badge=f"choices: {self.goal}",
-                settings=(
-                    Setting("choices", "what they are for: to find the best, or to rank all", "best"),
-                    Setting("repeats", "whether a pair is asked again before all were", True),
-                ),
-            )
-        )
-
     def facts(self) -> dict[str, Any]:
-        return {"choices": self.goal}
+        return {"choices": self.manifest.settings.choices}
+
+    def gaps(self) -> dict[str, Any]:
+        told = "Each item is known by its name alone"
+        if self.names:
+            told = f"What is known of one item tells of others that are like it, by {count(len(self.names), 'feature')}"
+        rule = getattr(self.learner, "rule", "")
+        aim = "which item is the best" if self.manifest.settings.choices == "best" else "the ranking of all items"
+        return super().gaps() | {"aim": aim, "rule": f" and {rule}" if rule else "", "items": told}
 
     def example(self, model: ChoiceModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         return "prefers the first", {"choice": "first"} if len(shown) == 2 else {"better": [shown[0]]}
 
-    def why_empty(self, model: ChoiceModel, record: DecisionRecord, feedback: FeedbackRecord) -> str:
-        return "it is only noted that this was asked"
-
-    def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        if told.prediction is None:
-            return super().tell_explanation(told)
-        return texts.explanation(told, ChoicePrediction(**told.prediction))
-
-    def findings(self, found: Report) -> Findings:
-        told = super().findings(found)
-        return told if found.prediction is None else told.with_section(texts.section(found.prediction))
+    def prediction_sentences(self, found: PredictionReport) -> Sequence[str]:
+        equal, unsure = found.details["equal"], found.details["unsure"]
+        return (f"Equally good: {equal:,}; could not judge, or chose nothing: {unsure:,}.",)
 
     # ------------------------------------------------------------------------ the fold
 
@@ -281,12 +222,6 @@ class Comparison(Interaction[ChoiceModel]):
 
         return ChoiceTally(WORDING)
 
-    @staticmethod
-    def prediction_details() -> type:
-        from heedful.results.report import ChoiceDetails
-
-        return ChoiceDetails
-
     def expected(self, view: View[ChoiceModel], step: Step) -> Expected:
         def better(items: Sequence[int], other: int) -> Floats:
             posterior, k = view.model.posterior(view, step.rows([*items, other])), len(items)
@@ -305,9 +240,6 @@ class Comparison(Interaction[ChoiceModel]):
         record = decision.record
         scores = (likeliest_chosen(record.shown, record.predicted, self.answer(decision, each)) for each in answers)
         return next((score for score in scores if score is not None), None)
-
-    def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        return "the rule asks what is least certain, so that fewer of its questions are predicted says nothing"
 
 
 def comparison_settings(goal: Literal["best", "ranking"], **more: Any) -> Settings:

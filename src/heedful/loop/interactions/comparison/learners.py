@@ -18,11 +18,6 @@ _RULE = re.compile(r"[:,]\s*rule\s*=")
 _NEEDED = {"with_items": "state, features", "posterior": "state, user, items"}
 
 
-def is_choosing(cls: type) -> bool:
-    """Return whether a learner of this class learns from choices, so that its interaction is pairwise."""
-    return named_interaction(cls) == "pairwise"
-
-
 def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.0) -> Any:
     """Return the learner of choices that `spec` names, with parameters, over items with `n_features` features.
 
@@ -31,7 +26,7 @@ def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.
     - if there is no such learner of choices, or it does not fit,
     - if `goal` is None,
     - if `shrink`, which asks for an offset for each person, is above 0, as these learners model people themselves."""
-    if not is_choosing(learner_class(spec)):
+    if named_interaction(learner_class(spec)) != "pairwise":
         raise ValueError(
             f"learner: expected one of choices, such as {DEFAULT}, got {spec}, as this loop learns choices"
         )

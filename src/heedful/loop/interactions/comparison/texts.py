@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from heedful.core.formatting import signed
 from heedful.core.wording import count, share
-from heedful.loop.interactions.findings import Section, prediction_section
 from heedful.loop.interactions.telling import (
     Line,
     Part,
@@ -14,12 +13,33 @@ from heedful.loop.interactions.telling import (
     sentence,
     there,
 )
+from heedful.loop.interactions.words import Words
 
 if TYPE_CHECKING:
-    from heedful.loop.interactions.comparison import ChoicePrediction
     from heedful.results.explanation import Explanation
-    from heedful.results.report import PredictionReport
 
+
+WORDS = Words(
+    loop="a loop of choices",
+    takes="choices",
+    command="heedful init study items.csv --choices",
+    answer="choice",
+    question="Which of these is better?",
+    shown="question",
+    badge="choices: {choices}",
+    prediction="chance",
+    unordered="which item stands where is drawn at random",
+    widget="pairs",
+    score="how often what was likeliest was chosen",
+    measure="Share of answers that were predicted",
+    measure_help="How often the item that was likeliest to be chosen was chosen.",
+    arms=("of the rule, the least certain", "of chance"),
+    incomparable="the rule asks what is least certain, so that fewer of its questions are predicted says nothing",
+    introduction="It asks which of two is better, by {learner}{rule}, to find {aim}. {items}.",
+    no_control="only what it is least sure of is asked, so how well it predicts choices between any two cannot be said",
+    nothing_said="it is only noted that this was asked",
+    nothing_new="it is only noted that this was asked",
+)
 
 EXPECTED = (
     "Expected is the share of the items that were not chosen which were expected to lose against the one that was, "
@@ -27,26 +47,19 @@ EXPECTED = (
 )
 
 
-def explanation(told: Explanation, choice: ChoicePrediction) -> list[Part]:
+def explanation(told: Explanation) -> list[Part]:
     """Return the explanation `told` of a question as lines and tables.
 
-    They say what the model expected of the two items asked about (`choice`), and from which earlier answers."""
-    ahead = f"{told.first} was {signed(told.margin)} ahead, give or take {choice.spread:.2f}"
-    sure = f"the better one with {share(choice.better)} probability, and chosen with {share(choice.chosen)}"
-    known = f"{count(choice.answers, 'answer')} of the person before it; pairs asked with the first in it: "
+    They say what the model expected of the two items asked about, and from which earlier answers."""
+    choice = told.prediction or {}
+    ahead = f"{told.first} was {signed(told.margin)} ahead, give or take {choice['spread']:.2f}"
+    sure = f"the better one with {share(choice['better'])} probability, and chosen with {share(choice['chosen'])}"
+    known = f"{count(choice['answers'], 'answer')} of the person before it; pairs asked with the first in it: "
     return there(
         [
             Line(f"{told.first} or {told.second}: {ahead}: it is {sure}"),
             sentence(told.because),
-            Line(f"{known}{choice.asked_first:,}, with the second: {choice.asked_second:,}"),
+            Line(f"{known}{choice['asked_first']:,}, with the second: {choice['asked_second']:,}"),
             lessons_table(told, "What it comes from: by so much each answer moved the first ahead"),
         ]
     )
-
-
-def section(found: PredictionReport) -> Section:
-    """Return a section of the report on predictions (`found`): how often the item predicted as likeliest was chosen.
-
-    It compares that with guessing, and says how many answers chose none."""
-    equal, unsure = found.details["equal"], found.details["unsure"]
-    return prediction_section(found, (f"Equally good: {equal:,}; could not judge, or chose nothing: {unsure:,}.",))

@@ -6,18 +6,17 @@ person."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from heedful.core.fold import generators
-from heedful.core.validation import check_count, describe
+from heedful.core.validation import describe
 from heedful.evaluation import answers
 from heedful.evaluation.expected import Compared, Expected, absolute_error
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
-from heedful.loop.interactions.card import Card, Prediction, Scale, Widget
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, lengths
 from heedful.loop.interactions.contributions import EXACT, REMOVED, sort_parts
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
@@ -25,10 +24,10 @@ from heedful.loop.interactions.lists import (
     Lists,
     propose_list,
 )
-from heedful.loop.interactions.options import KindChoice, LoopOption
+from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.ordinal import texts
 from heedful.loop.interactions.ordinal.compiled import learn_grades
-from heedful.loop.interactions.ordinal.learners import complete_spec, grader, is_grading, spec_with_grades
+from heedful.loop.interactions.ordinal.learners import DEFAULT, complete_spec, grader, is_grading, spec_of_option
 from heedful.loop.interactions.ordinal.model import Grades, GradingModel
 from heedful.loop.interactions.protocol import (
     ItemPrediction,
@@ -38,16 +37,16 @@ from heedful.loop.interactions.protocol import (
     Step,
     Tally,
     columns_stamp,
+    feature_names,
     is_compiled_alike,
 )
-from heedful.loop.interactions.telling import Part
 from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.request import Request
 from heedful.loop.settings import Manifest
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contribution, Contributions
-from heedful.spaces.ordinal import MOST_RANKS
+from heedful.results.report import GradeDetails
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.findings import Findings
@@ -65,12 +64,17 @@ ROWS = 256
 class Ordinal(Lists[GradingModel]):
     """Feedback that gives the true grade, from 1 to k, of items that were shown."""
 
-    name, takes, command = "ordinal", "grades", "heedful simulate ordinal ratings.csv --target rating"
-    loop = "a loop of grades"
+    name, words = "ordinal", texts.WORDS
     forms = by_name(WHOLE_GRADE, NONE)
     model_type = GradingModel
-    default_learner = "averaged-prank"
-    options = (LoopOption("grades", "Predict the grade of each item, 1 to K, and learn from grades.", int, "K"),)
+    tell_explanation = staticmethod(texts.explanation)
+    default_learner = DEFAULT
+    details = GradeDetails
+    options = (
+        LoopOption(
+            "grades", "Predict the grade of each item, 1 to K, and learn from grades.", int, "K", learner=spec_of_option
+        ),
+    )
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
@@ -80,65 +84,18 @@ class Ordinal(Lists[GradingModel]):
     # ------------------------------------------------------------------------ making a loop
 
     @classmethod
-    def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        grades, spec = given["grades"], learner or cls.default_learner
-        check_count("--grades", grades, least=2, most=MOST_RANKS)
-        if not is_grading(learner_class(spec)):
-            expected = f"a --learner that predicts grades with it, such as {cls.default_learner}"
-            raise ValueError(f"--grades: expected {expected}, got {spec}")
-        return KindChoice(spec_with_grades(spec, grades))
-
-    @classmethod
     def check_spec(cls, spec: str) -> None:
         grader(spec, 1, 0.0)
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        return grader(spec, len(cls.feature_names(manifest)), manifest.settings.shrink)
-
-    def caveats(self) -> list[str]:
-        if self.manifest.settings.control > 0.0:
-            return []
-        return [
-            "control 0: what is shown first is what was predicted to be good, so where not all is shown, how "
-            "good predictions of the rest are cannot be said"
-        ]
-
-    # ------------------------------------------------------------------------ how it speaks of itself
-
-    @classmethod
-    def context_alone(cls) -> str:
-        return "a context alone is no feature"
-
-    def introduce(self) -> list[str]:
-        told = f"It predicts a grade from 1 to {self._k} for each, by {self.manifest.learner}, and learns from grades."
-        return [told]
-
-    def describe(self) -> Card:
-        return (
-            super()
-            .describe()
-            ._replace(
-                title="Grades",
-                answer="grade",
-                question=f"How relevant is each of these, from 1 to {self._k}?",
-                prediction=Prediction("grade", 1, self._k),
-                score="how high what was preferred stood (1: first, 0.5: second)",
-                widget=Widget("scale", Scale("grade", 1, self._k, whole=True)),
-                badge=f"grades 1–{self._k}",
-                contradiction="would predict a grade two or more away",
-                arms=("learned order", "your order (control)"),
-            )
-        )
+        return grader(spec, len(feature_names(cls, manifest)), manifest.settings.shrink)
 
     def facts(self) -> dict[str, Any]:
         return {"grades": self._k}
 
     def example(self, model: GradingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         return f"grades it, 1 to {self._k}", {"grade": {shown[0]: self._k}}
-
-    def tell_explanation(self, told: Explanation) -> list[Part]:
-        return texts.explanation(told)
 
     def findings(self, found: Report) -> Findings:
         return super().findings(found) if found.prediction is None else texts.findings(found, found.prediction)
@@ -192,9 +149,6 @@ class Ordinal(Lists[GradingModel]):
             return None
         level = 0.0 if view.person is None else view.model.level(view.person)
         return [float(each) + level for each in self.learner.thresholds(view.shared)]
-
-    def why_not_predicted(self, shared: object) -> str:
-        return ""
 
     # ------------------------------------------------------------------------ deciding
 
@@ -296,12 +250,6 @@ class Ordinal(Lists[GradingModel]):
         from heedful.loop.interactions.ordinal.prediction_report import grade_tally
 
         return grade_tally(self._k)
-
-    @staticmethod
-    def prediction_details() -> type:
-        from heedful.results.report import GradeDetails
-
-        return GradeDetails
 
     def expected(self, view: View[GradingModel], step: Step) -> Expected:
         return Expected(values=lambda items: view.model.grades(view, step.rows(items)))

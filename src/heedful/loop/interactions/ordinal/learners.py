@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from heedful.core.validation import check_count
 from heedful.learners.registry import UnknownLearner, learner_class
 from heedful.loop.interactions.named import loop_learner, named_interaction
-from heedful.spaces.ordinal import Ranks
+from heedful.spaces.ordinal import MOST_RANKS, Ranks
 
+DEFAULT = "averaged-prank"
+"""The learner of a loop of grades if none is named."""
 _RANKS = re.compile(r"[:,]\s*n_ranks\s*=")
 
 
@@ -26,6 +29,18 @@ def spec_with_grades(spec: str, grades: int) -> str:
     if _RANKS.search(spec):
         raise ValueError(f"learner: expected one that does not say n_ranks itself, got {spec}")
     return f"{spec}{',' if '=' in spec else ':'}n_ranks={grades}"
+
+
+def spec_of_option(learner: str | None, grades: int) -> str:
+    """Return the learner of a loop that is made with the option --grades; `learner` is the one that was named.
+
+    Raise ValueError if it predicts no grades, or there cannot be so many grades."""
+    spec = learner or DEFAULT
+    check_count("--grades", grades, least=2, most=MOST_RANKS)
+    if not is_grading(learner_class(spec)):
+        expected = f"a --learner that predicts grades with it, such as {DEFAULT}"
+        raise ValueError(f"--grades: expected {expected}, got {spec}")
+    return spec_with_grades(spec, grades)
 
 
 def complete_spec(spec: str, grades: int) -> str:

@@ -17,12 +17,32 @@ from heedful.loop.interactions.findings import (
     prediction_picture,
 )
 from heedful.loop.interactions.telling import Part, Table
+from heedful.loop.interactions.words import Words
 from heedful.results.sentences import prediction_sentences
 
 if TYPE_CHECKING:
     from heedful.results.explanation import Explanation
     from heedful.results.report import PredictionReport, Report
 
+
+WORDS = Words(
+    loop="a loop of grades",
+    takes="grades",
+    command="heedful simulate ordinal ratings.csv --target rating",
+    answer="grade",
+    question="How relevant is each of these, from 1 to {grades}?",
+    badge="grades 1–{grades}",
+    prediction="grade",
+    widget="scale",
+    score="how high what was preferred stood (1: first, 0.5: second)",
+    arms=("learned order", "your order (control)"),
+    imported="noted without a prediction, or imported: grades of those teach, and are not compared",
+    contradiction="would predict a grade two or more away",
+    introduction="It predicts a grade from 1 to {grades} for each, by {learner}, and learns from grades.",
+    context_alone="a context alone is no feature",
+    no_control="what is shown first is what was predicted to be good, so where not all is shown, how good predictions "
+    "of the rest are cannot be said",
+)
 
 ERROR = "Mean error is that of |predicted - given|, each before it was learned from, over the grades of what was shown."
 
@@ -56,9 +76,7 @@ def findings(report: Report, found: PredictionReport) -> Findings:
     return Findings(
         _verdict(found),
         picture=prediction_picture(found),
-        excluded=excluded_sentence(
-            report, "noted without a prediction, or imported: grades of those teach, and are not compared"
-        ),
+        excluded=excluded_sentence(report, WORDS),
         notes=(
             lists_sentence(report),
             "Each grade is compared with what was predicted when its list was shown, before it was known. People who "

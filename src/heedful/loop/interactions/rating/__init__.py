@@ -18,14 +18,11 @@ from heedful.data.roles import fitting
 from heedful.evaluation import answers
 from heedful.evaluation.expected import Compared, Expected, absolute_error, value_order
 from heedful.jit.kernel import Floats, Ints
-from heedful.loop.interactions import telling
-from heedful.loop.interactions.card import Card, Prediction, Scale, Setting, Widget
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
-from heedful.loop.interactions.options import KindChoice, LoopOption
+from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
     Interaction,
     ItemPrediction,
-    NotCompared,
     Past,
     Proposal,
     Question,
@@ -33,49 +30,44 @@ from heedful.loop.interactions.protocol import (
     Tally,
 )
 from heedful.loop.interactions.rating import texts
-from heedful.loop.interactions.rating.explanation import RatingPrediction, explain_rating, rating_contributions
-from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater
+from heedful.loop.interactions.rating.explanation import explain_rating, rating_contributions
+from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater, read_range
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel, RatingState
 from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
 from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import DecisionRecord, FeedbackRecord
+from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
 from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contributions
+from heedful.results.report import RatingDetails
 
 if TYPE_CHECKING:
     from heedful.data.table import Table
     from heedful.loop.interactions.findings import Findings
     from heedful.results.explanation import Explanation
-    from heedful.results.report import Report
+    from heedful.results.report import PredictionReport, Report
 
 
 class Rating(Interaction[RatingModel]):
     """Feedback that gives numbers, ratings, to items; the learner predicts ratings from those of all people."""
 
-    name, takes, command = "rating", "ratings of what is shown", "heedful simulate ratings ratings.csv"
-    loop = "a loop of ratings"
+    name, words = "rating", texts.WORDS
     forms = by_name(RATING, ACTIONS, NONE)
     model_type = RatingModel
-    interleaves = True
-    item_features = "none"
+    tell_explanation = staticmethod(texts.explanation)
+    ranks = True
+    item_features, details = "none", RatingDetails
     setting, default_learner, by_number = "ratings", DEFAULT, True
-    folds_items = True
-    not_compared = NotCompared(
-        ("made from what was learned", "left to the caller's score or chance"),
-        "nothing is left to the caller's score or chance",
-        "nothing that was {} was rated so far",
-        "all ratings of either kind of list were the same: chance cannot be told",
-        "too few people have rated: of either kind of list it takes the ratings of two at least",
-    )
     options = (
         LoopOption(
             "ratings",
             "Learn who likes what from ratings alone, 1..5; without FILE, items come by import.",
             str,
             "LOW..HIGH",
+            setting="ratings",
+            read=read_range,
         ),
     )
     action_syntax = "NAME=RATING:WEIGHT"
@@ -114,38 +106,9 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ making a loop
 
     @classmethod
-    def choose(cls, given: Mapping[str, object], learner: str | None) -> KindChoice:
-        low, dots, high = str(given["ratings"]).partition("..")
-        try:
-            if dots:
-                return KindChoice(learner, {"ratings": (float(low), float(high))})
-        except ValueError:
-            pass
-        raise ValueError(f"--ratings: expected LOW..HIGH, such as 1..5, got {given['ratings']!r}")
-
-    @classmethod
-    def read_action(cls, name: str, said: str) -> tuple[float, float] | float:
-        rating, colon, weight = said.partition(":")
-        try:
-            return (float(rating), float(weight)) if colon else float(rating)
-        except ValueError:
-            raise ValueError(f"--action: expected {cls.action_syntax}, such as buy=5:1, got {name}={said}") from None
-
-    @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
         low, high = check_range(settings.ratings)
         return {"ratings": (low, high), "actions": check_table(settings.actions, ACTIONS_UNSAID, low, high)}
-
-    @classmethod
-    def check_manifest(cls, manifest: Manifest) -> None:
-        super().check_manifest(manifest)
-        if manifest.encoding.size and manifest.settings.ratings is not None:
-            wanted = f"expected none in {cls.loop}, which learns from ratings alone"
-            raise ValueError(f"encoding: features: {wanted}, got some")
-
-    @classmethod
-    def feature_names(cls, manifest: Manifest) -> list[str]:
-        return []
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
@@ -158,66 +121,32 @@ class Rating(Interaction[RatingModel]):
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
-    def introduce(self) -> list[str]:
-        (low, high), settings = self.span(), self.manifest.settings
-        again = "may be shown again" if settings.repeats else "is not shown again"
-        told = f"It learns who likes what from ratings from {low:g} to {high:g}, by {self.manifest.learner}, from no "
-        actions = settings.actions.items()
-        stands = [f"  {name}: a rating of {value:g} that counts as {weight:g}" for name, (value, weight) in actions]
-        return [f"{told}features. What a person has rated {again}.", *stands]
-
-    def describe(self) -> Card:
-        low, high = self.span()
-        actions = self.manifest.settings.actions
-        weights = {name: weight for name, (_, weight) in actions.items()}
-        usual = actions == Settings(ratings=(low, high)).actions
-        return (
-            super()
-            .describe()
-            ._replace(
-                title="Ratings",
-                answer="rating",
-                question=f"How much do you like each of these, from {low:g} to {high:g}?",
-                prediction=Prediction("rating", low, high, texts.ORDER),
-                score="the mean rating of what was shown",
-                widget=Widget("scale", Scale("rating", low, high, selects=True, actions=weights, hidden=usual)),
-                badge=f"ratings {low:g} to {high:g}".replace("-", "−"),
-                weights=False,
-                measure="Mean rating",
-                measure_help="Of what was shown, by the people who rated it.",
-                contradiction="would predict a rating more than a quarter of the scale away",
-                arms=("learned choice", "control (your score, or chance)"),
-                settings=(
-                    Setting("ratings", "the lowest and the highest rating there may be", [1, 5]),
-                    Setting("actions", "the rating that each action stands for, as how many", {"buy": [5, 1]}),
-                    Setting("repeats", "whether what a person has rated is shown to them again", True),
-                ),
-            )
-        )
-
     def facts(self) -> dict[str, Any]:
         return {"ratings": list(self.span())}
+
+    def gaps(self) -> dict[str, Any]:
+        (low, high), settings = self.span(), self.manifest.settings
+        actions = [
+            f"\n  {name}: a rating of {value:g} that counts as {weight:g}"
+            for name, (value, weight) in settings.actions.items()
+        ]
+        return super().gaps() | {
+            "scale": f"{low:g} to {high:g}".replace("-", "−"),
+            "again": "may be shown again" if settings.repeats else "is not shown again",
+            "actions": "".join(actions),
+        }
 
     def example(self, model: RatingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         low, high = self.span()
         return f"rates it, {low:g} to {high:g}", {"rating": {shown[0]: high}}
 
-    def why_empty(self, model: RatingModel, record: DecisionRecord, feedback: FeedbackRecord) -> str:
-        if feedback.form == "none" or not feedback.chosen:
-            return super().why_empty(model, record, feedback)
-        return "what it is about was withdrawn"
-
-    def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        return (
-            super().tell_explanation(told)
-            if told.prediction is None
-            else texts.explanation(told, RatingPrediction(**told.prediction))
-        )
-
     def findings(self, found: Report) -> Findings:
         if found.prediction is None:
             return super().findings(found)
-        return texts.findings(found, found.prediction, self.describe(), self.manifest.settings.control)
+        return texts.findings(super().findings(found), found, found.prediction, self.fill("{scale}"))
+
+    def prediction_sentences(self, found: PredictionReport) -> Sequence[str]:
+        return () if found.details["picked"] is None else (texts.pick_sentences(found.details["picked"]),)
 
     # ------------------------------------------------------------------------ the fold
 
@@ -318,12 +247,6 @@ class Rating(Interaction[RatingModel]):
         from heedful.loop.interactions.rating.prediction_report import rating_tally
 
         return rating_tally(self.scale)
-
-    @staticmethod
-    def prediction_details() -> type:
-        from heedful.results.report import RatingDetails
-
-        return RatingDetails
 
     def expected(self, view: View[RatingModel], step: Step) -> Expected:
         return Expected(values=lambda items: view.model.ratings(view, step.rows(items)))

@@ -20,11 +20,6 @@ _ACTIONS = {"view": (0.55, 0.1), "cart": (0.75, 0.5), "buy": (1.0, 1.0), "hide":
 """The actions if none are given: (rating as a share of the range, 0 to 1; how many ratings it counts as)."""
 
 
-def is_rating(cls: type) -> bool:
-    """Return whether a learner of this class learns from ratings, so that its interaction is rating."""
-    return named_interaction(cls) == "rating"
-
-
 def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: float = 0.0) -> Any:
     """Return the learner of ratings that `spec` names, to show `size` items.
 
@@ -32,7 +27,7 @@ def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: flo
     - if there is no such learner of ratings,
     - if `ratings` is None,
     - if `shrink`, which asks for an offset for each person, is above 0, as these learners model people themselves."""
-    if not is_rating(learner_class(spec)):
+    if named_interaction(learner_class(spec)) != "rating":
         raise ValueError(
             f"learner: expected one of ratings, such as {DEFAULT}, got {spec}, as this loop learns ratings"
         )
@@ -46,6 +41,18 @@ def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: flo
         raise ValueError(f"learner: expected one whose space is a Slate, the items that it shows, got {spec}")
     learner.init(np.random.default_rng(0))
     return learner
+
+
+def read_range(text: str) -> tuple[float, float]:
+    """Return the (lowest, highest) rating in `text`, "1..5". Raise ValueError, naming the option, if it has another
+    form."""
+    low, dots, high = text.partition("..")
+    try:
+        if dots:
+            return float(low), float(high)
+    except ValueError:
+        pass
+    raise ValueError(f"--ratings: expected LOW..HIGH, such as 1..5, got {text!r}")
 
 
 def check_range(given: Any) -> tuple[float, float]:

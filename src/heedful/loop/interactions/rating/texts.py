@@ -6,39 +6,77 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.core.formatting import short, signed
 from heedful.core.wording import count
-from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
+from heedful.loop.interactions.findings import Findings
 from heedful.loop.interactions.telling import Line, Part, Table, lessons_table, sentence, there
+from heedful.loop.interactions.words import NotCompared, Words
 from heedful.results.report import Difference
 from heedful.results.sentences import interval, number
 
 if TYPE_CHECKING:
-    from heedful.loop.interactions.card import Card
-    from heedful.loop.interactions.rating.explanation import RatingPrediction
     from heedful.results.explanation import Explanation
     from heedful.results.report import PredictionReport, Report
 
+
+WORDS = Words(
+    loop="a loop of ratings",
+    takes="ratings of what is shown",
+    command="heedful simulate ratings ratings.csv",
+    answer="rating",
+    question="How much do you like each of these, from {ratings[0]:g} to {ratings[1]:g}?",
+    badge="ratings {scale}",
+    prediction="rating",
+    unordered="the learner ranks by how good an item may be for this person, and so also shows what it is unsure of",
+    widget="scale",
+    score="the mean rating of what was shown",
+    measure="Mean rating",
+    measure_help="Of what was shown, by the people who rated it.",
+    arms=("learned choice", "control (your score, or chance)"),
+    not_compared=NotCompared(
+        ("made from what was learned", "left to the caller's score or chance"),
+        "nothing is left to the caller's score or chance",
+        "",
+        "nothing that was {} was rated so far",
+        "all ratings of either kind of list were the same: chance cannot be told",
+        "too few people have rated: of either kind of list it takes the ratings of two at least",
+        frozenset(),
+    ),
+    notes=(
+        "A list counts with the mean of the ratings that were given to what was in it. Lists of the control show what "
+        "they show whatever was learned: the best by the caller's own score where there is one, otherwise a random "
+        "draw.",
+        "The prediction for an item is what was said when it was shown, before its rating was known. People who see it "
+        "may be drawn towards it: ratings given on the page may be nearer than others. Actions are no ratings, and are "
+        "not compared.",
+    ),
+    imported="noted as shown by somebody else, or imported",
+    contradiction="would predict a rating more than a quarter of the scale away",
+    introduction="It learns who likes what from ratings from {ratings[0]:g} to {ratings[1]:g}, by {learner}, from no "
+    "features. What a person has rated {again}.{actions}",
+    nothing_new="what it is about was withdrawn",
+)
 
 ERROR = (
     "Mean error is that of |predicted - given|, each before it was learned from, over the ratings of what was shown."
 )
 PAIRS = "Pairs in order is the share of the pairs that one answer rates differently which were predicted in that order."
 MORE = "More ratings."
-ORDER = "the learner ranks by how good an item may be for this person, and so also shows what it is unsure of"
-"""Why the predicted ratings of a list need not fall from top to bottom."""
 
 
-def explanation(told: Explanation, rating: RatingPrediction) -> list[Part]:
+def explanation(told: Explanation) -> list[Part]:
     """Return the explanation `told` of an expected rating as lines and tables.
 
-    They hold the rating, its uncertainty, and the ratings that it comes from, which are counted in `rating`."""
-    of = told.first if rating.expected is None else f"{told.first}: a rating of {rating.expected:.2f} was expected"
-    certain = "" if rating.spread is None else f", give or take {rating.spread:.2f}"
+    They hold the rating, its uncertainty, and the ratings that it comes from, which are counted."""
+    rating = told.prediction or {}
+    of = (
+        told.first if rating["expected"] is None else f"{told.first}: a rating of {rating['expected']:.2f} was expected"
+    )
+    certain = "" if rating["spread"] is None else f", give or take {rating['spread']:.2f}"
     known = [
         (what, short(count), "" if mean is None else f"{mean:.2f}")
         for what, count, mean in (
-            ("of this item, by all", rating.by_all, rating.mean_of_all),
-            ("by this person, of all items", rating.by_person, rating.mean_of_person),
-            ("of this item by this person", rating.own, rating.mean_of_own),
+            ("of this item, by all", rating["by_all"], rating["mean_of_all"]),
+            ("by this person, of all items", rating["by_person"], rating["mean_of_person"]),
+            ("of this item by this person", rating["own"], rating["mean_of_own"]),
         )
     ]
     parts = [(part.name, signed(part.counts)) for part in told.features]
@@ -53,7 +91,7 @@ def explanation(told: Explanation, rating: RatingPrediction) -> list[Part]:
     )
 
 
-def _pick_sentences(picked: dict[str, Any]) -> str:
+def pick_sentences(picked: dict[str, Any]) -> str:
     """Return sentences that compare ratings of the model's first choice with those of the most popular item."""
     told = f"Of {count(picked['lists'], 'list')} that were not chosen by it, what it expected most of was rated "
     told += f"{number(picked['learned'])}, the most popular {number(picked['popular'])}, any of them "
@@ -63,28 +101,12 @@ def _pick_sentences(picked: dict[str, Any]) -> str:
     return f"{told} {interval(Difference(**picked['difference']), ', above 0 is better than the most popular')}"
 
 
-def findings(report: Report, found: PredictionReport, card: Card, control: float) -> Findings:
-    """Return the `report` in words and pictures: how learned and control lists were rated, and how far predictions were
-    off.
+def findings(told: Findings, report: Report, found: PredictionReport, scale: str) -> Findings:
+    """Return the findings `told` of a `report`, with the mean rating in place of a difference that is not known yet.
 
-    Control lists are made by the caller's score or at random, for comparison; `control` is their share. `found` is the
-    part of the report on predictions, `card` describes the loop's kind of feedback."""
-    said = card.prediction
-    low, high = (said.low or 0.0, said.high or 0.0) if said is not None else (0.0, 0.0)
-    notes = (
-        "A list counts with the mean of the ratings that were given to what was in it. Lists of the control show what "
-        "they show whatever was learned: the best by the caller's own score where there is one, otherwise a random "
-        "draw.",
-        "The prediction for an item is what was said when it was shown, before its rating was known. People who see it "
-        "may be drawn towards it: ratings given on the page may be nearer than others. Actions are no ratings, and are "
-        "not compared.",
-    )
-    imported = "noted as shown by somebody else, or imported"
-    told = compare_arms(report, card, control, (low, high), notes, imported)
+    `found` is the part of the report on predictions, `scale` that of ratings in words."""
     if report.difference is None and found.details["mean"] is not None:
-        scale = f"{low:g} to {high:g}".replace("-", "−")
         by = count(found.answers, "rating")
         mean = f"What was shown is rated {number(found.details['mean'])} on average, on a scale from {scale}, by {by}."
         told = told._replace(verdict=told.verdict._replace(more=(mean, *told.verdict.more)))
-    picked = () if found.details["picked"] is None else (_pick_sentences(found.details["picked"]),)
-    return told.with_section(prediction_section(found, picked)) if found.answers else told
+    return told

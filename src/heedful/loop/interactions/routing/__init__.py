@@ -10,34 +10,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from heedful.core.validation import check_count, describe
-from heedful.core.wording import percent, share
+from heedful.core.wording import percent
 from heedful.evaluation.answers import Answer, Scale
 from heedful.evaluation.expected import Compared, Expected
 from heedful.features import Encoding
 from heedful.features.columns import Category, Prose, Text, Vector
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
-from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
 from heedful.loop.interactions.coactive import Coactive
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import EXACT, sort_parts
-from heedful.loop.interactions.findings import compare_arms, prediction_section
 from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
 from heedful.loop.interactions.lists import propose_list
 from heedful.loop.interactions.named import named_interaction
-from heedful.loop.interactions.options import KindChoice, LoopOption
-from heedful.loop.interactions.protocol import ItemPrediction, NotCompared, Past, Proposal, Question, Step
-from heedful.loop.interactions.routing import table
+from heedful.loop.interactions.options import LoopOption
+from heedful.loop.interactions.protocol import ItemPrediction, Past, Proposal, Question, Step
+from heedful.loop.interactions.routing import table, texts
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
 from heedful.loop.interactions.routing.prediction_report import thumb_tally
-from heedful.loop.interactions.telling import Line, Part
 from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import NumberTally
@@ -46,11 +43,10 @@ from heedful.loop.settings import Manifest, Settings
 from heedful.results import explanation
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contribution, Contributions
+from heedful.results.report import RouteDetails
 
 if TYPE_CHECKING:
-    from heedful.loop.interactions.findings import Findings
     from heedful.results.explanation import Explanation
-    from heedful.results.report import Report
 
 ALWAYS, CHEAPEST, COST_WEIGHT = "always:", "cheapest", "cost-weight:"
 """How policies that are no learners are named where learners are compared: always one model, the cheapest, the loop's
@@ -64,22 +60,15 @@ MORE = "More answers, or a higher temperature (heedful init --route --temperatur
 class Routing(Coactive):
     """Feedback on the answers of models: thumbs, edits, and choices between two answers."""
 
-    name, takes = "routing", "thumbs, edits and choices"
-    command = ""
+    name, words = "routing", texts.WORDS
     default_learner = "pairwise-logistic:rate=0.3"
-    loop = "a loop of routes"
     setting = "cost_weight"
     forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
     model_type: type[Any] = RouteModel
-    arranges = True
-    takes_prior = interleaves = imitates = linear = scores_none = False
-    not_compared = NotCompared(
-        ("what was learned", "your first model"),
-        "no prompt goes to your first model",
-        "no answer by {} has a thumb or an edit so far",
-        "of either kind all answers are judged alike: chance cannot be told",
-        "too few people have answered: of either kind it takes the answers of two at least",
-    )
+    ranks = orders = linear = False
+    arrange = staticmethod(table.arrange)
+    tell_explanation = staticmethod(texts.explanation)
+    details = RouteDetails
     policies = (f"{ALWAYS}MODEL", CHEAPEST, f"{COST_WEIGHT}W")
     options = (
         LoopOption("route", "Choose a model for each prompt; FILE has the models and their cost."),
@@ -88,10 +77,16 @@ class Routing(Coactive):
             "With --route: how much more probable a thumb up has to be to pay for one unit of cost.",
             float,
             "W",
-            "0",
+            0,
+            "cost_weight",
+            partial(table.check_weight, "--cost-weight"),
         ),
         LoopOption(
-            "embedding", "With --route: the numbers of a prompt's embedding; otherwise its words count.", int, "N"
+            "embedding",
+            "With --route: the numbers of a prompt's embedding; otherwise its words count.",
+            int,
+            "N",
+            context=table.embeddings,
         ),
     )
 
@@ -103,39 +98,16 @@ class Routing(Coactive):
     # ------------------------------------------------------------------------ making a loop
 
     @classmethod
-    def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        weight, size = given["cost_weight"], given["embedding"]
-        if size is not None:
-            check_count("--embedding", size, most=2**20)
-        weight = 0.0 if weight is None else table.check_weight("--cost-weight", weight)
-        context = None if size is None else table.embeddings(size)
-        return KindChoice(learner, {"cost_weight": weight}, context)
-
-    @classmethod
     def learner_for(cls, context: Encoding | None) -> str:
         columns = context.columns if isinstance(context, Encoding) else ()  # what is none is refused later
         size = sum(column.size for column in columns if isinstance(column, Vector))
         return f"pairwise-logistic:rate={min(0.3, round(3.0 / math.sqrt(size), 3)) if size else 0.3}"
 
     @classmethod
-    def arrange(
-        cls, rows: Sequence[Mapping[str, Any]], identifier: str | None, context: Encoding | None
-    ) -> tuple[Encoding, Encoding, list[tuple[str, str]]]:
-        items, around = table.encode_models(rows, identifier), table.encode_prompts(context)
-        return items, around, table.crosses(items, around)
-
-    @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
         return super().check_settings(settings) | {
             "cost_weight": table.check_weight("cost_weight", settings.cost_weight)
         }
-
-    @classmethod
-    def check_manifest(cls, manifest: Manifest) -> None:
-        super().check_manifest(manifest)
-        if manifest.query is not None:
-            raise ValueError(f"query_features: expected none in {cls.loop}, got some")
-        table.find_costs(manifest)
 
     @classmethod
     def check_items(cls, manifest: Manifest, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -145,6 +117,9 @@ class Routing(Coactive):
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
         if named_interaction(learner_class(spec)) != super().name:
             raise ValueError(f"learner: expected one that is taught what is better, such as perceptron, got {spec}")
+        if manifest.query is not None:
+            raise ValueError(f"query_features: expected none in {cls.words.loop}, got some")
+        table.find_costs(manifest)
         learner = super().make_learner(spec, manifest)
         rng = np.random.default_rng(0)
         probe = learner.propose(learner.init(rng), np.zeros((2, learner.n_features)), rng)
@@ -152,11 +127,6 @@ class Routing(Coactive):
             expected = "expected one that learns from thumbs and draws nothing itself, such as pairwise-logistic"
             raise ValueError(f"learner: {expected}, got {spec}")
         return learner
-
-    def caveats(self) -> list[str]:
-        if self.manifest.settings.control > 0.0:
-            return []
-        return ["control 0: no prompt goes to your first model, so that it got better cannot be shown"]
 
     def check_context(self, context: Mapping[str, Any]) -> None:
         if context.get(table.WEIGHT) is not None:
@@ -186,70 +156,17 @@ class Routing(Coactive):
         [names] = [column.levels for column in self.manifest.encoding.columns if isinstance(column, Category)]
         return names
 
-    def introduce(self) -> list[str]:
-        settings, around = self.manifest.settings, self.manifest.context
-        columns = () if around is None else around.columns
+    def gaps(self) -> dict[str, Any]:
+        columns = () if self.manifest.context is None else self.manifest.context.columns
         by = ", ".join(column.name for column in columns if column.name != table.WEIGHT and column.kind != "ignored")
-        return [
-            f"For each prompt it chooses one of {len(self._models):,} models by {by}: the one whose thumb up is most "
-            f"probable, less {settings.cost_weight:g} for each unit of cost. A request may say another cost weight: "
-            'context={"cost_weight": ...}.',
-            "Models that seem a little worse are tried now and then, the less the more was learned; "
-            f"{percent(settings.control)} of prompts go to the first of your table, for comparison.",
-        ]
-
-    def describe(self) -> Card:
-        return (
-            super()
-            .describe()
-            ._replace(
-                title="Routing",
-                answer="thumb",
-                question="Was the answer of this model good?",
-                prediction=Prediction("thumb", 0, 1),
-                score="thumbs up, less cost weight times cost",
-                badge="routes",
-                widget=Widget("fields"),
-                measure="Mean thumb less cost",
-                measure_help="A thumb up counts 1, one down 0, an edit the share that it left; less the cost of the "
-                "model times the cost weight, at most 1.",
-                shown="route",
-                arms=("learned routes", "your first model (control)"),
-                settings=(
-                    Setting("cost_weight", "by how much more probable a thumb up pays for one unit of cost", 0.01),
-                ),
-            )
-        )
+        settings = self.manifest.settings
+        about = {"cost_weight": settings.cost_weight, "control": percent(settings.control), "columns": by}
+        return super().gaps() | about | {"n_models": len(self._models), "first": self._models[0]}
 
     def example(self, model: Any, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         if len(shown) > 1:
             return "prefers the first", {"choice": "first"}
         return "likes it", {"thumb": "up"}
-
-    def example_request(self) -> list[str]:
-        around = self.manifest.context
-        first = next((c for c in (() if around is None else around.columns) if c.kind != "ignored"), None)
-        numbers = isinstance(first, Vector)
-        name = "" if first is None else first.name
-        return ["--context", f'{{"{name}": [...]}}' if numbers else f'{{"{name}": "THE {name.upper()}"}}']
-
-    def tell_explanation(self, told: Explanation) -> list[Part]:
-        predicted = told.prediction or {}
-        likely = share(predicted.get("thumb", 0.0))
-        line = (
-            f"{told.first}: a thumb up is {likely} likely, and its cost takes {predicted.get('charge', 0.0):.3g} away"
-        )
-        return [Line(line), *super().tell_explanation(told)]
-
-    def findings(self, found: Report) -> Findings:
-        notes = (
-            "A thumb up counts 1, a thumb down 0, an edit the share of the answer that it left; less the cost of the "
-            "model times the cost weight of the request. Choices between two answers teach, and are not counted.",
-            f"The control is {self._models[0]}, the first of your table (of the candidates, where a request names "
-            "them), which need not be the best: heedful evaluate says what each model alone would be worth.",
-        )
-        told = compare_arms(found, self.describe(), self.manifest.settings.control, self.span(), notes)
-        return told if found.prediction is None else told.with_section(prediction_section(found.prediction))
 
     # ------------------------------------------------------------------------ the fold
 
@@ -266,15 +183,12 @@ class Routing(Coactive):
     def predict(self, view: View[Any], x: Floats) -> list[ItemPrediction]:
         return [ItemPrediction(float(p)) for p in view.model.approvals(view, x)]
 
-    def why_not_predicted(self, shared: Any) -> str:
-        return ""
-
     # ------------------------------------------------------------------------ deciding
 
     def check_show(self, show: object) -> None:
         check_count("show", show)
         if show not in (1, 2):
-            raise ValueError(f"show: expected 1, or 2 to choose between, in {self.loop}, got {describe(show)}")
+            raise ValueError(f"show: expected 1, or 2 to choose between, in {self.words.loop}, got {describe(show)}")
 
     def propose(
         self,
@@ -456,12 +370,6 @@ class Routing(Coactive):
 
     def tally(self) -> NumberTally:
         return thumb_tally()
-
-    @staticmethod
-    def prediction_details() -> type:
-        from heedful.results.report import RouteDetails
-
-        return RouteDetails
 
     def span(self) -> tuple[float, float]:
         return -1.0, 1.0

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.core.validation import describe
+from heedful.core.validation import check_count, describe
 from heedful.features import Encoding, encode_names
 from heedful.features.columns import LIMIT, Category, Column, Ignored, Number, Text, Vector, number
 from heedful.loop.interactions.routing.model import Costs
@@ -21,6 +21,11 @@ IN_SHARE = 0.75
 WEIGHT, PROMPT = "cost_weight", "prompt"
 BUCKETS = 256
 """How many buckets the words of prompts are hashed into if they come without an embedding."""
+OTHERS = (
+    "encoding: expected those that a table of models makes (leave encoding out), with costs and a cost weight, "
+    "got others"
+)
+"""Why a loop of routes cannot be made with other encodings."""
 MOST = 1000
 """The most models of a loop."""
 
@@ -79,7 +84,8 @@ def encode_models(rows: Sequence[Mapping[str, Any]], identifier: str | None = No
 def embeddings(size: int) -> Encoding:
     """Return the encoding of prompts that come with an embedding of `size` numbers, {"embedding": [...]}.
 
-    Raise ValueError for a size below 1 or above 2^20."""
+    Raise ValueError, naming the option, for a size below 1 or above 2^20."""
+    check_count("--embedding", size, most=2**20)
     return Encoding(columns=(Vector(name="embedding", size=size, scale=1.0, why="as asked"),), identifier="")
 
 
@@ -105,6 +111,17 @@ def crosses(items: Encoding, context: Encoding) -> list[tuple[str, str]]:
     return [(name, items.identifier) for name in prompts] + [(WEIGHT, name) for name in _costs(items)]
 
 
+def arrange(
+    rows: Sequence[Mapping[str, Any]], identifier: str | None, context: Encoding | None
+) -> tuple[Encoding, Encoding, list[tuple[str, str]]]:
+    """Return (the encoding of the models `rows`, that of requests, the pairs of columns that are crossed).
+
+    `identifier` is the column of the models' names, None to find it; `context` the encoding of prompts, None for their
+    words."""
+    items, prompts = encode_models(rows, identifier), encode_prompts(context)
+    return items, prompts, crosses(items, prompts)
+
+
 def find_costs(manifest: Manifest) -> Costs:
     """Return where the features of a candidate say what a model costs, in a loop with this `manifest`.
 
@@ -118,8 +135,7 @@ def find_costs(manifest: Manifest) -> Costs:
     except ValueError:
         costs = []
     if not costs:
-        expected = "expected those that a table of models makes (leave encoding out), with costs and a cost weight"
-        raise ValueError(f"encoding: {expected}, got others")
+        raise ValueError(OTHERS)
     shares = np.array([1.0] if len(costs) == 1 else [IN_SHARE, 1.0 - IN_SHARE])
     return Costs(
         float(manifest.settings.cost_weight or 0.0),
@@ -133,7 +149,10 @@ def check_models(manifest: Manifest, rows: Sequence[Mapping[str, Any]]) -> None:
     this `manifest`: it has another name, or no cost that makes sense."""
     encoding = manifest.encoding
     check_costs(_costs(encoding), rows)
-    [known] = [column.levels for column in encoding.columns if isinstance(column, Category)]
+    names = [column.levels for column in encoding.columns if isinstance(column, Category)]
+    if len(names) != 1:
+        raise ValueError(OTHERS)
+    [known] = names
     for i, row in enumerate(rows, 1):
         if (name := encoding.name_of(row)) not in known:
             told = f"{', '.join(known[:8])}{' ...' if len(known) > 8 else ''}"

@@ -1,0 +1,58 @@
+"""Explanations and reports of a loop of routes, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from heedful.core.wording import share
+from heedful.loop.interactions.coactive import texts as coactive
+from heedful.loop.interactions.telling import Line, Part
+from heedful.loop.interactions.words import NotCompared, Words
+
+if TYPE_CHECKING:
+    from heedful.results.explanation import Explanation
+
+WORDS = Words(
+    loop="a loop of routes",
+    takes="thumbs, edits and choices",
+    answer="thumb",
+    question="Was the answer of this model good?",
+    shown="route",
+    badge="routes",
+    prediction="thumb",
+    score="thumbs up, less cost weight times cost",
+    measure="Mean thumb less cost",
+    measure_help="A thumb up counts 1, one down 0, an edit the share that it left; less the cost of the model times "
+    "the cost weight, at most 1.",
+    arms=("learned routes", "your first model (control)"),
+    not_compared=NotCompared(
+        ("what was learned", "your first model"),
+        "no prompt goes to your first model",
+        "",
+        "no answer by {} has a thumb or an edit so far",
+        "of either kind all answers are judged alike: chance cannot be told",
+        "too few people have answered: of either kind it takes the answers of two at least",
+        frozenset(),
+    ),
+    notes=(
+        "A thumb up counts 1, a thumb down 0, an edit the share of the answer that it left; less the cost of the model "
+        "times the cost weight of the request. Choices between two answers teach, and are not counted.",
+        "The control is {first}, the first of your table (of the candidates, where a request names them), which need "
+        "not be the best: heedful evaluate says what each model alone would be worth.",
+    ),
+    introduction="For each prompt it chooses one of {n_models:,} models by {columns}: the one whose thumb up is most "
+    "probable, less {cost_weight:g} for each unit of cost. A request may say another cost weight: "
+    'context={{"cost_weight": ...}}.\nModels that seem a little worse are tried now and then, the less the more was '
+    "learned; {control} of prompts go to the first of your table, for comparison.",
+    no_control="no prompt goes to your first model, so that it got better cannot be shown",
+    all_single=coactive.WORDS.all_single,
+    all_control=coactive.WORDS.all_control,
+)
+
+
+def explanation(told: Explanation) -> list[Part]:
+    """Return the explanation `told` of a route as lines and tables: first how likely a thumb up is, and the charge."""
+    predicted = told.prediction or {}
+    likely = share(predicted.get("thumb", 0.0))
+    line = f"{told.first}: a thumb up is {likely} likely, and its cost takes {predicted.get('charge', 0.0):.3g} away"
+    return [Line(line), *coactive.explanation(told)]
