@@ -16,6 +16,7 @@ import httpx
 import pytest
 from asking import NO_TLS
 from browsing import Visitor, words
+from command import heedful
 
 from compared import ASK, answers, link_to, logos, study_in, study_of_rows
 from heedful import Loop
@@ -26,11 +27,16 @@ from heedful.data.choices import open_choices
 from heedful.data.comparisons import Comparison, ComparisonTable
 from heedful.data.preflib import load_preflib
 from heedful.features import infer
+from heedful.server.agent_tools import likes_in_words
 from heedful.server.keys import Keys
 from heedful.server.main import served
 from heedful.server.pages import standing
 from heedful.server.pages.plates import MARGIN, SHAPES, plates
 from heedful.server.pages.ranking import picture, table
+from heedful.server.pages.results import write_answers
+from heedful.studies.arena import create_arena, request_of
+from heedful.studies.outputs import Outputs
+from heedful.studies.study import Study, study_of
 from processes import until
 
 
@@ -203,6 +209,41 @@ def test_what_people_saw_is_what_everybody_is_told(tmp_path: Path) -> None:
     assert [(row["item"], row["id"]) for row in table_rows] == [(saw[item], item) for item in found.board.items]
 
 
+def test_what_people_saw_is_told_where_a_question_is_explained_and_in_files_of_answers(tmp_path: Path) -> None:
+    """The commands, the page and what agents read call items so; files and JSON have the ids beside it."""
+    rows = [{"id": f"s0{i}", "slogan": slogan} for i, slogan in enumerate(("By hand", "NA", "Built to last"))]
+    path = study_of_rows(tmp_path / "slogans.heedful", rows, show=("slogan",))
+    with Loop.open(path) as loop:
+        for n in range(3):
+            loop.decide(person="ann", id=f"ask-{n}-ann")
+            loop.feedback(f"ask-{n}-ann", choice="first", id=f"ask-{n}.0-ann")
+        shown = loop.decide(person="ann", id="ask-3-ann").shown
+        files = {form: write_answers(loop, study_of(path), "slogans", form).decode() for form in ("csv", "toi")}
+        liked = likes_in_words(loop, "ann")
+    called = {"s00": "By hand", "s01": "NA", "s02": "Built to last"}
+    first, second = (called[name] for name in shown)
+    commands = [heedful("explain {} ask-3-ann", path).out, heedful("why {} ask-3-ann {}", path, shown[0]).out]
+    assert commands[0].startswith(f"{first} or {second}: {first} was ")
+    assert commands[1].startswith(f"{first} was shown in place 1")
+    assert not [text for text in (*commands, files["toi"], liked) if "s00" in text or "s02" in text]
+    known = heedful("standing {} --json", path).json
+    assert (known["called"], {row["item"] for row in known["ranking"]}) == (called, set(called))
+    answered = list(csv.DictReader(io.StringIO(files["csv"])))
+    in_files = called | {"s01": "NA (s01)"}  # a cell of NA is an empty one
+    assert [(row["first"], row["second"]) for row in answered] == [
+        (in_files[row["first_id"]], in_files[row["second_id"]]) for row in answered
+    ]
+    for form, content in files.items():
+        (tmp_path / f"answers.{form}").write_text(content)
+        ranked = heedful("rank {} --json", tmp_path / f"answers.{form}")
+        assert {row["item"] for row in ranked.json["ranking"]} <= set(in_files.values())
+    with served(tmp_path) as url, closing(Visitor(url)) as visitor:
+        page = words(visitor.get("/loops/slogans/why?decision=ask-3-ann").one("main"))
+    assert first in page
+    assert second in page
+    assert not [name for name in called if name in page]
+
+
 @pytest.mark.slow
 def test_the_ranking_as_a_picture(url: str, path: Path) -> None:
     file = file_of(url, "/loops/words/results/ranking.svg")
@@ -359,6 +400,35 @@ def test_who_always_presses_the_same_side_is_told_of(visitor: Visitor, path: Pat
     assert words(found_out(visitor, back[0]).one("main")) == told
     assert visitor.get("/loops/words/results?without=%5B%22nobody%22%5D").status == 404
     assert "Note:" not in found_out(visitor, "/loops/words/results?segment=customers").html
+
+
+def test_a_judge_of_an_arena_who_always_presses_the_same_side_is_left_out_and_taken_in_again(tmp_path: Path) -> None:
+    """On the page, and by --without, which each door offers: the leaderboard, the standing and what was left out."""
+    path, models = tmp_path / "models.heedful", ("large", "small", "tiny")
+    outputs = Outputs({"q": "A prompt"}, {model: {"q": f"answer of {model}"} for model in models})
+    with create_arena(path, outputs, Study(ask=ASK, kind="answers"), "ranking") as loop:
+        for person in ("left", "fair"):
+            for n in range(18):
+                shown = loop.decide(**request_of(loop, outputs, person, n)).shown
+                left = person == "left" or shown[0] < shown[1]
+                loop.feedback(f"ask-{n}-{person}", id=f"ask-{n}.0-{person}", choice="first" if left else "second")
+    with served(tmp_path) as url, closing(Visitor(url)) as visitor:
+        page = visitor.get("/loops/models/results")
+        assert words(page.one("main")).count("took the first of the two in 18 of 18 answers") == 1
+        [out] = [link.attrib["href"] for link in page.all("a") if words(link) == "Leave them out"]
+        left_out = visitor.get(out)
+        assert "Left out: left. With and without them large is first." in left_out.at("left-out")
+        assert "took the first" not in words(left_out.one("main"))
+        [back] = [link.attrib["href"] for link in left_out.all("a") if words(link) == "Take them in again"]
+        assert visitor.get(back).html == page.html
+    remedy = "To rank without somebody's {}: --without NAME."
+    assert remedy.format("votes") in heedful("rank {}", path).out
+    said = heedful("standing {}", path).out
+    assert "Note: 'left' took the first of the two in 18 of 18 answers" in said
+    assert remedy.format("answers") in said
+    rest = heedful("standing {} --without left", path)
+    assert "took the first" not in rest.out
+    assert heedful("standing {} --without left --json", path).json["left_out"] in rest.out
 
 
 def test_a_study_without_answers_says_so(visitor: Visitor, path: Path) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from heedful.boards.sentences import effects, how, how_ranked, influence, random_voters
+from heedful.boards.sentences import WITHOUT, effects, how, how_ranked, influence, odd_people
 from heedful.cli.console import console, new_table, width
 from heedful.core.wording import count, one_line, percent
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from heedful.boards.data_quality import Remark
     from heedful.boards.leaderboard import Leaderboard
+    from heedful.boards.random_voters import RandomVoters
     from heedful.boards.ranking import PreferenceRanking
     from heedful.results.board import Board, BoardRow
 
@@ -30,12 +32,9 @@ MATRIX = 10
 """The greatest number of models for which the matrix of wins is printed."""
 
 
-def show_board(board: Board, title: str, top: int, called: Mapping[str, str] | None = None) -> None:
-    """Print the first `top` items of `board` as a table, with as many columns as the terminal has room for.
-
-    `called` has what people call the items, by their names."""
-    screen, without = console(), 0
-    shown = [row._replace(item=called[row.item]) if called else row for row in board.ranking[:top]]
+def show_board(board: Board, title: str, top: int) -> None:
+    """Print the first `top` items of `board` as a table, with as many columns as the terminal has room for."""
+    screen, without, shown = console(), 0, board.ranking[:top]
     spare = [name for name in SPARE if name != "score" or shown[0].utility is not None]
     while without < len(spare) and _room(board, shown, spare[:without]) < LEAST:
         without += 1
@@ -45,12 +44,12 @@ def show_board(board: Board, title: str, top: int, called: Mapping[str, str] | N
         screen.print(f"... and {len(board.ranking) - top:,} more (--top, --json)\n")
 
 
-def _room(board: Board, shown: list[BoardRow], without: list[str]) -> int:
+def _room(board: Board, shown: Sequence[BoardRow], without: list[str]) -> int:
     """Return how many columns of the terminal are left for bars next to a table without the columns `without`."""
     return console().width - width(_table(board, shown, without)) - 3
 
 
-def _table(board: Board, shown: list[BoardRow], without: list[str], title: str = "", room: int = 0) -> Table:
+def _table(board: Board, shown: Sequence[BoardRow], without: list[str], title: str = "", room: int = 0) -> Table:
     """Return a table of the rows `shown`, with bars `room` characters wide, without the columns `without`."""
     from rich.markup import escape
 
@@ -78,6 +77,16 @@ def _bar(row: BoardRow, low: float, high: float, room: int) -> str:
     return (" " * left + "─" * (middle - left) + "●" + "─" * (right - middle)).ljust(room)
 
 
+def show_remarks(remarks: Sequence[Remark], what: str, random: RandomVoters | None = None) -> None:
+    """Print remarks and who votes at random; where they name people whose answers look odd, how to leave these out,
+    unless `what` they gave is ""."""
+    screen, odd = console(), odd_people(remarks, random)
+    for line in dict.fromkeys([*(each.message for each in remarks), *(message for message, _ in odd)]):
+        screen.print(f"Note: {line}", markup=False, soft_wrap=True)
+    if odd and what:
+        screen.print(WITHOUT.format(what), soft_wrap=True)
+
+
 # ---------------------------------------------------------------------------- a leaderboard
 
 
@@ -92,10 +101,7 @@ def show_leaderboard(found: Leaderboard, top: int) -> None:
             screen.print(matrix)
     for line in [found.board.apart(), *influence(found), *effects(found), *how(found)]:
         screen.print(line, markup=False, soft_wrap=True)
-    for each in found.remarks:
-        screen.print(f"Note: {each.message}", markup=False, soft_wrap=True)
-    for line in random_voters(found):
-        screen.print(line, markup=False, soft_wrap=True)
+    show_remarks(found.remarks, "votes", found.random)
     for name, part in found.categories:
         screen.print()
         show_board(part.board, f"{one_line(name)}: {count(part.board.answers, 'vote')}", top)
@@ -126,12 +132,7 @@ def show_ranking(found: PreferenceRanking, top: int) -> None:
     """Print the ranking of a table of choices, then sentences on what follows from it."""
     screen, board = console(), found.board
     show_board(board, f"{found.file}: {found.title}", top)
-    favourite = "" if board.verdict is None else one_line(board.verdict.favourite)
-    verdict = "" if board.verdict is None else board.verdict.sentence(board.sure, favourite)
+    verdict = "" if board.verdict is None else board.verdict.sentence(board.sure)
     for line in [board.apart(), f"{verdict} {found.ask}".rstrip(), "", *how_ranked(found)]:
         screen.print(line, markup=False, soft_wrap=True)
-    for each in found.remarks:
-        screen.print(f"Note: {each.message}", markup=False, soft_wrap=True)
-    several = len(found.estimate.choices.people) > 1
-    if several and any(each.people and each.kind in ("side", "random") for each in found.remarks):
-        screen.print("To rank without somebody's answers: --without NAME.", soft_wrap=True)
+    show_remarks(found.remarks, "answers" if len(found.estimate.choices.people) > 1 else "")
