@@ -12,7 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.evaluation.answers import Answer, Scale
-from heedful.evaluation.expected import Expected, contradicts, corrected, gains, list_gain, picked_error
+from heedful.evaluation.expected import (
+    Expected,
+    absolute_error,
+    best_expected,
+    contradicts,
+    corrected,
+    gains,
+    list_gain,
+    numbers_expected,
+    picked_error,
+    value_order,
+)
 from heedful.spaces.ranking import Ranking, difference
 
 STARS = Scale(1.0, 5.0, apart=1.0)
@@ -116,3 +127,27 @@ def test_errors_count_pairs_in_the_wrong_order() -> None:
     assert picked_error((0, 1, 2, 3), picked, by(9.0, 5.0, 4.0, 4.0, 0.0)) == (1.0 + 1.0 + 0.0 + 0.5) / 4
     assert picked_error((0, 1), Answer(best=(0, 1), picked=True), by(1.0, 2.0)) is None
     assert picked_error((0, 1), Answer(best=(1,), pairs=((1, 0),)), by(1.0, 2.0)) is None
+
+
+def test_numbers_are_compared_with_what_each_model_expects() -> None:
+    """Two models: one says 3 of each item, one 5, 1 and 4 of items 0, 1 and 2; 0 got 4 stars, 2 got 2."""
+    models = [
+        Expected(values=lambda items: np.full(len(items), 3.0)),
+        Expected(values=lambda items: np.array([5.0, 1.0, 4.0])[list(items)]),
+        Expected(values=lambda items: None),
+    ]
+    found = numbers_expected((2, 0, 1), Answer({0: 4.0, 2: 2.0}), models)
+    assert found is not None
+    np.testing.assert_array_equal(found[0], [2.0, 4.0])  # in the order shown
+    np.testing.assert_array_equal(found[1], [[3.0, 3.0], [4.0, 5.0], [np.nan, np.nan]])
+    np.testing.assert_array_equal(absolute_error(*found).values, [[1.0, 1.0], [2.0, 1.0], [np.nan, np.nan]])
+    assert absolute_error(*found, 1.5).values.max(initial=0.0, where=~np.isnan(absolute_error(*found).values)) == 1.5
+    np.testing.assert_array_equal(value_order(*found).values, [[0.5], [1.0], [np.nan]])
+    assert numbers_expected((0,), Answer({0: 4.0}, stated=False), models) is None
+
+
+def test_the_best_is_compared_with_all_others() -> None:
+    compared = best_expected((0, 1, 2), Answer(best=(1,)), [by(2.0, 2.0, 1.0), by(1.0, 0.0, 3.0)])
+    assert compared is not None
+    assert compared.values.tolist() == [[0.5, 1.0], [0.0, 0.0]]
+    assert best_expected((0, 1, 2), Answer(tied=True), [by(1.0, 2.0, 3.0)]) is None

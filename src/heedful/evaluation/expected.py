@@ -120,21 +120,27 @@ def gains(shown: Sequence[int], answer: Answer, expected: Expected, m: int, k: i
 # ---------------------------------------------------------------------------- several models and one answer
 
 
-def absolute_error(shown: Sequence[int], answer: Answer, models: Sequence[Expected], most: float) -> Compared | None:
-    """Return how far the numbers that `models` expect are from those of `answer`, at most `most`; None if it states
-    none."""
+def numbers_expected(shown: Sequence[int], answer: Answer, models: Sequence[Expected]) -> tuple[Floats, Floats] | None:
+    """Return (the numbers that `answer` states (k,), those that each of L `models` expects (L, k), nan where none);
+    None if it states none."""
     if not answer.values or not answer.stated:
         return None
-    numbers, predicted = _numbers(shown, answer, models)
+    items, _ = corrected(shown, answer)
+    predicted = np.full((len(models), len(items)), np.nan)
+    for row, model in zip(predicted, models):
+        values = None if model.values is None else model.values(items)
+        row[:] = np.nan if values is None else values
+    return np.array([answer.values[j] for j in items]), predicted
+
+
+def absolute_error(numbers: Floats, predicted: Floats, most: float = np.inf) -> Compared:
+    """Return how far the numbers `predicted` (L, k) are from the `numbers` stated (k,), at most `most`."""
     return Compared(np.minimum(np.abs(predicted - numbers), most), np.ones(numbers.size))
 
 
-def value_order(shown: Sequence[int], answer: Answer, models: Sequence[Expected]) -> Compared | None:
-    """Return, for each two items with different numbers in `answer`, 1 if the numbers that `models` expect are in the
-    same order, 1/2 if they are equal, otherwise 0; None if `answer` states no numbers."""
-    if not answer.values or not answer.stated:
-        return None
-    numbers, predicted = _numbers(shown, answer, models)
+def value_order(numbers: Floats, predicted: Floats) -> Compared:
+    """Return, for each two items of which different `numbers` (k,) were stated, 1 if those `predicted` (L, k) are in
+    the same order, 1/2 if they are equal, otherwise 0."""
     first, second = np.nonzero(np.triu(numbers[:, None] != numbers[None, :]))
     signs = np.sign(numbers[first] - numbers[second]) * np.sign(predicted[:, first] - predicted[:, second])
     return Compared((signs + 1.0) / 2.0, np.ones(first.size))
@@ -149,16 +155,6 @@ def best_expected(shown: Sequence[int], answer: Answer, models: Sequence[Expecte
     first: Any = answer.best
     utilities = np.array([model.utilities([first[0], *others]) for model in models if model.utilities is not None])
     return Compared((np.sign(utilities[:, :1] - utilities[:, 1:]) + 1.0) / 2.0, np.ones(len(others)))
-
-
-def _numbers(shown: Sequence[int], answer: Answer, models: Sequence[Expected]) -> tuple[Floats, Floats]:
-    """Return (the numbers in `answer` (k,), those that each of L `models` expects (L, k), nan where none)."""
-    items, _ = corrected(shown, answer)
-    predicted = np.full((len(models), len(items)), np.nan)
-    for row, model in zip(predicted, models):
-        values = None if model.values is None else model.values(items)
-        row[:] = np.nan if values is None else values
-    return np.array([answer.values[j] for j in items]), predicted
 
 
 # ---------------------------------------------------------------------------- one answer against one model

@@ -5,7 +5,6 @@ person."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from heedful.core.fold import generators
 from heedful.core.validation import describe
 from heedful.evaluation import answers
-from heedful.evaluation.expected import Compared, Expected, absolute_error
+from heedful.evaluation.expected import Compared, Expected, absolute_error, numbers_expected
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, lengths
@@ -242,7 +241,8 @@ class Ordinal(Lists[GradingModel]):
 
     def compare(self, views: Sequence[View[GradingModel]], step: Step) -> Sequence[Compared | None]:
         models = [self.expected(view, step) for view in views]
-        return (absolute_error(step.context.record.shown, self.said(step), models, math.inf),)
+        grades = numbers_expected(step.context.record.shown, self.said(step), models)
+        return (None if grades is None else absolute_error(*grades),)
 
     # ------------------------------------------------------------------------ reporting
 

@@ -16,7 +16,7 @@ from heedful.core.wording import count
 from heedful.data.ratings import read_ratings
 from heedful.data.roles import fitting
 from heedful.evaluation import answers
-from heedful.evaluation.expected import Compared, Expected, absolute_error, value_order
+from heedful.evaluation.expected import Compared, Expected, absolute_error, numbers_expected, value_order
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.options import LoopOption
@@ -238,8 +238,8 @@ class Rating(Interaction[RatingModel]):
 
     def compare(self, views: Sequence[View[RatingModel]], step: Step) -> Sequence[Compared | None]:
         (low, high), models = self.span(), [self.expected(view, step) for view in views]
-        shown, answer = step.context.record.shown, self.said(step)
-        return absolute_error(shown, answer, models, high - low), value_order(shown, answer, models)
+        ratings = numbers_expected(step.context.record.shown, self.said(step), models)
+        return (None, None) if ratings is None else (absolute_error(*ratings, high - low), value_order(*ratings))
 
     # ------------------------------------------------------------------------ reporting
 
