@@ -10,21 +10,26 @@ import numpy as np
 import pytest
 
 from films import ratings_of, shared, write_1m
-from heedful.data.collaborative import load_collaborative
-from heedful.data.election import PARTIES, SEATS, load_election
 from heedful.data.files import existing_or_gz
-from heedful.data.jura import METALS, PLACES, load_jura
-from heedful.data.movie_choices import FILMS, load_movie_choices
 from heedful.data.pairwise_dataset import (
+    FILMS,
+    METALS,
+    PARTIES,
+    PLACES,
+    SEATS,
     PairwiseDataset,
     all_pairs,
     break_ties,
     impute,
+    load_collaborative,
+    load_election,
+    load_jura,
+    load_movie_choices,
+    load_sushi_choices,
     numbers_of,
     one_hot,
     prefers_first,
 )
-from heedful.data.sushi_choices import load_sushi_choices
 
 
 def test_the_pairs_and_who_is_preferred() -> None:
@@ -112,7 +117,7 @@ def write_election(folder: Path, rows: list[list[str]]) -> Path:
 def test_seats_are_people_and_parties_the_items(tmp_path: Path) -> None:
     rows = seats()
     rows[30][3:7] = ["", "", "", ""]  # too few stood
-    got = load_election(write_election(tmp_path, rows))
+    got = load_election(write_election(tmp_path, rows), "right")
     assert tuple(got.names) == PARTIES
     assert (got.features.shape, got.people.shape, got.first.shape) == ((8, 20), (19, 2), (19, 28))
     others = [row for row in rows[20:] if row is not rows[30]]
@@ -127,14 +132,6 @@ def test_seats_are_people_and_parties_the_items(tmp_path: Path) -> None:
     )
 
 
-def test_other_seats_are_drawn_by_a_seed(tmp_path: Path) -> None:
-    folder = write_election(tmp_path, seats())
-    one, again, other = (load_election(folder, draw=draw) for draw in (1, 1, 2))
-    np.testing.assert_array_equal(one.features, again.features)
-    assert (one.features != other.features).any()
-    assert len(one.people) == 20
-
-
 @pytest.mark.parametrize(
     ("row", "told"),
     [
@@ -146,20 +143,20 @@ def test_other_seats_are_drawn_by_a_seed(tmp_path: Path) -> None:
 def test_a_malformed_seat_is_told_with_its_line(tmp_path: Path, row: list[str], told: str) -> None:
     rows = seats()
     with pytest.raises(ValueError, match=told):
-        load_election(write_election(tmp_path, [*rows[:2], row, *rows[3:]]))
+        load_election(write_election(tmp_path, [*rows[:2], row, *rows[3:]]), "right")
 
 
 def test_too_few_seats(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"all_polling_data.dat: seats: expected at least 22, got 20"):
-        load_election(write_election(tmp_path, seats(20)))
+        load_election(write_election(tmp_path, seats(20)), "right")
     with pytest.raises(ValueError, match=r"seats: expected the 20 that \[H12\] drew and others, .*, got 19 and 20"):
-        load_election(write_election(tmp_path, seats()[1:]))
+        load_election(write_election(tmp_path, seats()[1:]), "right")
 
 
 def test_the_election_itself() -> None:
     """The numbers of the features that were released with [H12]: what was imputed is the same, to its noise of 1e-5."""
     folder = shared("uk-election-2010")
-    right, published = (load_election(folder, labels=labels) for labels in ("right", "published"))
+    right, published = (load_election(folder, labels) for labels in ("right", "published"))
     assert right.first.shape == (264, 28)
     np.testing.assert_array_equal(right.features, published.features)
     told = {
@@ -195,7 +192,7 @@ def write_jura(folder: Path, places: int = 360) -> np.ndarray[tuple[int, int], n
 
 def test_places_are_people_and_metals_the_items(tmp_path: Path) -> None:
     table = write_jura(tmp_path)
-    got = load_jura(tmp_path)
+    got = load_jura(tmp_path, "right")
     assert (tuple(got.names), got.features.shape, got.people.shape) == (METALS, (7, 20), (340, 11))
     measured = (table[:, 4:] - table[:, 4:].mean(axis=0)) / table[:, 4:].std(axis=0)
     np.testing.assert_allclose(got.features, measured[list(PLACES)].T)
@@ -205,27 +202,26 @@ def test_places_are_people_and_metals_the_items(tmp_path: Path) -> None:
     np.testing.assert_array_equal(got.people[:, :2], table[rest, :2])
     assert set(got.people[:, 2:].ravel()) == {0.0, 1.0}
     np.testing.assert_array_equal(got.people[:, 2:].sum(axis=1), 2.0)
-    assert (load_jura(tmp_path, draw=1).features != load_jura(tmp_path, draw=2).features).any()
 
 
 def test_what_is_wrong_with_jura(tmp_path: Path) -> None:
     (tmp_path / "jura.dat").write_text("1 2 3\n")
     with pytest.raises(ValueError, match=r"jura.dat:1: numbers: expected 11, apart by blanks, got '1 2 3'"):
-        load_jura(tmp_path)
+        load_jura(tmp_path, "right")
     write_jura(tmp_path, 100)
     with pytest.raises(ValueError, match=r"jura.dat: places: expected at least 350, got 100"):
-        load_jura(tmp_path)
+        load_jura(tmp_path, "right")
     (tmp_path / "jura.dat").write_text("1 2 1 1 1 1 1 1 1 1 1\n" * 350)
     with pytest.raises(ValueError, match=r"jura.dat: metals: expected different amounts of each, got the same of Cd"):
-        load_jura(tmp_path)
+        load_jura(tmp_path, "right")
     with pytest.raises(FileNotFoundError, match=r"jura.dat: no such file"):
-        load_jura(tmp_path / "nowhere")
+        load_jura(tmp_path / "nowhere", "right")
 
 
 def test_jura_itself() -> None:
     """The mean and deviation of the first feature are those released with [H12], whose deviation divides by n - 1."""
     folder = shared("jura")
-    right, published = (load_jura(folder, labels=labels) for labels in ("right", "published"))
+    right, published = (load_jura(folder, labels) for labels in ("right", "published"))
     assert right.first.shape == (339, 21)
     unbiased = np.sqrt(358 / 359)
     np.testing.assert_allclose(right.features[0, :2] * unbiased, [3.42599790109286, 1.063601528215], rtol=1e-9)
@@ -314,7 +310,7 @@ def write_movies(folder: Path) -> dict[tuple[int, int], int]:
 
 def test_ten_films_and_who_rated_seven_of_them(tmp_path: Path) -> None:
     ratings = write_movies(tmp_path)
-    got = load_movie_choices(tmp_path)
+    got = load_movie_choices(tmp_path, None, "right")
     kept = [u for u in range(1, 41) if sum((u, film) in ratings for film in FILMS) >= 7]
     assert 5 < len(kept) < 40
     assert got.first.shape == (len(kept), 45)
@@ -325,7 +321,6 @@ def test_ten_films_and_who_rated_seven_of_them(tmp_path: Path) -> None:
             one, other = ratings.get((u, FILMS[a])), ratings.get((u, FILMS[b]))
             if one and other and one != other:
                 assert won == (one > other)
-    assert load_movie_choices(tmp_path, draw=1).names.tolist() != got.names.tolist()
 
 
 def test_published_films_have_the_features_of_others_too(tmp_path: Path) -> None:
@@ -333,7 +328,7 @@ def test_published_films_have_the_features_of_others_too(tmp_path: Path) -> None
     ratings = write_movies(tmp_path)
     full = {(u, film): 1 + (u * (k + 3) + k * k) % 5 for u in range(1, 41) for k, film in enumerate(FILMS)}
     (tmp_path / "ratings.dat").write_text("".join(f"{u}::{j}::{r}::1\n" for (u, j), r in (ratings | full).items()))
-    got = load_movie_choices(tmp_path, labels="published")
+    got = load_movie_choices(tmp_path, None, "published")
     columns = [FILMS[sorted(FILMS).index(film)] for film in FILMS]
     for u, first in zip(range(1, 41), got.first):
         values = [full[u, film] for film in columns]
@@ -352,18 +347,18 @@ def test_what_is_wrong_with_films(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match=r"users.dat:1: line: expected USER::GENDER::AGE::OCCUPATION::ZIP, got '1::F::1'"
     ):
-        load_movie_choices(tmp_path)
+        load_movie_choices(tmp_path, None, "right")
     write_1m(tmp_path, ratings_of())
     with pytest.raises(
         ValueError, match=r"movies.dat: films: expected those that \[H12\] drew, got none with the number 2762"
     ):
-        load_movie_choices(tmp_path)
+        load_movie_choices(tmp_path, None, "right")
 
 
 @pytest.mark.slow
 def test_the_films_themselves() -> None:
     """The genres of the ten films are those released with [H12]: of the 50 most rated, drawn by seed 1 of R."""
-    got = load_movie_choices(shared("movielens-1m"))
+    got = load_movie_choices(shared("movielens-1m"), None, "right")
     assert got.first.shape == (1084, 45)
     assert " ".join(got.names[[0, 4, 9]]) == (
         "Sixth Sense, The (1999) Silence of the Lambs, The (1991) Star Wars: Episode V - The Empire Strikes Back (1980)"
@@ -377,7 +372,7 @@ def test_the_films_themselves() -> None:
 
 def test_sushi_with_features_of_both() -> None:
     folder = shared("sushi")
-    right, published = (load_sushi_choices(folder, labels=labels) for labels in ("right", "published"))
+    right, published = (load_sushi_choices(folder, labels) for labels in ("right", "published"))
     assert (right.first.shape, right.people.shape) == ((5000, 45), (5000, 66))
     assert (right.features.shape, published.features.shape) == ((10, 16), (10, 15))
     np.testing.assert_array_equal(right.first, published.first)

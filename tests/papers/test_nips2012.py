@@ -58,7 +58,7 @@ def data() -> PairwiseDataset:
     a, b = all_pairs(10).T
     first = f[:, a] - f[:, b] + 0.5 * rng.standard_normal((150, 45)) > 0.0
     names = np.array([str(i) for i in range(10)])
-    return PairwiseDataset(names, rng.standard_normal((10, 3)), rng.standard_normal((150, 2)), all_pairs(10), first)
+    return PairwiseDataset(names, rng.standard_normal((10, 3)), rng.standard_normal((150, 2)), first)
 
 
 # ---------------------------------------------------------------------------- as data

@@ -1,20 +1,39 @@
-"""Data sets in the form of [H12]: the preference of each person on each pair of a few items, derived from votes,
-ratings or measurements.
+"""Data sets in the form of [H12], each with its loader: the preference of each person on each pair of a few items,
+derived from votes, ratings, measurements or rankings.
 """
 
+from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import cut_repr, is_number, numbered_lines
+from heedful.data.files import cut_repr, existing_or_gz, is_number, numbered_lines
+from heedful.data.movielens import Ratings, load_movielens
+from heedful.data.sushi import load_sushi
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LABELS = ("right", "published")
 NEAREST = 10
+METALS = ("Cd", "Cu", "Pb", "Co", "Cr", "Ni", "Zn")
+PLACES = (72, 316, 243, 21, 84, 313, 43, 254, 324, 264, 294, 245, 183, 167, 349, 0, 73, 259, 5, 197)
+"""The 20 places that [H12] drew, as rows of the file from 0; the measurements there are the features of the metals."""
+PARTIES = ("BNP", "Conservative", "Green", "Independent", "Labour", "Liberal Democrat", "SNP", "UKIP")
+STOOD = 6
+"""The least number of parties that stood in a seat, for it to be used."""
+SEATS = (261, 358, 64, 355, 107, 194, 285, 541, 49, 473, 74, 557, 160, 467, 264, 458, 535, 482, 313, 504)
+"""The 20 seats that [H12] drew, by their numbers in the file; their votes are the features of the parties."""
+FILMS = (2762, 1617, 296, 3175, 593, 2791, 780, 1240, 2716, 1196)
+"""The ten films that [H12] drew, in that order, by their numbers in movies.dat."""
+RATED = 7
+"""Of how many of the ten films somebody rated at least, to be used."""
+PEOPLE_COLUMNS = (1, 2, 7, 8, 9)
+"""The columns of sushi3.udata that [H12] uses: gender, age, and the prefecture, region and half of Japan where the
+person lives.
+"""
 
 
 class PairwiseDataset(NamedTuple):
@@ -22,14 +41,17 @@ class PairwiseDataset(NamedTuple):
 
     - `names` (I,): of the items.
     - `features` (I, d): d features of each item; `people` (U, q): q features of each person.
-    - `pairs` (P, 2): indices of the two items, the lower one first.
-    - `first` (U, P): whether the person prefers the first item of the pair."""
+    - `first` (U, P): whether the person prefers the first item of the pair, in the order of `all_pairs`."""
 
-    names: NDArray[np.str_]  # I
-    features: Array  # I x d, of the items
-    people: Array  # U x q, features of the people
-    pairs: Ints  # P x 2, P = I (I - 1) / 2, the first item before the second
-    first: NDArray[np.bool_]  # U x P, whether the first of the pair is preferred
+    names: NDArray[np.str_]
+    features: Array
+    people: Array
+    first: NDArray[np.bool_]
+
+    @property
+    def pairs(self) -> Ints:
+        """(P, 2): indices of the two items of each pair, the lower one first"""
+        return all_pairs(len(self.names))
 
 
 def all_pairs(items: int) -> Ints:
@@ -120,3 +142,175 @@ def numbers_of(path: Path, columns: int = 0) -> Array:
     if not rows:
         raise ValueError(f"{path.name}: lines: expected at least one, got none")
     return np.array(rows)
+
+
+def load_jura(folder: str | PathLike[str], labels: str) -> PairwiseDataset:
+    """Load heavy metals in the soil of the Swiss Jura (Goovaerts 1997) from jura.dat in a folder: places are people,
+    metals are items, and a place prefers the metal with the higher standardised concentration.
+
+    Measurements in 20 places are the features of the metals, which leaves 339 people, described by their two
+    coordinates, the rock and the land use. `labels`: "right", or "published" for the labels in the experiments of
+    [H12], some of which are inverted.
+
+    Raise FileNotFoundError if the file is missing; ValueError, as `NAME:LINE: numbers: expected ..., got ...`, for a
+    malformed line.
+    """
+    path = existing_or_gz(Path(folder) / "jura.dat")
+    table = numbers_of(path, 11)
+    if len(table) <= max(PLACES):
+        raise ValueError(f"{path.name}: places: expected at least {max(PLACES) + 1}, got {len(table)}")
+    spread = table[:, 4:].std(axis=0)
+    if not spread.all():
+        raise ValueError(
+            f"{path.name}: metals: expected different amounts of each, got the same of {METALS[int(spread.argmin())]}"
+        )
+    measured = (table[:, 4:] - table[:, 4:].mean(axis=0)) / spread
+    rest = np.setdiff1d(np.arange(len(table)), PLACES)
+    people = np.column_stack([table[:, :2], one_hot(table[:, 2]), one_hot(table[:, 3])])
+    return PairwiseDataset(
+        np.array(METALS), measured[list(PLACES)].T, people[rest], prefers_first(measured[rest], labels)
+    )
+
+
+def load_election(folder: str | PathLike[str], labels: str) -> PairwiseDataset:
+    """Load the 2010 general election in the United Kingdom from all_polling_data.dat in a folder: seats of parliament
+    are people, parties are items, and a seat prefers the party with more votes.
+
+    Only seats where at least STOOD of the 8 parties stood are used. Missing votes are imputed from the 10 nearest seats
+    (a party that stood in none of these gets its overall mean: the SNP, 8,153 votes in England). The votes in 20 seats
+    are the features of the parties, which leaves 264 people with the latitude and longitude of their seat. `labels` is
+    that of `load_jura`.
+
+    Raise FileNotFoundError if the file is missing; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
+    malformed line.
+    """
+    path = existing_or_gz(Path(folder) / "all_polling_data.dat")
+    rows = []
+    for number, line in numbered_lines(path):
+        fields = line.rstrip("\r\n").split("\t")
+        if len(fields) != 11 or not all(map(is_number, fields[:3])) or not all(not f or is_number(f) for f in fields):
+            expected = "a number, a latitude, a longitude and 8 votes or nothing, apart by tabs"
+            raise ValueError(f"{path.name}:{number}: seat: expected {expected}, got {cut_repr(line.rstrip())}")
+        rows.append([float(field or "nan") for field in fields])
+    if len(rows) < 22:
+        raise ValueError(f"{path.name}: seats: expected at least 22, got {len(rows)}")
+    table = np.array(rows)
+    table = table[(~np.isnan(table[:, 3:])).sum(axis=1) >= STOOD]
+    votes = break_ties(impute(table[:, 3:]), np.random.default_rng([0, 20]))
+    row_of = {int(number): i for i, number in enumerate(table[:, 0])}
+    drawn = [row_of[seat] for seat in SEATS if seat in row_of]
+    rest = np.setdiff1d(np.arange(len(table)), drawn)
+    if len(drawn) < 20 or not rest.size:
+        expected = f"the 20 that [H12] drew and others, where at least {STOOD} parties stood"
+        raise ValueError(f"{path.name}: seats: expected {expected}, got {len(drawn)} and {rest.size}")
+    return PairwiseDataset(np.array(PARTIES), votes[drawn].T, table[rest, 1:3], prefers_first(votes[rest], labels))
+
+
+def load_collaborative(folder: str | PathLike[str]) -> PairwiseDataset:
+    """Load the synthetic data set of [H12] from itemFeatures.txt, userFeatures.txt and dataset.txt, plain or gzip, in a
+    folder: 1,000 people, whose preferences derive from five utility functions that they share, gave a noisy answer on
+    every pair of 10 items.
+
+    A row of dataset.txt has the features of two items, the number of a person from 1, and 1 if the first item is
+    preferred, else -1. Raise FileNotFoundError if a file is missing; ValueError, as `NAME:LINE: numbers: expected ...,
+    got ...`, for a malformed line, or if not every person answered every pair once.
+    """
+    folder = Path(folder)
+    features, people = (numbers_of(existing_or_gz(folder / name)) for name in ("itemFeatures.txt", "userFeatures.txt"))
+    (n, d), U = features.shape, len(people)
+    path = existing_or_gz(folder / "dataset.txt")
+    table = numbers_of(path, 2 * d + 2)
+    pairs = all_pairs(n)
+    a, b = _items(features, table[:, :d]), _items(features, table[:, d : 2 * d])
+    user, label = table[:, -2].astype(np.int64) - 1, table[:, -1]
+    place = np.full((n, n), -1)
+    place[pairs[:, 0], pairs[:, 1]] = np.arange(len(pairs))
+    good = (a >= 0) & (b >= 0) & (user >= 0) & (user < U) & np.isin(label, (-1.0, 1.0))
+    good[good] &= place[a[good], b[good]] >= 0
+    if not good.all():
+        expected = f"two of the {n} items, the first listed first, a person from 1 to {U}, and 1 or -1"
+        raise ValueError(f"{path.name}: row {int((~good).argmax()) + 1}: expected {expected}, got others")
+    where = user * len(pairs) + place[a, b]
+    if np.unique(where).size != where.size or where.size != U * len(pairs):
+        raise ValueError(
+            f"{path.name}: rows: expected each of {len(pairs)} pairs once of each of {U} people, got others"
+        )
+    first = np.zeros(U * len(pairs), bool)
+    first[where] = label > 0.0
+    names = np.array([str(i) for i in range(1, n + 1)])
+    return PairwiseDataset(names, features, people, first.reshape(U, len(pairs)))
+
+
+def _items(features: Array, rows: Array) -> Ints:
+    """Return for each of n `rows` (n x d) the index (n,) of the item with these `features` (items x d); -1 for none."""
+    same = (rows[:, None, :] == features[None, :, :]).all(axis=2)
+    return np.where(same.any(axis=1), same.argmax(axis=1), -1)
+
+
+def load_movie_choices(folder: str | PathLike[str], ratings: Ratings | None, labels: str) -> PairwiseDataset:
+    """Load MovieLens 1M from a folder as choices among ten films, by the people who rated at least 7 of them: each
+    prefers the film that they rated higher.
+
+    Missing ratings are imputed from the 10 nearest people; ties are broken at random. The features of films are their
+    genres, those of people are gender, age and occupation (users.dat). `ratings`: the result of `load_movielens` for
+    this folder, if it is at hand. `labels`: "right", or "published" for the labels in the experiments of [H12], some of
+    which are inverted; there the genres of the films are in another order, too. Errors are those of `load_movielens`.
+    """
+    ratings = load_movielens(folder) if ratings is None else ratings
+    row_of = {int(number): i for i, number in enumerate(ratings.movie_ids)}
+    missing = [number for number in FILMS if number not in row_of]
+    if missing:
+        raise ValueError(f"movies.dat: films: expected those that [H12] drew, got none with the number {missing[0]}")
+    films = np.array([row_of[number] for number in FILMS], np.int64)
+    column = np.full(ratings.movie_ids.size, -1)
+    column[films] = np.arange(films.size)
+    of_films = column[ratings.movies] >= 0
+    table = np.full((ratings.user_ids.size, films.size), np.nan)
+    table[ratings.users[of_films], column[ratings.movies[of_films]]] = ratings.values[of_films]
+    [raters] = ((~np.isnan(table)).sum(axis=1) >= RATED).nonzero()
+    if not raters.size:
+        raise ValueError(f"ratings: expected somebody who rated {RATED} of the {films.size} films, got nobody")
+    values = break_ties(impute(table[raters]), np.random.default_rng([0, 22]))
+    if labels == "published":
+        # [H12] numbered the columns by the sorted film numbers instead of by the films' places in the draw
+        values = values[:, films.argsort().argsort()]
+    attributes = _people(existing_or_gz(Path(folder) / "users.dat"))
+    rows = [attributes[int(user)] for user in ratings.user_ids[raters]]
+    people = np.column_stack([one_hot(np.array(column)) for column in zip(*rows)])
+    features = ratings.genres[films].astype(np.float64)
+    return PairwiseDataset(ratings.names[films], features, people, prefers_first(values, labels))
+
+
+def _people(path: Path) -> dict[int, tuple[str, str, str]]:
+    """Return (gender, age, occupation) by user number, from users.dat."""
+    people = {}
+    for number, line in numbered_lines(path):
+        fields = line.strip().split("::")
+        if len(fields) != 5 or not fields[0].isdecimal():
+            expected = "USER::GENDER::AGE::OCCUPATION::ZIP"
+            raise ValueError(f"{path.name}:{number}: line: expected {expected}, got {cut_repr(line.strip())}")
+        people[int(fields[0])] = fields[1], fields[2], fields[3]
+    return people
+
+
+def load_sushi_choices(folder: str | PathLike[str], labels: str) -> PairwiseDataset:
+    """Load the rankings of the same 10 sushi by 5,000 people as pairwise preferences, with features of items and
+    people.
+
+    Categorical features (style, major and minor group of items; all of people) are one-hot. `labels="published"` gives
+    salmon roe the features of salmon, as the experiments of [H12] did; the answers are the same. Errors are those of
+    `load_sushi`.
+    """
+    orders, names, attributes = load_sushi(folder, "a", labels=labels)
+    path = existing_or_gz(Path(folder) / "sushi3.udata")
+    answers = numbers_of(path, 11)
+    if len(answers) != len(orders):
+        raise ValueError(f"{path.name}: people: expected {len(orders)}, as there are orders, got {len(answers)}")
+    place = orders.argsort(axis=1)
+    a, b = all_pairs(names.size).T
+    style, major, minor = attributes[:, :3].T
+    features = np.column_stack(
+        [style == 1, style != 1, major == 1, major != 1, one_hot(minor), attributes[:, 3:]]
+    ).astype(np.float64)
+    people = np.column_stack([one_hot(answers[:, j]) for j in PEOPLE_COLUMNS])
+    return PairwiseDataset(names, features, people, place[:, a] < place[:, b])

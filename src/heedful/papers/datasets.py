@@ -103,15 +103,15 @@ def load_choices(world: str, folder: Path, labels: str, ratings: Ratings | None 
 
     `ratings`: the ratings of MovieLens in the folder, if already read; they are used for movies.
     """
-    from heedful.data.collaborative import load_collaborative
-    from heedful.data.election import load_election
-    from heedful.data.jura import load_jura
-    from heedful.data.movie_choices import load_movie_choices
-    from heedful.data.sushi_choices import load_sushi_choices
+    from heedful.data import pairwise_dataset
 
     if world == SYNTHETIC_CHOICES:
-        return load_collaborative(folder)
+        return pairwise_dataset.load_collaborative(folder)
     if world == MOVIE_CHOICES:
-        return load_movie_choices(folder, ratings, labels=labels)
-    load = {SUSHI: load_sushi_choices, ELECTION: load_election, JURA: load_jura}[world]
-    return load(folder, labels=labels)
+        return pairwise_dataset.load_movie_choices(folder, ratings, labels)
+    load = {
+        SUSHI: pairwise_dataset.load_sushi_choices,
+        ELECTION: pairwise_dataset.load_election,
+        JURA: pairwise_dataset.load_jura,
+    }[world]
+    return load(folder, labels)
