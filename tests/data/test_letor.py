@@ -146,16 +146,6 @@ def test_more_lines_than_a_block(tmp_path: Path) -> None:
         load_letor(write(tmp_path / "a.txt", "\n".join(lines)))
 
 
-def test_float32(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.txt", "1 qid:1 1:0.1 2:1e38\n")
-    got = load_letor(path, dtype="float32").X
-    assert got.dtype == np.float32
-    assert np.array_equal(got, np.array([[0.1, 1e38]], np.float32))
-    write(path, "1 qid:1 1:0.1 2:1e39\n")
-    with pytest.raises(ValueError, match=r"^a\.txt:1: feature value: expected a finite float32, got '1e39'$"):
-        load_letor(path, dtype="float32")
-
-
 def test_the_same_query_in_two_files_is_two_queries(tmp_path: Path) -> None:
     got = load_letor(write(tmp_path / "a", "1 qid:7 1:1\n"), write(tmp_path / "b", "2 qid:7 1:2\n0 qid:7 2:3"))
     assert got.qids.tolist() == ["7", "7"]

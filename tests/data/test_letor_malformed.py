@@ -150,8 +150,6 @@ def test_arguments_that_make_no_sense_are_refused(tmp_path: Path) -> None:
         load_letor()
     with pytest.raises(ValueError, match=r"n_features: expected 0 .* to 100000, got -1"):
         load_letor(path, n_features=-1)
-    with pytest.raises(ValueError, match="dtype: expected float64 or float32, got int64"):
-        load_letor(path, dtype="int64")
 
 
 def test_a_missing_file_is_named_with_what_to_do(tmp_path: Path) -> None:

@@ -27,51 +27,6 @@ def told(table: RatingTable) -> list[tuple[str, str, float]]:
     return list(zip(*names, table.values.tolist()))
 
 
-WANTED = [("ann", "tea", 3.0), ("bob", "tea", -1.5), ("ann", "soup", 20.0)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        TABLE,
-        TABLE.replace(",", ";"),
-        TABLE.replace(",", "\t"),
-        TABLE.replace("\n", "\r\n"),
-        TABLE.replace("\n", "\n\n"),
-        TABLE.replace("ann,", '"ann", '),
-        TABLE.replace("\n", ",99\n").replace("rating,99", "rating,time"),
-        "\ufeff" + TABLE,
-    ],
-)
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_table_of_anybodys(tmp_path: Path, text: str, packed: bool) -> None:
-    file = tmp_path / "mine.csv"
-    file.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
-    table = open_ratings(file).table
-    assert told(table) == WANTED
-    assert table.user_names.tolist() == ["ann", "bob"]
-    assert table.users.dtype == table.items.dtype == np.int64
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "mine.csv: header: expected names of columns, got an empty file"),
-        ("a,c\n", "mine.csv:3: cells: expected 3 as in the header, got 2"),
-        (",c,2\n", "mine.csv:3: user: expected a name, got nothing"),
-        ("a,c,x\n", "mine.csv:3: rating: expected a finite number, got 'x'"),
-        ("a,c,inf\n", "mine.csv:3: rating: expected a finite number, got 'inf'"),
-        ("a,c,1e999\n", "mine.csv:3: rating: expected a finite number, got '1e999'"),
-        ("\na,b,2\n", "mine.csv:4: item: expected each once for user a, got 'b' once more"),
-        ('"a,b,2\n', "mine.csv:3: text: expected CSV, got unexpected end of data"),
-    ],
-)
-def test_a_table_that_is_none(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "mine.csv").write_text(text and f"user,item,rating\na,b,1\n{text}")
-    with pytest.raises(ValueError, match=f"^{message}"):
-        open_ratings(tmp_path / "mine.csv")
-
-
 def test_bytes_and_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes(b"user,item,rating\nc,\xdf,2\n")
     with pytest.raises(ValueError, match=r"^latin.csv:2: text: expected UTF-8, got byte 0xdf"):
@@ -90,7 +45,6 @@ def test_bytes_and_files_that_are_none(tmp_path: Path) -> None:
 def test_book_crossing_leaves_implicit_ratings_out(tmp_path: Path) -> None:
     (tmp_path / "csv").write_text("User-ID,ISBN,Book-Rating\n7,034X,0\n7,0451,10\n8,034X,5\n9,1,0\n")
     assert told(load_book_crossing(tmp_path / "csv")) == [("7", "0451", 10.0), ("8", "034X", 5.0)]
-    assert len(told(load_book_crossing(tmp_path / "csv", implicit=True))) == 4
     (tmp_path / "csv").write_text("User-ID,ISBN,Book-Rating\n7,034X,0\n")
     with pytest.raises(ValueError, match=r"^csv: ratings: expected at least one above 0 \(implicit\), got none"):
         load_book_crossing(tmp_path / "csv")
@@ -175,17 +129,9 @@ def test_the_subset_of_book_crossing(data_folder: Path) -> None:
     path = there(data_folder, "book-crossing-subset", "BX-Book-Ratings.subset.csv.gz")
     table = load_book_crossing(path)
     assert table.values.size == 35_522
-    assert load_book_crossing(path, implicit=True).values.size == 100_726
     dense = densest(table, 2000, 2000)
     assert round(dense.values.size / 2000 / 2000, 3) == 0.002
     assert set(dense.values.tolist()) <= {float(r) for r in range(1, 11)}
-
-
-@pytest.mark.slow
-def test_the_excerpt_of_book_crossing(data_folder: Path) -> None:
-    name = "BX-Book-Ratings.excerpt-users-43842-55178.csv.gz"
-    table = load_book_crossing(there(data_folder, "book-crossing-subset", name), implicit=True)
-    assert (table.values.size, table.user_names.size) == (39_268, 4_287)
 
 
 def test_the_first_part_of_jester(data_folder: Path) -> None:

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.data import ubi
-from heedful.data.ubi import ACTIONS, Report, read_ubi
+from heedful.data.row_report import Report
+from heedful.data.ubi import ACTIONS, read_ubi
 
 Row = dict[str, Any]
 

@@ -18,7 +18,7 @@ from heedful import TEXTS, Loop, Settings
 from heedful.client import langfuse_http as client
 from heedful.client.langfuse_http import Langfuse, LangfuseError
 from heedful.data.jsonl import Line
-from heedful.data.langfuse import as_text, parse_scores
+from heedful.data.langfuse import as_text, parse_score
 from heedful.data.row_report import Report
 from heedful.io import Outcome, import_lines
 from heedful.io.formats import FORMATS, check_options
@@ -215,20 +215,18 @@ def exported(record: dict[str, Any]) -> dict[str, Any]:
 
 def test_flat_scores_of_the_older_api_are_read() -> None:
     flat = {"id": "a", "name": "n", "source": "API", "traceId": "t", "observationId": None}
-    found = list(
-        parse_scores(
-            ("x", flat | more)
-            for more in (
-                {"dataType": "BOOLEAN", "value": 1, "stringValue": "True"},
-                {"dataType": "CATEGORICAL", "value": 0, "stringValue": "good"},
-                {"dataType": "CORRECTION", "value": 0, "stringValue": "Better."},
-                {"dataType": "NUMERIC", "value": 2, "stringValue": None},
-                {"dataType": "CATEGORICAL", "value": 0, "stringValue": None},
-            )
+    scores = [
+        parse_score("x", flat | more)
+        for more in (
+            {"dataType": "BOOLEAN", "value": 1, "stringValue": "True"},
+            {"dataType": "CATEGORICAL", "value": 0, "stringValue": "good"},
+            {"dataType": "CORRECTION", "value": 0, "stringValue": "Better."},
+            {"dataType": "NUMERIC", "value": 2, "stringValue": None},
+            {"dataType": "CATEGORICAL", "value": 0, "stringValue": None},
         )
-    )
-    assert [each.value for each in found] == [True, "good", "Better.", 2.0, None]
-    assert {(each.kind, each.trace) for each in found} == {("trace", "t")}
+    ]
+    assert [score.value for score in scores] == [True, "good", "Better.", 2.0, None]
+    assert {(score.kind, score.trace) for score in scores} == {("trace", "t")}
 
 
 @pytest.mark.parametrize(

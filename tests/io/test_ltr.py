@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from heedful import Loop, Settings
-from heedful.data.ubi import Report
+from heedful.data.row_report import Report
 from heedful.features import UNSEEN, Encoding, declare, infer
 from heedful.features.columns import Category, Number
 from heedful.io.ltr import ranking_model

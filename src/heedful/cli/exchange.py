@@ -244,7 +244,8 @@ def _import_file(loop: Loop, file: Path, tally: Tally, table: TableImport | None
 
 def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Tally) -> Report:
     from heedful.data.jsonl import Line
-    from heedful.data.ubi import ACTIONS, Report, read_ubi
+    from heedful.data.row_report import Report
+    from heedful.data.ubi import ACTIONS, read_ubi
     from heedful.io import import_lines
 
     # If the loop has an action of the same name as the log's, the name is kept.
@@ -287,7 +288,7 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
     """Import the scores of a Langfuse project at `url`, page by page, and return what became of them."""
     from heedful.client.langfuse_http import Langfuse, LangfuseError
     from heedful.data.jsonl import Line
-    from heedful.data.langfuse import Output, Score, parse_outputs, parse_scores
+    from heedful.data.langfuse import Output, Score, parse_output, parse_score
     from heedful.data.row_report import Report
     from heedful.io import import_lines
     from heedful.io.formats import check_options, find_format
@@ -309,14 +310,14 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
             outputs[score.trace] = []
             for record in server.outputs(score.trace):
                 with suppress(ValueError):  # one that cannot be read is one that is not there
-                    outputs[score.trace] += parse_outputs([record])
+                    outputs[score.trace].append(parse_output(*record))
         return find_output(score, outputs[score.trace])
 
     def scores() -> Iterator[Score]:
         try:
             for record in chain.from_iterable(server.scores(since)):
                 try:
-                    yield from parse_scores([record])
+                    yield parse_score(*record)
                 except ValueError as error:  # one of them should not keep the others out for ever
                     report.rows["scores"] += 1
                     report.drop("malformed", str(error))

@@ -7,15 +7,12 @@ Scores are read in three shapes: those of `GET /api/public/v3/scores` (with `fie
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from heedful.data.files import cut_repr, number_in
-from heedful.data.json_records import Located
 from heedful.data.messages import has_other_parts, is_message, messages_in, says_more
-from heedful.data.table import read_records
 
 DataType: TypeAlias = Literal["NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION"]
 TYPES: tuple[DataType, ...] = ("NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION")
@@ -73,36 +70,22 @@ class Output(NamedTuple):
     """when it began, ISO 8601"""
 
 
-def read_scores(path: str | PathLike[str]) -> Iterator[Score]:
-    """Yield the scores in the file at `path`: JSON lines, a list, an object with a list `data`, Parquet or CSV.
-
-    Raise ValueError, NAME:LINE: field: expected ..., got ..., for the first that is no score."""
-    return parse_scores(read_records(path))
-
-
-def parse_scores(records: Iterable[Located]) -> Iterator[Score]:
-    """Yield the score in each of `records`, pairs (place, object). Raise ValueError for the first that is none."""
-    for place, record in records:
-        try:
-            yield _score(place, record)
-        except ValueError as error:
-            raise ValueError(f"{place}: {error}") from None
+def parse_score(place: str, record: Mapping[str, Any]) -> Score:
+    """Return the score in a `record`, an object at this `place`. Raise ValueError, which begins with the place, if it
+    is none."""
+    try:
+        return _score(place, record)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
 
 
-def read_outputs(path: str | PathLike[str]) -> Iterator[Output]:
-    """Yield the outputs of the traces or observations in the file at `path`, which is read as in `read_scores`.
-
-    Raise ValueError for the first record that is neither."""
-    return parse_outputs(read_records(path))
-
-
-def parse_outputs(records: Iterable[Located]) -> Iterator[Output]:
-    """Yield the output of each of `records`, pairs (place, object). Raise ValueError for the first that is none."""
-    for place, record in records:
-        try:
-            yield _output(record)
-        except ValueError as error:
-            raise ValueError(f"{place}: {error}") from None
+def parse_output(place: str, record: Mapping[str, Any]) -> Output:
+    """Return the output of a `record`, an object at this `place`, of a trace or an observation. Raise ValueError, which
+    begins with the place, if it is neither."""
+    try:
+        return _output(record)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
 
 
 # ---------------------------------------------------------------------------- scores

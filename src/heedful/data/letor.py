@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from heedful.core.paths import path_kind
 from heedful.data.files import cut_repr, numbered_lines
-from heedful.data.svmlight import MAX_FEATURES, FloatArray, Target, read_blocks, stack_blocks
+from heedful.data.svmlight import MAX_FEATURES, Array, Target, read_blocks, stack_blocks
 
 _GRADE = Target("[0-4]", "an integer 0 to 4")
 
@@ -27,18 +27,18 @@ class Queries(NamedTuple):
     `X` (rows, N): features; `labels` (rows,): grades from 0 (irrelevant) to 4; `offsets` (queries + 1,): where each
     query begins, and the number of rows; `qids` (queries,): the ids of the queries."""
 
-    X: FloatArray  # rows x N, C-contiguous
+    X: Array  # rows x N, C-contiguous
     labels: NDArray[np.int64]  # rows; grades 0 (irrelevant) to 4
     offsets: NDArray[np.int64]  # n_queries + 1
     qids: NDArray[np.str_]  # n_queries
 
 
-def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLike = "float64") -> Queries:
+def load_letor(*paths: str | PathLike[str], n_features: int = 0) -> Queries:
     """Load ranking files (SVMlight / LETOR; plain or gzip), one after the other, as dense arrays with N features.
 
     Features are numbered from 1, rising within a line; one that is left out is 0. N is `n_features`, or the largest
-    index in all files if that is 0; at most MAX_FEATURES. `dtype` is float64 or float32. Blank lines and lines with
-    only a comment are skipped. The same qid in two files is two queries.
+    index in all files if that is 0; at most MAX_FEATURES. Blank lines and lines with only a comment are skipped. The
+    same qid in two files is two queries.
 
     If lines have no `qid:`, the number of rows of each query, one a line, is read from FILE.query or FILE.group (for
     x.txt.gz also x.txt.query or x.txt.group; the first that exists), and the qids are "1", "2", ... in each file. If
@@ -48,22 +48,19 @@ def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLik
     for a malformed line, a file without documents, a query in two places, counts that do not add up, gzip data that are
     cut off or bytes that are not UTF-8; without NAME:LINE for an invalid argument.
     """
-    kind = np.dtype(dtype)
-    if kind not in (np.float64, np.float32):
-        raise ValueError(f"dtype: expected float64 or float32, got {kind}")
     if not 0 <= n_features <= MAX_FEATURES:
         raise ValueError(f"n_features: expected 0 (the largest index) to {MAX_FEATURES}, got {n_features}")
     if not paths:
         raise ValueError("paths: expected at least one file, got none")
 
-    blocks: list[FloatArray] = []
+    blocks: list[Array] = []
     labels: list[int] = []
     sizes: list[int] = []
     qids: list[str] = []
     for path in map(Path, paths):
         first = len(labels)
         starts: dict[str | None, int] = {}  # qid -> its first row
-        blocks += _blocks(path, n_features or MAX_FEATURES, kind, labels, starts)
+        blocks += _blocks(path, n_features or MAX_FEATURES, labels, starts)
         if None in starts:
             counts = _counts(path, len(labels) - first)
             sizes += counts
@@ -75,25 +72,23 @@ def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLik
     N = n_features or max(block.shape[1] for block in blocks)
     if N == 0:
         raise ValueError(f"{Path(paths[0]).name}: features: expected at least one INDEX:VALUE, got none")
-    X = stack_blocks(blocks, N, kind)
+    X = stack_blocks(blocks, N)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return Queries(X, np.array(labels, np.int64), offsets, np.array(qids))
 
 
-def least_squares(X: FloatArray, y: NDArray[Any]) -> FloatArray:
+def least_squares(X: Array, y: NDArray[Any]) -> Array:
     """Return the weights w (N,) of N features that minimise |X w - y|, without an intercept: the utility of [J15]
     section 6.1.1.
 
     `X` (rows, N): features; `y` (rows,): labels. Of several solutions it is the shortest, so identical features share
     their weight. Raise numpy.linalg.LinAlgError if the shapes do not fit.
     """
-    w: FloatArray = np.linalg.lstsq(X, y, rcond=None)[0]
+    w: Array = np.linalg.lstsq(X, y, rcond=None)[0]
     return w
 
 
-def _blocks(
-    path: Path, limit: int, kind: np.dtype[Any], labels: list[int], starts: dict[str | None, int]
-) -> Iterator[FloatArray]:
+def _blocks(path: Path, limit: int, labels: list[int], starts: dict[str | None, int]) -> Iterator[Array]:
     """Yield the features in blocks of rows; append grades to `labels`, put the first row of each query in `starts`."""
     last: str | None = None
 
@@ -111,7 +106,7 @@ def _blocks(
             last = qid
         labels.append(int(grade))
 
-    yield from read_blocks(path, limit, kind, _GRADE, add)
+    yield from read_blocks(path, limit, _GRADE, add)
     if not starts:
         raise ValueError(f"{path.name}: documents: expected a line GRADE qid:ID INDEX:VALUE ..., got none")
 

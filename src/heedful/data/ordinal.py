@@ -21,7 +21,7 @@ from heedful.data.files import (
     open_uncompressed,
 )
 from heedful.data.set_aside import ASIDE, counted_rows
-from heedful.data.svmlight import MAX_FEATURES, FloatArray, Target, read_blocks, stack_blocks
+from heedful.data.svmlight import MAX_FEATURES, Array, Target, read_blocks, stack_blocks
 from heedful.data.table import open_table
 
 Missing = Literal["refuse", "mean"]
@@ -157,7 +157,6 @@ def _same(label: str) -> str:
 
 
 def _svmlight(path: Path, order: Sequence[str], most: int) -> OrdinalData:
-    kind = np.dtype(np.float64)
     grades: list[str] = []
     where: list[str] = []
 
@@ -165,7 +164,7 @@ def _svmlight(path: Path, order: Sequence[str], most: int) -> OrdinalData:
         grades.append(grade)
         where.append(f"{path.name}:{number}")
 
-    blocks: list[FloatArray] = list(read_blocks(path, MAX_FEATURES, kind, _TARGET, add))
+    blocks: list[Array] = list(read_blocks(path, MAX_FEATURES, _TARGET, add))
     if not grades:
         raise ValueError(f"{path.name}: rows: expected a line GRADE INDEX:VALUE ..., got none")
     N = max(block.shape[1] for block in blocks)
@@ -173,7 +172,7 @@ def _svmlight(path: Path, order: Sequence[str], most: int) -> OrdinalData:
         raise ValueError(f"{path.name}: features: expected at least one INDEX:VALUE, got none")
     ranks, names = _rank_grades("grade", grades, order, most, where, path.name)
     features = tuple(map(str, range(1, N + 1)))
-    return OrdinalData(stack_blocks(blocks, N, kind).astype(np.float64, copy=False), ranks, names, features, (), ())
+    return OrdinalData(stack_blocks(blocks, N), ranks, names, features, (), ())
 
 
 # ---------------------------------------------------------------------------- tables

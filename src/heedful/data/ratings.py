@@ -197,13 +197,12 @@ def _stands_for_none(values: NDArray[np.float64]) -> str:
     return f"expected ratings, got {counts}: --missing {odd:g} if it stands for none, else --missing none"
 
 
-def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> RatingTable:
-    """Load BX-Book-Ratings (Ziegler et al., WWW 2005): users, ISBNs, and ratings from 1 to 10, or 0 for an implicit
-    one.
+def load_book_crossing(path: str | PathLike[str]) -> RatingTable:
+    """Load BX-Book-Ratings (Ziegler et al., WWW 2005): users, ISBNs, and ratings from 1 to 10; 0 stands for an implicit
+    one, which is left out.
 
-    The file has the original form (";", quoted, Latin-1) or is CSV, plain or gzip. Implicit ratings are left out unless
-    `implicit`. Errors are those of `read_ratings`; raise ValueError also for a rating that is not a whole number from 0
-    to 10, and if no explicit one is left.
+    The file has the original form (";", quoted, Latin-1) or is CSV, plain or gzip. Errors are those of `read_ratings`;
+    raise ValueError also for a rating that is not a whole number from 0 to 10, and if no explicit one is left.
     """
     path = Path(path)
     with open_uncompressed(path) as file:
@@ -228,9 +227,9 @@ def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> 
         where = next(where for where, row in table.located() if float(row[names[2]]) == value)
         raise ValueError(f"{where}: rating: expected a whole number from 0 to 10, got {value:g}")
     explicit = read.values > 0.0
-    if not implicit and not explicit.any():
+    if not explicit.any():
         raise ValueError(f"{path.name}: ratings: expected at least one above 0 (implicit), got none")
-    return read if implicit else select_ratings(read, explicit)
+    return select_ratings(read, explicit)
 
 
 def load_jester(path: str | PathLike[str], *, users: int | None = None) -> RatingTable:

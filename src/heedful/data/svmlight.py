@@ -3,14 +3,14 @@
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.files import NUMBER, cut_repr, is_number, numbered_lines
 
-FloatArray = NDArray[np.floating[Any]]
+Array = NDArray[np.float64]
 
 MAX_FEATURES = 100_000  # rows are dense: a larger index is a mistake, and would use up the memory
 BLOCK = 1024  # lines parsed at once
@@ -44,57 +44,51 @@ class _Row(NamedTuple):
     features: str  # " INDEX:VALUE INDEX:VALUE ..."
 
 
-def read_blocks(
-    path: Path, limit: int, kind: np.dtype[Any], target: Target, add: Callable[[int, str, str | None], None]
-) -> Iterator[FloatArray]:
+def read_blocks(path: Path, limit: int, target: Target, add: Callable[[int, str, str | None], None]) -> Iterator[Array]:
     """Yield the features of a file in blocks of b rows, arrays (b x largest index in the block).
 
-    `add(line number, target, qid)` is called for each row as it is read. `limit`: the greatest index; `kind`: type of
-    the values, float64 or float32; `target`: what lines begin with. Raise ValueError, as NAME:LINE, for a malformed
-    line.
+    `add(line number, target, qid)` is called for each row as it is read. `limit`: the greatest index; `target`: what
+    lines begin with. Raise ValueError, as NAME:LINE, for a malformed line.
     """
     pattern = target.line()
     rows: list[_Row] = []
     for number, text in numbered_lines(path):
         match = pattern.fullmatch(text)
         if match is None:
-            raise ValueError(f"{path.name}:{number}: {_complaint(text, limit, kind, target)}")
+            raise ValueError(f"{path.name}:{number}: {_complaint(text, limit, target)}")
         value, qid, features = match.groups()
         if value is None:  # blank, or only a comment
             continue
         add(number, value, qid)
         rows.append(_Row(number, text, features))
         if len(rows) == BLOCK:
-            yield _parse(path, rows, limit, kind, target)
+            yield _parse(path, rows, limit, target)
             rows.clear()
     if rows:
-        yield _parse(path, rows, limit, kind, target)
+        yield _parse(path, rows, limit, target)
 
 
-def _parse(path: Path, rows: list[_Row], limit: int, kind: np.dtype[Any], target: Target) -> FloatArray:
+def _parse(path: Path, rows: list[_Row], limit: int, target: Target) -> Array:
     """Return the features of a block of lines (rows x its largest index); raise ValueError for a malformed field."""
     flat = np.fromstring("".join(row.features for row in rows).replace(":", " "), sep=" ")
-    index = flat[::2].astype(np.int64)
-    with np.errstate(over="ignore"):  # values beyond float32 become inf, which is refused below
-        value = flat[1::2].astype(kind)
+    index, value = flat[::2].astype(np.int64), flat[1::2]
     row = np.repeat(np.arange(len(rows)), [line.features.count(":") for line in rows])
     previous = np.roll(index, 1)
     previous[np.diff(row, prepend=-1) > 0] = 0  # the first index of a row has none before it
     wrong = (index <= previous) | (index > limit) | ~np.isfinite(value)
     if wrong.any():
         line = rows[row[wrong.argmax()]]
-        raise ValueError(f"{path.name}:{line.number}: {_complaint(line.text, limit, kind, target)}")
-    block = np.zeros((len(rows), index.max(initial=0)), kind)
+        raise ValueError(f"{path.name}:{line.number}: {_complaint(line.text, limit, target)}")
+    block = np.zeros((len(rows), index.max(initial=0)))
     block[row, index - 1] = value
     return block
 
 
-def stack_blocks(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> FloatArray:
-    """Return `blocks`, arrays with at most `N` columns, stacked into one array (all rows, N) of the type `kind`;
-    missing columns are 0.
+def stack_blocks(blocks: list[Array], N: int) -> Array:
+    """Return `blocks`, arrays with at most `N` columns, stacked into one array (all rows, N); missing columns are 0.
 
     Blocks are removed from the list, so that memory never holds two copies of all of them."""
-    X = np.zeros((sum(map(len, blocks)), N), kind)
+    X = np.zeros((sum(map(len, blocks)), N))
     end = len(X)
     while blocks:
         block = blocks.pop()
@@ -103,7 +97,7 @@ def stack_blocks(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> Float
     return X
 
 
-def _complaint(text: str, limit: int, kind: np.dtype[Any], target: Target) -> str:
+def _complaint(text: str, limit: int, target: Target) -> str:
     """Return which field of the malformed line `text` is wrong, as "field: expected ..., got ..."."""
     grade, *fields = re.split(r"[ \t]+", re.sub(r"\r?\n?\Z", "", text).partition("#")[0].strip(" \t"))
     if not re.fullmatch(target.pattern, grade):
@@ -121,8 +115,7 @@ def _complaint(text: str, limit: int, kind: np.dtype[Any], target: Target) -> st
             return f"feature index: expected an integer 1 to {limit}, got {cut_repr(index)}"
         if int(index) <= previous:
             return f"feature index: expected more than the {previous} before it, got {cut_repr(index)}"
-        with np.errstate(over="ignore"):
-            if not is_number(value) or not np.isfinite(np.float64(value).astype(kind)):
-                break
+        if not is_number(value) or not np.isfinite(float(value)):
+            break
         previous = int(index)
-    return f"feature value: expected a finite {'number' if kind == np.float64 else kind}, got {cut_repr(value)}"
+    return f"feature value: expected a finite number, got {cut_repr(value)}"

@@ -98,10 +98,10 @@ def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
     return [row for _, row in open_table(path).located()]
 
 
-def read_records(path: str | PathLike[str], inside: str = "data") -> Iterator[Located]:
+def read_records(path: str | PathLike[str]) -> Iterator[Located]:
     """Yield (place, record) of each record in the file at `path`, in order, with the texts in it as they are.
 
-    JSON lines and Parquet are read in constant memory; a JSON list, an object whose field `inside` is a list, and CSV
+    JSON lines and Parquet are read in constant memory; a JSON list, an object whose field `data` is a list, and CSV
     as a whole. A line of JSON that is such an object counts as the records in it. The content tells which it is.
 
     Raise ValueError, which begins with the place, for the first record that cannot be read, and for a file without
@@ -114,7 +114,7 @@ def read_records(path: str | PathLike[str], inside: str = "data") -> Iterator[Lo
     if start.startswith(b"PAR1"):
         records = read_parquet(path)
     elif first in (b"[", b"{"):
-        records = read_json(path, inside)
+        records = read_json(path, "data")
     elif not first:
         raise ValueError(f"{path.name}: content: expected records, got an empty file")
     else:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from heedful.data.files import cut_repr
-from heedful.data.row_report import Report as Report
+from heedful.data.row_report import Report
 from heedful.data.ubi_rows import (
     as_context,
     as_hits,

@@ -9,14 +9,16 @@ docs/langfuse.md says what becomes what.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from heedful.core.validation import describe
 from heedful.data.files import number_in
-from heedful.data.langfuse import Output, Score, as_text, read_outputs, read_scores
+from heedful.data.langfuse import Output, Score, as_text, parse_output, parse_score
 from heedful.data.repeats import Answer, Identity, newest_answers
 from heedful.data.row_report import REPEATED, Report
+from heedful.data.table import read_records
 from heedful.io.preference_export import TextReader, text_column
 from heedful.loop import Loop
 
@@ -58,11 +60,15 @@ def read_score_lines(
     outputs: Find | None = None
     meaning = Meanings(options)  # before any file is read
     if "traces" in options:
-        outputs = _by_id(read_outputs(options["traces"]))
-    newest = newest_answers(_answer(score) for file in files for score in read_scores(file)).counted.tolist()
+        outputs = _by_id(starmap(parse_output, read_records(options["traces"])))
+
+    def read_scores() -> Iterator[Score]:
+        return starmap(parse_score, chain.from_iterable(map(read_records, files)))
+
+    newest = newest_answers(map(_answer, read_scores())).counted.tolist()
 
     def scores() -> Iterator[Score]:
-        for score, counts in zip((score for file in files for score in read_scores(file)), newest):
+        for score, counts in zip(read_scores(), newest):
             if counts:
                 yield score
             else:
