@@ -14,8 +14,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count
-from heedful.features.columns import Column, Vector, describe_value, join_names
+from heedful.core.validation import check_count, describe
+from heedful.data.files import cut_list
+from heedful.features.columns import Column, Vector
 from heedful.features.declaring import declare
 from heedful.features.encoding import TEXTS, UNSEEN, Description, Encoding, Features
 
@@ -79,9 +80,8 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
             for side, encoding, name in (("context", self.context, pair[0]), ("item", self.item, pair[1])):
                 names = [column.name for column in encoding.columns if column.features()]
                 if name not in names:
-                    raise ValueError(
-                        f"pairs: expected a column of the {side} ({join_names(names)}), got {describe_value(name)}"
-                    )
+                    possible = cut_list(names) or "none"
+                    raise ValueError(f"pairs: expected a column of the {side} ({possible}), got {describe(name)}")
         pair, times = Counter(self.pairs).most_common(1)[0] if self.pairs else (("", ""), 1)
         if times > 1:
             raise ValueError(f"pairs: expected each once, got {pair} {times} times")

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -30,27 +29,6 @@ MOST = sys.float_info.max
 """the greatest float"""
 LEAST = math.ulp(0.0)
 """the least float above 0"""
-
-
-class _Kind(Protocol):
-    """The functions that each kind of column (number, category, text, ...) defines."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def missing(self) -> int: ...
-
-    def feature_names(self) -> list[str]:
-        """Return the names of the column's features, without the one for missing values."""
-
-    def write(self, value: object, out: list[float], start: int, unknown: Counter[str] | None) -> bool:
-        """Write the features of `value` into `out`, which is 0 there, from index `start` on; return False if the value
-        is missing.
-
-        `unknown`: if given, a text that is no level of the category is counted in it. Raise ValueError if the value
-        does not fit this kind of column.
-        """
 
 
 class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -81,10 +59,23 @@ class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def check(self) -> None:
         """Raise ValueError, naming the field, if a field is invalid."""
 
-    def features(self: _Kind) -> list[str]:
+    def feature_names(self) -> list[str]:
+        """Return the names of the column's features, without the one for missing values."""
+        raise NotImplementedError
+
+    def features(self) -> list[str]:
         """Return the names of all features of the column, in order; the last is that for missing values, if there is
         one."""
         return [*self.feature_names(), f"{self.name} missing"] if self.missing else self.feature_names()
+
+    def write(self, value: object, out: list[float], start: int, unknown: Counter[str] | None) -> bool:
+        """Write the features of `value` into `out`, which is 0 there, from index `start` on; return False if the value
+        is missing.
+
+        `unknown`: if given, a text that is no level of the category is counted in it. Raise ValueError if the value
+        does not fit this kind of column.
+        """
+        raise NotImplementedError
 
 
 class Number(_Column, frozen=True, tag="number"):
@@ -122,7 +113,7 @@ class Category(_Column, frozen=True, tag="category", dict=True):
 
     def check(self) -> None:
         if len(set(self.levels)) < len(self.levels) or "" in self.levels:
-            raise ValueError(f"levels: expected different texts, none empty, got {describe_value(self.levels)}")
+            raise ValueError(f"levels: expected different texts, none empty, got {describe(self.levels)}")
 
     def feature_names(self) -> list[str]:
         return [f"{self.name}={level}" for level in self.levels]
@@ -255,7 +246,7 @@ def number(name: str, value: object) -> float | None:
             return None
         if abs(plain) <= MOST:
             return plain
-    raise ValueError(f"{name}: expected a finite number, got {describe_value(value)}")
+    raise ValueError(f"{name}: expected a finite number, got {describe(value)}")
 
 
 LONGEST_TEXT = 1_000_000
@@ -279,7 +270,7 @@ def text(name: str, value: object) -> str | None:
     if isinstance(plain, float) and plain.is_integer():
         plain = int(plain)  # 4.0 is 4, because writers of tables differ in this
     if not isinstance(plain, int | float) or (isinstance(plain, int) and plain.bit_length() > 1024):
-        raise ValueError(f"{name}: expected a text, got {describe_value(value)}")
+        raise ValueError(f"{name}: expected a text, got {describe(value)}")
     return str(plain)
 
 
@@ -302,7 +293,7 @@ def item_name(name: str, value: object) -> str:
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     label = text(name, value) if is_whole or isinstance(value, str) else None
     if label is None:
-        raise ValueError(f"{name}: expected the item's name, text or a whole number, got {describe_value(value)}")
+        raise ValueError(f"{name}: expected the item's name, text or a whole number, got {describe(value)}")
     return label
 
 
@@ -316,31 +307,16 @@ def vector(name: str, value: object) -> list[float] | None:
     if value is None or (isinstance(value, float) and value != value) or (isinstance(value, str) and not value.strip()):
         return None
     if not isinstance(value, list | tuple | np.ndarray) or (isinstance(value, np.ndarray) and value.ndim != 1):
-        raise ValueError(f"{name}: expected a list of numbers, got {describe_value(value)}")
+        raise ValueError(f"{name}: expected a list of numbers, got {describe(value)}")
     if isinstance(value, list) and set(map(type, value)) == {float} and all(map(math.isfinite, value)):
         return value  # nearly always
     components = []
     for j, element in enumerate(value):
         component = None if isinstance(element, str) else number(f"{name}[{j}]", element)
         if component is None:
-            raise ValueError(f"{name}[{j}]: expected a finite number, got {describe_value(element)}")
+            raise ValueError(f"{name}[{j}]: expected a finite number, got {describe(element)}")
         components.append(component)
     return components
-
-
-def describe_value(value: object) -> str:
-    """Return a short description of a value, for error messages."""
-    try:
-        return describe(value)
-    except ValueError:  # Python does not print integers of more than 4300 digits
-        return f"a {type(value).__name__} too long to write"
-
-
-def join_names(names: Iterable[str]) -> str:
-    """Return `names` as one text for an error message: the first eight, separated by commas, and how many more there
-    are; "none" if there are no names."""
-    listed = list(names)
-    return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "") or "none"
 
 
 def _shorten(value: float) -> float:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heedful.core.validation import is_number
-from heedful.features.columns import Category, Column, Number, Vector, describe_value
+from heedful.core.validation import describe, is_number
+from heedful.features.columns import Category, Column, Number, Vector
 from heedful.features.encoding import Encoding
 
 _KINDS = {"number": ("range",), "category": ("levels",), "vector": ("size", "scale")}
@@ -24,7 +24,7 @@ def declare(features: Mapping[str, object]) -> Encoding:
     naming the feature, for any other declaration.
     """
     if not isinstance(features, Mapping) or not features:
-        raise ValueError(f"query_features: expected what each is, by name, got {describe_value(features)}")
+        raise ValueError(f"query_features: expected what each is, by name, got {describe(features)}")
     return Encoding(
         columns=tuple([_column(name, declaration) for name, declaration in features.items()]), identifier=""
     )
@@ -32,20 +32,20 @@ def declare(features: Mapping[str, object]) -> Encoding:
 
 def _column(name: object, declaration: object) -> Column:
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise ValueError(f"query_features: expected printable texts as names, got {describe_value(name)}")
+        raise ValueError(f"query_features: expected printable texts as names, got {describe(name)}")
     where = f"query_features: {name}"
     if isinstance(declaration, list | tuple):
         texts = bool(declaration) and all(isinstance(level, str) for level in declaration)
         declaration = {"kind": "category", "levels": declaration} if texts else {"kind": "number", "range": declaration}
     if not isinstance(declaration, Mapping) or declaration.get("kind") not in _KINDS:
         expected = f"expected (low, high), a list of texts, or an object with kind {', '.join(_KINDS)}"
-        raise ValueError(f"{where}: {expected}, got {describe_value(declaration)}")
+        raise ValueError(f"{where}: {expected}, got {describe(declaration)}")
     kind, optional = declaration["kind"], declaration.get("optional", False)
     if extra := [key for key in declaration if key not in ("kind", "optional", *_KINDS[kind])]:
         expected = f"expected {', '.join(_KINDS[kind])} or optional of a {kind}"
-        raise ValueError(f"{where}: {expected}, got another field: {describe_value(extra[0])}")
+        raise ValueError(f"{where}: {expected}, got another field: {describe(extra[0])}")
     if not isinstance(optional, bool):
-        raise ValueError(f"{where}: optional: expected true or false, got {describe_value(optional)}")
+        raise ValueError(f"{where}: optional: expected true or false, got {describe(optional)}")
     common: dict[str, Any] = {"name": name, "missing": int(optional), "why": "declared"}
     try:
         return _make_column(kind, declaration, common)
@@ -60,13 +60,13 @@ def _make_column(kind: str, declaration: Mapping[str, object], common: dict[str,
     if kind == "category":
         levels = declaration.get("levels")
         if not isinstance(levels, list | tuple) or not levels or not all(isinstance(level, str) for level in levels):
-            raise ValueError(f"levels: expected a list of texts, got {describe_value(levels)}")
+            raise ValueError(f"levels: expected a list of texts, got {describe(levels)}")
         return Category(levels=tuple(levels), example=levels[0], **common)
     size, scale = declaration.get("size"), declaration.get("scale", 1.0)
     if not is_number(size, int):
-        raise ValueError(f"size: expected a whole number, got {describe_value(size)}")
+        raise ValueError(f"size: expected a whole number, got {describe(size)}")
     if not is_number(scale, int, float):
-        raise ValueError(f"scale: expected a number, got {describe_value(scale)}")
+        raise ValueError(f"scale: expected a number, got {describe(scale)}")
     return Vector(size=int(size or 0), scale=float(scale), example=f"{size} numbers", **common)
 
 
@@ -75,4 +75,4 @@ def _range(bounds: object) -> tuple[float, float]:
         low, high = float(bounds[0]), float(bounds[1])
         if -1e100 <= low < high <= 1e100:
             return low, high
-    raise ValueError(f"range: expected two numbers, the second the greater, got {describe_value(bounds)}")
+    raise ValueError(f"range: expected two numbers, the second the greater, got {describe(bounds)}")

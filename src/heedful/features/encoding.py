@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.decoding import decoder
-from heedful.features.columns import Column, Prose, describe_value, item_name
+from heedful.core.validation import describe
+from heedful.features.columns import Column, Prose, item_name
 
 Features: TypeAlias = npt.NDArray[np.float32]
 
@@ -54,7 +55,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(f"version: expected 1, got {self.version}: written by a later heedful?")
         name, times = Counter(column.name for column in self.columns).most_common(1)[0] if self.columns else ("", 1)
         if times > 1:
-            raise ValueError(f"columns: expected each name once, got {describe_value(name)} {times} times")
+            raise ValueError(f"columns: expected each name once, got {describe(name)} {times} times")
 
     @cached_property
     def names(self) -> list[str]:
@@ -99,7 +100,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         also an error in a column that had none missing when the encoding was inferred.
         """
         if not isinstance(row, Mapping):
-            raise ValueError(f"row: expected values by column, got {describe_value(row)}")
+            raise ValueError(f"row: expected values by column, got {describe(row)}")
         out = [0.0] * self.size
         get = row.get
         for name, write, start, flag in self._plan:
@@ -107,7 +108,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 if flag >= 0:
                     out[flag] = 1.0
                 elif complete:
-                    description = "nothing" if get(name) is None else describe_value(get(name))
+                    description = "nothing" if get(name) is None else describe(get(name))
                     raise ValueError(f"{name}: expected a value, got {description}")
         return np.array(out, np.float32)
 

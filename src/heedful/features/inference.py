@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.core.validation import check_count
+from heedful.core.validation import check_count, describe
 from heedful.data.catalogue import scaled_moments
-from heedful.data.files import is_number, number_in
+from heedful.data.files import cut_list, is_number, number_in
 from heedful.data.frames import Frame, rows_in
 from heedful.features.columns import (
     LEAST,
@@ -27,9 +27,7 @@ from heedful.features.columns import (
     Prose,
     Text,
     Vector,
-    describe_value,
     item_name,
-    join_names,
     levels,
     number,
     text,
@@ -108,11 +106,10 @@ def infer(
     for name, kind in kinds.items():
         if name not in {column.name for column in summaries}:
             raise ValueError(
-                f"kinds: expected names of columns ({join_names(c.name for c in summaries)}), "
-                f"got {describe_value(name)}"
+                f"kinds: expected names of columns ({cut_list([c.name for c in summaries])}), got {describe(name)}"
             )
         if kind not in _MAKE:
-            raise ValueError(f"kinds: {name}: expected {', '.join(_MAKE)}, got {describe_value(kind)}")
+            raise ValueError(f"kinds: {name}: expected {', '.join(_MAKE)}, got {describe(kind)}")
     identifier = _identifier(summaries, identifier)
     columns: list[Column] = []
     for column in summaries:
@@ -126,7 +123,7 @@ def infer(
             columns[-1] = _make_column(column, *_kind_to_keep(column, columns[-1].why, limits), limits)
     encoding = Encoding(columns=tuple(columns), identifier=identifier)
     if encoding.size == 0:
-        reasons = join_names(f"{column.name} ({column.why})" for column in columns)
+        reasons = cut_list([f"{column.name} ({column.why})" for column in columns])
         hint = f"; as a category, each {identifier} is a feature of its own" if identifier else ""
         raise ValueError(
             f"columns: expected at least one that tells {'items' if identifier else 'rows'} apart, got {reasons}{hint}"
@@ -159,12 +156,12 @@ def _columns(rows: Sequence[Mapping[str, object]]) -> list[str]:
     """
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
-            raise ValueError(f"row {i}: expected values by column, got {describe_value(row)}")
+            raise ValueError(f"row {i}: expected values by column, got {describe(row)}")
     places: dict[str, list[int]] = {}
     for names, times in Counter(map(tuple, rows)).items():
         for position, name in enumerate(names):
             if not isinstance(name, str) or not _is_encodable(name):
-                raise ValueError(f"rows: expected text as names of columns, got {describe_value(name)}")
+                raise ValueError(f"rows: expected text as names of columns, got {describe(name)}")
             total = places.setdefault(name, [0, 0])
             total[0] += position * times
             total[1] += times
@@ -178,7 +175,7 @@ def _summarise(name: str, rows: Sequence[Mapping[str, object]]) -> _ColumnSummar
         if isinstance(value, str):
             if not _is_encodable(value):
                 raise ValueError(
-                    f"row {i + 1}: {name}: expected whole characters, got half of a pair: {describe_value(value)}"
+                    f"row {i + 1}: {name}: expected whole characters, got half of a pair: {describe(value)}"
                 )
             if not value.strip():
                 cells[i] = None
@@ -199,7 +196,7 @@ def _identifier(summaries: Sequence[_ColumnSummary], requested: str | None) -> s
     unique = {c.name: _unique(c) for c in summaries}
     if requested is not None:
         if requested not in unique:
-            raise ValueError(f"identifier: expected a column ({join_names(unique)}), got {describe_value(requested)}")
+            raise ValueError(f"identifier: expected a column ({cut_list(list(unique))}), got {describe(requested)}")
         if unique[requested]:
             raise ValueError(f"identifier: {requested}: expected another name in every row, got {unique[requested]}")
         return requested
@@ -219,11 +216,11 @@ def _identifier(summaries: Sequence[_ColumnSummary], requested: str | None) -> s
         return titles[0] if unique[first] else first
     if short:
         return short[0]
-    columns = join_names(
-        f"{name} ({reason or 'long texts or numbers: name it, if it is this one'})" for name, reason in unique.items()
+    columns = cut_list(
+        [f"{name} ({reason or 'long texts or numbers: name it, if it is this one'})" for name, reason in unique.items()]
     )
     expected = 'expected a column with another name in every row ("" where rows have none)'
-    raise ValueError(f"identifier: {expected}, got {columns}")
+    raise ValueError(f"identifier: {expected}, got {columns or 'none'}")
 
 
 def _unique(column: _ColumnSummary) -> str:
@@ -235,7 +232,7 @@ def _unique(column: _ColumnSummary) -> str:
     if column.missing:
         return f"{column.missing} without"
     name, times = Counter(names).most_common(1)[0]
-    return f"{describe_value(name)} {times} times" if times > 1 else ""
+    return f"{describe(name)} {times} times" if times > 1 else ""
 
 
 def _kind(column: _ColumnSummary, limits: _Limits) -> tuple[str, str]:
@@ -349,7 +346,7 @@ def _make_column(column: _ColumnSummary, kind: str, why: str, limits: _Limits) -
 
 
 def _anything(name: str, value: object) -> str | None:
-    return value if value is None or isinstance(value, str) else describe_value(value)
+    return value if value is None or isinstance(value, str) else describe(value)
 
 
 def _number(numbers: list[float], common: dict[str, Any], _: _Limits) -> Number:
