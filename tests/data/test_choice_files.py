@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 from pathlib import Path
 
@@ -240,13 +239,6 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, message
 def test_a_tier_with_nothing_in_it_is_refused(tmp_path: Path, order: str) -> None:
     with pytest.raises(ValueError, match=r"x.jsonl:1: order: expected a name, got nothing"):
         open_choices(told(tmp_path, f'{{"order": {order}}}\n', "x.jsonl"))
-
-
-def test_what_was_packed_and_cut_off_is_told_as_that(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv.gz"
-    path.write_bytes(gzip.compress(b"winner,loser\na,b\n")[:-9])
-    with pytest.raises(ValueError, match=r"^x.csv.gz: gzip: expected a whole stream, got "):
-        open_choices(path)
 
 
 def test_the_content_tells_preflib_from_a_table(tmp_path: Path) -> None:

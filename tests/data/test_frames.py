@@ -17,10 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from heedful import Loop, infer
-from heedful.data.catalogue import load_catalogue
-from heedful.data.choices import open_choices
 from heedful.data.frames import frame_of, rows_in
-from heedful.data.rating_files import open_ratings
 from heedful.data.table import open_table, read_table
 
 COLUMNS = {"name": ["a", "b", "c"], "price": [1.5, float("nan"), 3.0], "year": [1960, 1970, 1980]}
@@ -176,27 +173,6 @@ def test_what_is_no_index_stays(tmp_path: Path, text: str, columns: list[str] | 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert list(read_table(path)[0]) == columns
-
-
-def test_a_catalogue_has_no_index_among_its_features(tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="as pandas writes an index"):
-        found = load_catalogue(written(tmp_path, "once"))
-    assert found.features.tolist() == ["price", "year"]
-    assert found.names.tolist() == ["a", "b", "c"]
-
-
-def test_choices_and_ratings_are_read_without_it(tmp_path: Path) -> None:
-    choices = pd.DataFrame({"first": ["a", "b"], "second": ["b", "c"], "answer": ["first", "second"]})
-    choices.to_csv(tmp_path / "choices.csv")
-    with pytest.warns(UserWarning, match="as pandas writes an index"):
-        told = open_choices(tmp_path / "choices.csv")
-    assert told.summary == "columns first, second, answer"
-    ratings = pd.DataFrame({"who": ["x", "y"], "what": ["a", "b"], "stars": [3, 4]})
-    ratings.to_csv(tmp_path / "ratings.csv")
-    opened = open_ratings(tmp_path / "ratings.csv")
-    assert opened.summary == "columns who, what, stars"
-    assert opened.table.user_names.tolist() == ["x", "y"]
-    assert opened.table.values.tolist() == [3.0, 4.0]
 
 
 # ---------------------------------------------------------------------------- in a loop, and out again

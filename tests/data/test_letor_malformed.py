@@ -23,9 +23,7 @@ ABOUT_INDEX = "feature index: expected an integer 1 to 100000"
     [
         ("5 qid:1 1:1", "grade: expected an integer 0 to 4, got '5'"),
         ("1.5 qid:1 1:1", "grade: expected an integer 0 to 4, got '1.5'"),
-        ("-1 qid:1 1:1", "grade: expected an integer 0 to 4, got '-1'"),
         ("qid:1 1:1", "grade: expected an integer 0 to 4, got 'qid:1'"),
-        ("1:1 2:1", "grade: expected an integer 0 to 4, got '1:1'"),
         ("1\x0bqid:1 1:1", "grade: expected an integer 0 to 4, got '1\\x0bqid:1'"),
         ("٣ qid:1 1:1", "grade: expected an integer 0 to 4, got '٣'"),
         ("1 qid: 1:1", "qid: expected qid:ID, got 'qid:'"),
@@ -33,46 +31,30 @@ ABOUT_INDEX = "feature index: expected an integer 1 to 100000"
         ("1 1:1", "qid: expected qid:ID as on the lines before, got none"),
         ("1 qid:1 1:abc", f"{ABOUT_VALUE}, got 'abc'"),
         ("1 qid:1 1:", f"{ABOUT_VALUE}, got ''"),
-        ("1 qid:1 1: 2:1", f"{ABOUT_VALUE}, got ''"),
         ("1 qid:1 1:2:3", f"{ABOUT_VALUE}, got '2:3'"),
         ("1 qid:1 1:nan", f"{ABOUT_VALUE}, got 'nan'"),
         ("1 qid:1 1:inf", f"{ABOUT_VALUE}, got 'inf'"),
-        ("1 qid:1 1:-Infinity", f"{ABOUT_VALUE}, got '-Infinity'"),
         ("1 qid:1 1:1 2:1e400 3:1", f"{ABOUT_VALUE}, got '1e400'"),
-        ("1 qid:1 1:x#2:y", f"{ABOUT_VALUE}, got 'x'"),
         ("1 qid:1 1:1\x0b", f"{ABOUT_VALUE}, got '1\\x0b'"),
         ("1 qid:1 1:0x1F", f"{ABOUT_VALUE}, got '0x1F'"),
         ("1 qid:1 1:1_0", f"{ABOUT_VALUE}, got '1_0'"),
-        ("1 qid:1 1:1d5", f"{ABOUT_VALUE}, got '1d5'"),
-        ("1 qid:1 1:1,5", f"{ABOUT_VALUE}, got '1,5'"),
-        ("1 qid:1 1:1-2", f"{ABOUT_VALUE}, got '1-2'"),
         ("1 qid:1 1:.", f"{ABOUT_VALUE}, got '.'"),
         ("1 qid:1 1:1e", f"{ABOUT_VALUE}, got '1e'"),
         ("1 qid:1 1:٣", f"{ABOUT_VALUE}, got '٣'"),
-        ("1 qid:1 1:1\r 2:1", f"{ABOUT_VALUE}, got '1\\r'"),
         ("1 qid:1 1:" + "x" * 500, f"{ABOUT_VALUE}, got '" + "x" * 39 + "..." + "x" * 9 + "'"),
         ("1 qid:1 1 2", "feature: expected INDEX:VALUE, got '1'"),
-        ("1 qid:1 1:1 2 3:1", "feature: expected INDEX:VALUE, got '2'"),
-        ("1 qid:1 1:1 rubbish", "feature: expected INDEX:VALUE, got 'rubbish'"),
-        ("1 qid:1 1:1 \0", "feature: expected INDEX:VALUE, got '\\x00'"),
         ("1 qid:1 0:1", f"{ABOUT_INDEX}, got '0'"),
-        ("1 qid:1 -1:1", f"{ABOUT_INDEX}, got '-1'"),
         ("1 qid:1 +1:1", f"{ABOUT_INDEX}, got '+1'"),
         ("1 qid:1 1.0:1", f"{ABOUT_INDEX}, got '1.0'"),
         ("1 qid:1 1e0:1", f"{ABOUT_INDEX}, got '1e0'"),
-        ("1 qid:1 :1", f"{ABOUT_INDEX}, got ''"),
         ("1 qid:1 sid:1", f"{ABOUT_INDEX}, got 'sid'"),
-        ("1 qid:1 qid:1", f"{ABOUT_INDEX}, got 'qid'"),
         (f"1 qid:1 {MAX_FEATURES + 1}:1", f"{ABOUT_INDEX}, got '100001'"),
-        ("1 qid:1 99999999999999999999:1", f"{ABOUT_INDEX}, got '99999999999999999999'"),
         ("1 qid:1 2:1 2:1", "feature index: expected more than the 2 before it, got '2'"),
         ("1 qid:1 1:1 7:1 3:1", "feature index: expected more than the 7 before it, got '3'"),
     ],
 )
-@pytest.mark.parametrize("zipped", [False, True])
-def test_a_malformed_line_is_named(tmp_path: Path, line: str, message: str, zipped: bool) -> None:
-    content = f"# heading\n\n{GOOD}{line}\n{GOOD}".encode()
-    path = write(tmp_path / "S1.txt.gz", gzip.compress(content) if zipped else content)
+def test_a_malformed_line_is_named(tmp_path: Path, line: str, message: str) -> None:
+    path = write(tmp_path / "S1.txt.gz", gzip.compress(f"# heading\n\n{GOOD}{line}\n{GOOD}".encode()))
     with pytest.raises(ValueError) as error:
         load_letor(path)
     assert str(error.value) == f"S1.txt.gz:4: {message}"
@@ -97,16 +79,10 @@ ZIPPED = gzip.compress("".join(f"1 qid:1 1:{i}.{i * i}\n" for i in range(999)).e
             b"1 qid:1 1:1\n1 qid:1 1:1 # caf\xe9\n",
             r"a\.txt:2: text: expected UTF-8, got byte 0xe9 at byte 18 .*",
         ),
-        (b"\x89PNG\r\n\x1a\n\0\0", r"a\.txt:1: text: expected UTF-8, got byte 0x89 at byte 1 .*"),
         ("1 qid:1 1:1\n".encode("utf-16"), r"a\.txt:1: text: expected UTF-8, got byte 0xff at byte 1 .*"),
         (b"\0\1\2\3", r"a\.txt:1: grade: expected an integer 0 to 4, got '\\x00\\x01\\x02\\x03'"),
         (ZIPPED[: len(ZIPPED) // 2], r"a\.txt: gzip: expected a whole stream, got Compressed file ended.*"),
-        (ZIPPED[:-1], r"a\.txt: gzip: expected a whole stream, got Compressed file ended.*"),
         (ZIPPED[:-8] + b"12345678", r"a\.txt: gzip: expected a whole stream, got CRC check failed.*"),
-        (
-            ZIPPED[:10] + b"\x07" + ZIPPED[11:],
-            r"a\.txt: gzip: expected a whole stream, got .*invalid block type",
-        ),
         (ZIPPED + b"rubbish", r"a\.txt: gzip: expected a whole stream, got Not a gzipped file.*"),
     ],
 )
@@ -123,10 +99,7 @@ def test_a_malformed_file_is_named(tmp_path: Path, content: bytes, message: str)
         ("1\n1\n", "a.query: counts: expected a sum of 3, the rows of a, got 2 in 2 lines"),
         ("", "a.query: counts: expected a sum of 3, the rows of a, got 0 in 0 lines"),
         ("3\n0\n", "a.query:2: count: expected an integer from 1, got '0'"),
-        ("4\n-1\n", "a.query:2: count: expected an integer from 1, got '-1'"),
         ("1.5\n1.5\n", "a.query:1: count: expected an integer from 1, got '1.5'"),
-        ("three\n", "a.query:1: count: expected an integer from 1, got 'three'"),
-        ("1 2\n", "a.query:1: count: expected an integer from 1, got '1 2'"),
         ("9" * 5000, "a.query:1: count: expected an integer from 1, got '" + "9" * 39 + "..." + "9" * 9 + "'"),
     ],
 )

@@ -104,11 +104,8 @@ def test_columns_left_out_and_the_mean_of_what_is_missing(tmp_path: Path) -> Non
         ("a,g\nx,1\ny,2\n", "films: columns: expected one of numbers other than g, got a"),
         ("g\n1\n2\n", "films: columns: expected one of numbers other than g, got none"),
         ("a,b\n1,1\n2,2\n", "target: expected a column of films (a, b), got 'g'"),
-        ("a,g\n1,1\n2\n", "films:3: cells: expected 2 as in the header, got 1"),
-        ('{"a": 1, "g": 1}\n{"a": NaN, "g": 2}\n', "films:2: json:"),
         ('{"a": 1, "g": 1}\n{"a": 2}\n', "films:2: g: expected a grade, got nothing"),
         ('{"a": 1, "g": true}\n{"a": 2, "g": 2}\n', "films:1: g: expected a grade, a whole number, got 'True'"),
-        ("", "films: header: expected names of columns, got an empty file"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_named(tmp_path: Path, text: str, told: str) -> None:
@@ -174,13 +171,7 @@ def test_what_looks_like_svmlight(tmp_path: Path) -> None:
         ("1.5 1:1", "grade: expected a grade, a whole number, got '1.5'"),
         ("nan 1:1", "grade: expected a number, got 'nan'"),
         ("ok 1:1", "grade: expected a number, got 'ok'"),
-        ("2 0:1", "feature index: expected an integer 1 to 100000, got '0'"),
-        ("2 2:1 2:1", "feature index: expected more than the 2 before it, got '2'"),
-        ("2 100001:1", "feature index: expected an integer 1 to 100000, got '100001'"),
-        ("2 1:nan", "feature value: expected a finite number, got 'nan'"),
         ("2 1:1e999", "feature value: expected a finite number, got '1e999'"),
-        ("2 1:1 word", "feature: expected INDEX:VALUE, got 'word'"),
-        ("2 qid: 1:1", "qid: expected qid:ID, got 'qid:'"),
     ],
 )
 def test_a_malformed_line_is_named(tmp_path: Path, line: str, told: str) -> None:
@@ -217,13 +208,6 @@ def test_as_the_reader_of_ranking_files(
     np.testing.assert_array_equal(got.X, wanted.X)
     occur = sorted({g for g, _ in rows})
     assert got.ranks.tolist() == [occur.index(g) + 1 for g, _ in rows]
-
-
-def test_files_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="no such file"):
-        load_ordinal(tmp_path / "nowhere.csv", "rating")
-    with pytest.raises(ValueError, match="gzip: expected a whole stream"):
-        load_ordinal(write(tmp_path, gzip.compress(TABLE.encode())[:-9]), "rating")
 
 
 def test_whole_numbers_are_compared_as_numbers_however_they_are_written(tmp_path: Path) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from heedful.data.rating_files import open_ratings
 from heedful.data.ratings import (
     RatingTable,
     densest,
@@ -25,18 +23,6 @@ TABLE = "user,item,rating\nann,tea,3\nbob,tea,-1.5\nann,soup,2e1\n"
 def told(table: RatingTable) -> list[tuple[str, str, float]]:
     names = table.user_names[table.users].tolist(), table.item_names[table.items].tolist()
     return list(zip(*names, table.values.tolist()))
-
-
-def test_bytes_and_files_that_are_none(tmp_path: Path) -> None:
-    (tmp_path / "latin.csv").write_bytes(b"user,item,rating\nc,\xdf,2\n")
-    with pytest.raises(ValueError, match=r"^latin.csv:2: text: expected UTF-8, got byte 0xdf"):
-        open_ratings(tmp_path / "latin.csv")
-    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(TABLE.encode())[:-9])
-    for load in (open_ratings, load_book_crossing, load_jester):
-        with pytest.raises(ValueError, match=r"^cut.csv.gz: gzip: expected a whole stream"):
-            load(tmp_path / "cut.csv.gz")
-        with pytest.raises(FileNotFoundError, match="nothing is fetched"):
-            load(tmp_path / "none.csv")
 
 
 # ---------------------------------------------------------------------------- Book-Crossing

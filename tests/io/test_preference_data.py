@@ -152,37 +152,6 @@ def test_choices_and_items_of_a_catalogue_have_their_texts(tmp_path: Path) -> No
         ]
 
 
-@pytest.mark.parametrize("kind", ["drafts", "choices", "thumbs"])
-def test_what_was_undone_forgotten_or_rolled_back_is_in_no_export(tmp_path: Path, kind: str) -> None:
-    """Of six pieces of feedback, in their order: kept, undone, two of somebody who is forgotten, two rolled back."""
-    items = [{"id": f"t{i}", "text": f"answer {i}"} for i in range(12)]
-    how = {"settings": Settings(choices="best", control=0.0)} if kind == "choices" else {
-        "encoding": TEXTS, "settings": Settings(k=1, control=0.0)
-    }  # fmt: skip
-    name = "unpaired" if kind == "thumbs" else "preference-data"
-    said: dict[str, Any] = {
-        "drafts": {"edit": "A better answer."}, "choices": {"choice": "first"}, "thumbs": {"thumb": "up"}
-    }[kind]  # fmt: skip
-    people = ["ann", "ann", "bob", "bob", "ann", "cleo"]
-    with Loop.create(tmp_path / "a.heedful", items=items, **how) as loop:
-        for i, person in enumerate(people):
-            loop.decide([f"t{2 * i}", f"t{2 * i + 1}"], id=f"d{i}", person=person, context=ASKED)
-            loop.feedback(f"d{i}", id=f"e{i}", **said)
-        assert [row["event"] for row in written(loop, name)[0]] == [f"e{i}" for i in range(6)]
-        loop.undo("e1")
-        rows, report = written(loop, name)
-        assert [row["event"] for row in rows] == ["e0", "e2", "e3", "e4", "e5"]
-        assert report.dropped == {"undone or rolled back": 1}
-        loop.forget("bob")
-        assert [row["event"] for row in written(loop, name)[0]] == ["e0", "e4", "e5"]
-        kept = loop.projection.log.find("feedback", "e0")
-        assert kept is not None
-        loop.rollback(kept.seq)
-        rows, report = written(loop, name)
-        assert [row["event"] for row in rows] == ["e0"]
-        assert (report.rows["feedback"], report.dropped) == (4, {"undone or rolled back": 3})
-
-
 def test_what_cannot_be_asked_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^--as: expected preference-data, unpaired.*, got 'csv'$"):
         find_format("csv", "write")
