@@ -122,51 +122,60 @@ def test_columns_come_to_what_rows_come_to(
     assert got.bad == bad
 
 
+HEAD = "model_a,model_b,winner"
+JUDGED, COUNTED = f"{HEAD},judge", f"{HEAD},times"
+TIMES = "votes.csv:2: times: expected a whole number, 0 to 1,000,000,000, got "
+
+
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("header", "rows", "message"),
     [
         # of several, the first row; of a row, the first column
-        ("a,b,model_a\n\na,b,tie\n,b,nope\na,,tie\n", "votes.csv:5: model_a: expected a name, got nothing"),
-        (
-            "a,b,model_a\na,b,nope\na,b,none\n",
-            "votes.csv:3: winner: expected model_a, model_b, .*, got 'nope'; say what",
-        ),
-        ('"a\nb",c,model_a\nc,c,x\nd,d,x\n', "votes.csv:4: model_b: expected another item than in model_a, got 'c'"),
-        ("a,b,model_a\na,b\n", "votes.csv:3: cells: expected 3 as in the header, got 2"),
-        ('a,b,model_a\n"a"b,c,tie\n', "votes.csv:3: text: expected CSV, got "),
-        ("", "votes.csv: rows: expected at least one"),
+        (HEAD, "a,b,model_a\n\na,b,tie\n,b,nope\na,,tie", "votes.csv:5: model_a: expected a name, got nothing"),
+        (HEAD, "a,b,model_a\na,b,nope\na,b,none", "votes.csv:3: winner: expected model_a, model_b, .*, got 'nope'"),
+        (HEAD, '"a\nb",c,model_a\nc,c,x\nd,d,x', "votes.csv:4: model_b: expected another item than in model_a, got"),
+        (HEAD, f'"{"x" * 300_000}",y,model_a', "votes.csv:2: text: expected CSV, got field larger"),
+        (HEAD, "x,y,model_a\nx,  ,model_a", "votes.csv:3: model_b: expected a name"),
+        (HEAD, "x,NaN,model_a", "votes.csv:2: model_b: expected a name, got nothing"),
+        (HEAD, "x,y,z", "votes.csv:2: winner: expected .*, tie, both_bad, skip, or .*, got 'z'; .*--answer z=unsure"),
+        (HEAD, "x,y,model_c", "votes.csv:2: winner: .*got 'model_c'"),
+        (HEAD, "x,y,0.5", "votes.csv:2: winner: .*got '0.5'"),
+        (HEAD, 'x,y,"model_a,model_b"', "votes.csv:2: winner: .*model_a,model_b"),
+        (HEAD, "b,x,b\nx,y,model_a", "votes.csv:2: winner: .*which is both"),
+        (HEAD, "x,y,\ny,x,skip", "votes.csv: answers: expected at least one"),
+        (JUDGED, "x,y,tie,", "votes.csv:2: judge: expected a name, got nothing"),
+        (COUNTED, "x,y,tie,-1", f"{TIMES}'-1'"),
+        (COUNTED, "x,y,tie,0.5", f"{TIMES}'0.5'"),
+        (COUNTED, "x,y,tie,many", "votes.csv:2: times: expected a number, got 'many'"),
+        (COUNTED, "x,y,tie,inf", "votes.csv:2: times: expected a number, got 'inf'"),
+        (COUNTED, "x,y,tie,1e15", "votes.csv:2: times: expected a number, got '1e15'"),
+        (COUNTED, "x,y,tie,0", "votes.csv: answers: expected at least one"),
+        ("model_a,model_b", "x,y", "votes.csv: answer: expected a column"),
+        ("model_a,winner", "x,model_a", "votes.csv: columns: expected winner and loser; "),
+        ("x,y,model_a", "y,x,tie", "votes.csv: columns: expected winner and loser; "),
     ],
 )
-def test_the_first_row_that_is_wrong_is_named(tmp_path: Path, rows: str, message: str) -> None:
+def test_what_is_wrong_is_named(tmp_path: Path, header: str, rows: str, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}"):
-        open_choices(put(tmp_path, "model_a,model_b,winner\n" + rows))
+        open_choices(put(tmp_path, f"{header}\n{rows}\n"))
 
 
-def test_battles_without_a_session_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"^votes.csv:3: evaluation_session_id: expected a name, got nothing"):
-        open_choices(put(tmp_path, "model_a,model_b,winner,evaluation_session_id\na,b,tie,s\na,b,tie,\n"))
-
-
-def test_what_is_no_text_is_named_in_json(tmp_path: Path) -> None:
-    rows = [
-        '{"model_a": 1, "model_b": 2.0, "winner": "model_a"}',
-        '{"model_a": true, "model_b": 2, "winner": "tie"}',
-    ]
-    message = "votes.jsonl:2: model_a: expected a text or a whole number, got True"
-    with pytest.raises(ValueError, match=f"^{message}"):
-        open_choices(put(tmp_path, "\n".join(rows), "votes.jsonl"))
-    got = open_choices(put(tmp_path, rows[0], "votes.jsonl")).choices
-    assert got.items == ("1", "2")
-    lists = put(tmp_path, '{"model_a": ["x"], "model_b": "y", "winner": "tie"}\n', "votes.jsonl")
-    with pytest.raises(ValueError, match=r"^votes.jsonl:1: model_a: expected a text or a whole number, got \['x'\]"):
-        open_choices(lists)
-
-
-def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "votes.csv"
-    path.write_bytes(b"model_a,model_b,winner\na,b,tie\na,\xff,tie\n")
-    with pytest.raises(ValueError, match=r"^votes.csv:3: text: expected UTF-8, got byte 0xff at byte 3 of the line"):
+@pytest.mark.parametrize(
+    ("field", "cell", "message"),
+    [
+        ("model_a", True, "model_a: expected a text or a whole number, got True"),
+        ("model_a", ["x"], r"model_a: expected a text or a whole number, got \['x'\]"),
+        ("model_b", {"name": "y"}, "model_b: expected a text or a whole number, got {'name': 'y'}"),
+        ("model_b", None, "model_b: expected a name, got nothing"),
+        ("winner", ["model_a"], "winner: expected"),
+    ],
+)
+def test_what_is_no_text_is_named_in_json(tmp_path: Path, field: str, cell: object, message: str) -> None:
+    good = {"model_a": 1, "model_b": 2.0, "winner": "model_a"}
+    path = put(tmp_path, f"{json.dumps(good)}\n{json.dumps(good | {field: cell})}\n", "votes.jsonl")
+    with pytest.raises(ValueError, match=f"^votes.jsonl:2: {message}"):
         open_choices(path)
+    assert open_choices(put(tmp_path, json.dumps(good), "votes.jsonl")).choices.items == ("1", "2")
 
 
 def test_an_index_that_pandas_wrote_is_no_column_of_votes(tmp_path: Path) -> None:
