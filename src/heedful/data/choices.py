@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,6 +26,7 @@ from heedful.data.comparisons import (
 )
 from heedful.data.exported_choices import exported_choices
 from heedful.data.files import MISSING, cut_repr, open_uncompressed
+from heedful.data.json_records import Located
 from heedful.data.known_forms import unpack
 from heedful.data.preflib import SUFFIXES, load_preflib
 from heedful.data.repeats import Repeats, newest_rows
@@ -68,10 +69,6 @@ class LoadedPairs(NamedTuple):
         choices = table_of_columns(columns, items, people)
         _refuse_empty(self.name, choices)
         return LoadedChoices(choices, self.summary, int(columns.times[bad].sum()), self.repeats)
-
-
-Row = tuple[str, dict[str, Any]]
-"""The place of a row for messages, such as "votes.csv:3", and its cells by column name."""
 
 
 def open_choices(
@@ -262,7 +259,7 @@ def _refuse_empty(file: str, choices: ComparisonTable) -> None:
 # ---------------------------------------------------------------------------- rows
 
 
-def _long(rows: Iterable[Row], roles: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
+def _long(rows: Iterable[Located], roles: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
     """Yield the rankings in `rows` of item and rank; ranks all alike tie in a pair or a ballot, else say nothing."""
     ballots: dict[tuple[str, str], dict[str, float | None]] = {}
     times: dict[tuple[str, str], int] = {}
@@ -286,7 +283,7 @@ def _long(rows: Iterable[Row], roles: Mapping[str, list[str]]) -> Iterator[Compa
             yield Comparison(person, tuple(tiers), times[person, ballot], None, judged)
 
 
-def _orders(rows: Iterable[Row], roles: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
+def _orders(rows: Iterable[Located], roles: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
     for where, row in rows:
         cells = [row.get(name) for name in roles["order"]]
         if len(cells) == 1:

@@ -142,11 +142,16 @@ def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Seq
 def _numbered_by_name(values: Ints, names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
     """Return those of `names` that occur in `values`, sorted, and the number of each value among them."""
     distinct, which = np.unique(values, return_inverse=True)
-    distinct_names = [names[k] for k in distinct.tolist()]
-    order = sorted(range(len(distinct_names)), key=distinct_names.__getitem__)
-    place = np.empty(len(distinct_names), np.int64)
-    place[order] = np.arange(len(distinct_names))
-    return tuple(distinct_names[k] for k in order), place[which].reshape(values.shape)
+    ordered, place = sort_names([names[k] for k in distinct.tolist()])
+    return ordered, place[which].reshape(values.shape)
+
+
+def sort_names(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+    """Return the n `names` sorted, and the place of each among them (n,)."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    place = np.empty(len(names), np.int64)
+    place[order] = np.arange(len(names))
+    return tuple(names[k] for k in order), place
 
 
 def by_name(choices: ComparisonTable) -> Iterator[Comparison[str]]:

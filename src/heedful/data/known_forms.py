@@ -4,12 +4,11 @@ Personalizer, and the feedback of Open WebUI."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from heedful.data.files import cut_list, cut_repr
+from heedful.data.json_records import Located
 from heedful.data.table import Table, table_of
-
-Row: TypeAlias = tuple[str, dict[str, Any]]
 
 
 def unpack(table: Table) -> Table:
@@ -24,7 +23,7 @@ def unpack(table: Table) -> Table:
     return table
 
 
-def _logged(table: Table) -> Iterator[Row]:
+def _logged(table: Table) -> Iterator[Located]:
     """Yield the impressions in a log of Vowpal Wabbit (dsjson): what was shown, its probability, its cost below 0."""
     for where, row in table.located():
         context = _object(row.get("c"))
@@ -60,7 +59,7 @@ def _joined(values: Mapping[str, Any]) -> str:
     return str(next(iter(values.values()))) if len(values) == 1 else cut_list([f"{k}={v}" for k, v in values.items()])
 
 
-def _thumbs(table: Table) -> Iterator[Row]:
+def _thumbs(table: Table) -> Iterator[Located]:
     """Yield the votes in feedback of Open WebUI: a thumb is for, or against, a model compared to each one beside it."""
     for where, row in table.located():
         data = _object(row.get("data"))
@@ -75,7 +74,7 @@ def _thumbs(table: Table) -> Iterator[Row]:
             yield where, marks | {"person": row.get("user_id"), "model_a": model, "model_b": other, "winner": winner}
 
 
-_FORMS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Row]]], ...] = (
+_FORMS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Located]]], ...] = (
     (("_label_cost", "_label_probability", "_label_Action"), _logged),
     (("type", "data", "meta", "user_id"), _thumbs),
 )

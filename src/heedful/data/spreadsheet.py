@@ -12,35 +12,26 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """The beginning of a cell that a spreadsheet runs as a formula, possibly after apostrophes that `plain_cell` added."""
 
 
-def plain_cell(text: str) -> str:
-    """Return a text as a cell that a spreadsheet takes for text: with an apostrophe in front if it looks like a
-    formula.
+def plain_cell(value: object) -> object:
+    """Return a value as a cell that a spreadsheet takes for what it is: a text that looks like a formula with an
+    apostrophe in front, any other value unchanged.
 
     A text that already begins with apostrophes and a formula gets another one. `text_of` is the inverse.
     """
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def plain_row(values: Iterable[object]) -> list[object]:
-    """Return values as the cells of a row: texts by `plain_cell`, others unchanged."""
-    return [plain_cell(value) if isinstance(value, str) else value for value in values]
-
-
-def as_cells(values: Iterable[object]) -> list[object]:
-    """Return `values` as they stand in a file: booleans as "yes" and "no", None as ""."""
-    return ["" if value is None else ("no", "yes")[value] if isinstance(value, bool) else value for value in values]
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def rows_of(columns: Mapping[str, Sequence[object]]) -> Iterator[list[object]]:
-    """Yield the rows of a table of `columns`, as they stand in a file."""
-    yield from map(as_cells, zip(*columns.values()))
+    """Yield the rows of a table of `columns`, as they stand in a file: booleans as "yes" and "no", None as ""."""
+    for row in zip(*columns.values()):
+        yield ["" if value is None else ("no", "yes")[value] if isinstance(value, bool) else value for value in row]
 
 
 def write_rows(file: TextIO, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
     """Write `columns` as a header and `rows` below it to an open file as CSV; texts are protected by `plain_cell`."""
     writer = csv.writer(file)
     writer.writerow(columns)
-    writer.writerows(map(plain_row, rows))
+    writer.writerows(map(plain_cell, row) for row in rows)
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:

@@ -130,6 +130,7 @@ def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
     for number, row, error in read_rows(path):
         report.rows["queries"] += 1
         place = f"{path.name}:{number}"
+        in_query = f"{place}: action_name: expected none in a query, got one"
         query_id = row and as_name(row.get("query_id"))
         if row is None:
             report.drop("unreadable line", error or place)
@@ -137,11 +138,11 @@ def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
             if is_bulk(row):
                 report.drop("bulk action line", f"{place}: expected a document, got {cut_repr(row)}")
             elif "action_name" in row:
-                report.drop("event among the queries", f"{place}: action_name: expected none in a query, got one")
+                report.drop("event among the queries", in_query)
             else:
                 report.drop("query without query_id", _complaint(place, "query_id", "an id", row.get("query_id")))
         elif "action_name" in row:
-            report.drop("event among the queries", f"{place}: action_name: expected none in a query, got one")
+            report.drop("event among the queries", in_query)
         elif (time := as_time(row.get("timestamp"))) is None:
             unusable.add(query_id)
             report.drop("query without a time", _complaint(place, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
@@ -186,11 +187,9 @@ def _events(
             continue
         action = row.get("action_name")
         attributes = as_object(row.get("event_attributes"))
-        item_fields, position_fields = as_object(attributes.get("object")), as_object(attributes.get("position"))
+        hit, position_fields = as_object(attributes.get("object")), as_object(attributes.get("position"))
         # In a CSV the fields are flat, with or without the names of the objects around them.
-        item = as_name(
-            first(item_fields.get("object_id"), row.get("event_attributes.object.object_id"), row.get("object_id"))
-        )
+        item = as_name(first(hit.get("object_id"), row.get("event_attributes.object.object_id"), row.get("object_id")))
         query_id, time = as_name(row.get("query_id")), as_time(row.get("timestamp"))
         if action is None and is_bulk(row):
             report.drop("bulk action line", f"{place}: expected a document, got {cut_repr(row)}")
@@ -200,17 +199,15 @@ def _events(
             report.drop("event without query_id", _complaint(place, "query_id", "an id", row.get("query_id")))
         elif query_id not in queries:
             reason = "event of a dropped query" if query_id in unusable else "event of an unknown query"
-            report.drop(reason, f"{place}: query_id: expected one of the queries, got {cut_repr(query_id)}")
+            report.drop(reason, _complaint(place, "query_id", "one of the queries", query_id))
         elif not isinstance(action, str) or action not in actions:
             report.drop("unknown action", _complaint(place, "action_name", "one that is known", action))
         elif not (what := actions[action]):
-            report.drop("not a choice", f"{place}: action_name: expected a choice, got {cut_repr(action)}")
+            report.drop("not a choice", _complaint(place, "action_name", "a choice", action))
         elif time is None:
             report.drop("event without a time", _complaint(place, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
         elif not item:
-            report.drop(
-                "event without object_id", _complaint(place, "object_id", "an id", item_fields.get("object_id"))
-            )
+            report.drop("event without object_id", _complaint(place, "object_id", "an id", hit.get("object_id")))
         else:
             ordinal = first(
                 position_fields.get("ordinal"), row.get("event_attributes.position.ordinal"), row.get("ordinal")
@@ -245,15 +242,11 @@ def _resolve(query: _Query, names: tuple[str, str], report: Report) -> bool:
         place = f"{names[1]}:{event.line}"
         same = (event.time, event.item, event.what)
         if not query.hits:
-            report.drop(
-                "event of a dropped query", f"{place}: query_id: expected a query with hits, got {cut_repr(query.id)}"
-            )
+            report.drop("event of a dropped query", _complaint(place, "query_id", "a query with hits", query.id))
         elif event.what == "impression" and not rebuilt:
-            report.drop("not a choice", f"{place}: action_name: expected a choice, got 'impression'")
+            report.drop("not a choice", _complaint(place, "action_name", "a choice", event.what))
         elif event.item not in shown:
-            report.drop(
-                "item not in the response", f"{place}: object_id: expected one of the hits, got {cut_repr(event.item)}"
-            )
+            report.drop("item not in the response", _complaint(place, "object_id", "one of the hits", event.item))
         elif same in repeats:
             report.drop("repeated row", f"{place}: event: expected each once, got one again")
         elif (event.what, event.item) in before and event.what in ("click", "impression"):

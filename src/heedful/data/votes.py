@@ -14,7 +14,7 @@ import numpy.typing as npt
 from heedful.data.cells import number_of
 from heedful.data.choice_pairs import of_models, refuse
 from heedful.data.choices import LoadedPairs, say_columns
-from heedful.data.comparisons import Bools, Ints, join_names
+from heedful.data.comparisons import Bools, Ints, join_names, sort_names
 from heedful.data.files import cut_list, cut_repr
 from heedful.data.table import CodedColumn
 
@@ -151,9 +151,9 @@ def votes_of(
 
 def _in_order(votes: Votes) -> Votes:
     """Return the same votes in an order, and with numbers, that depend on what they say alone, not on their rows."""
-    models, model = _by_name(votes.models)
-    people, person = _by_name(votes.people)
-    categories, category = _by_name(votes.categories)
+    models, model = sort_names(votes.models)
+    people, person = sort_names(votes.people)
+    categories, category = sort_names(votes.categories)
     ordered = votes._replace(
         models=models,
         people=people,
@@ -166,14 +166,6 @@ def _in_order(votes: Votes) -> Votes:
     codes = (ordered.first * len(models) + ordered.second) * 3 + ordered.outcome
     order = np.lexsort((*ordered.differences.T, ordered.bad, ordered.times, ordered.category, ordered.person, codes))
     return ordered.where(order.astype(np.int64))
-
-
-def _by_name(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
-    """Return the `names` sorted, and the place of each among them."""
-    order = sorted(range(len(names)), key=names.__getitem__)
-    place = np.empty(len(names), np.int64)
-    place[order] = np.arange(len(names))
-    return tuple(names[k] for k in order), place
 
 
 # ---------------------------------------------------------------------------- covariates

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 from warnings import warn
 
 from heedful.data.cells import FALSE, TRUE, name_in, times
+from heedful.data.json_records import Located
 from heedful.data.roles import fitting, plain
 from heedful.data.table import Table, table_of
 
-Row: TypeAlias = tuple[str, dict[str, Any]]
-Rows: TypeAlias = Iterator[Row]
+Rows: TypeAlias = Iterator[Located]
 
 _NUMBERED = re.compile(r"(?:item|option|alternative|alt|attribute|concept|card)(\d{1,2})")
 _BEST = ("best", "most", "mostimportant", "mostpreferred")
@@ -145,7 +145,7 @@ def _option_columns(table: Table, person: Sequence[str]) -> tuple[str, Rows] | N
                 ranked[name] = ranks
     if len(ranked) < 2:
         return None
-    rows: list[Row] = []
+    rows: list[Located] = []
     for where, row in table.located():
         placed = {name: ranks[str(row[name])] for name, ranks in ranked.items() if row.get(name) is not None}
         if len(set(placed.values())) < len(placed) or max(placed.values(), default=1) > len(ranked):
