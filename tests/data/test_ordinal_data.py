@@ -55,19 +55,6 @@ def test_what_is_in_the_file_tells_its_kind(tmp_path: Path) -> None:
     )
 
 
-def test_parquet(tmp_path: Path) -> None:
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    table = pyarrow.table(
-        {"title": ["heat", "alien", "big"], "length": [170, 117, 104], "new": [1, 0, 0], "rating": [4, 5, 2]}
-    )
-    parquet.write_table(table, tmp_path / "films.parquet")
-    assert same(load_ordinal(tmp_path / "films.parquet", "rating"), load_ordinal(write(tmp_path, TABLE), "rating"))
-    table = pyarrow.table({"length": [1.0, 2.0, float("nan")], "rating": [4, 5, 2]})
-    parquet.write_table(table, tmp_path / "films.parquet")
-    with pytest.raises(ValueError, match=r"films\.parquet: row 3: length: expected a number, got nothing"):
-        load_ordinal(tmp_path / "films.parquet", "rating")
-
-
 def test_labels_in_their_order(tmp_path: Path) -> None:
     text = "size,taste\n1,good\n2,bad\n3,good\n"
     got = load_ordinal(write(tmp_path, text), "taste", order=("bad", "ok", "good"))

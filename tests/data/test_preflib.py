@@ -140,11 +140,6 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, name: str, text: s
     assert told in str(error.value)
 
 
-def test_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="nothing is fetched"):
-        load_preflib(tmp_path / "none.soc")
-
-
 def test_what_is_written_comes_back(tmp_path: Path) -> None:
     choices = tabulate(
         [

@@ -41,12 +41,6 @@ def test_the_content_tells_the_format_and_not_the_name(tmp_path: Path, name: str
     assert read_table(str(write(path, gzip.compress(path.read_bytes())))) == rows
 
 
-@pytest.mark.parametrize("mark", [";", "\t"])
-def test_other_separators(tmp_path: Path, mark: str) -> None:
-    text = mark.join(["name", "n"]) + "\n" + mark.join(["Ada", "1,5"]) + "\n"
-    assert read_table(write(tmp_path / "a.csv", text)) == [{"name": "Ada", "n": "1.5"}]
-
-
 @pytest.mark.parametrize("line", ["sep=;\r\n", '"sep=;"\n', "\ufeffSep=;\n"])
 def test_a_first_line_that_says_the_separator(tmp_path: Path, line: str) -> None:
     text = f"{line}name, short;n\nAda;1\n"
@@ -150,24 +144,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read_table(tmp_path / "none.csv")
     with pytest.raises(IsADirectoryError, match="expected a file, got a folder"):
         read_table(tmp_path)
-
-
-def test_real_measurements_become_features(data_folder: Path) -> None:
-    path = data_folder / "jura" / "prediction.dat.csv"
-    if not path.is_file():
-        pytest.skip(f"the Jura metals are not here: put prediction.dat.csv into {path.parent}")
-    rows = read_table(path)
-    encoding = infer(rows, identifier="", kinds={"Rock": "category"})
-    table = np.genfromtxt(path, delimiter=",", skip_header=1)
-    X = encoding.encode_many(rows)
-    header = path.read_text().splitlines()[0].split(",")
-    for j, name in enumerate(header):
-        if name != "Rock":
-            want = (table[:, j] - table[:, j].mean()) / table[:, j].std()
-            np.testing.assert_allclose(X[:, encoding.names.index(name)], want, rtol=1e-6, atol=1e-6)
-    rock = table[:, header.index("Rock")]
-    for level in np.unique(rock):
-        np.testing.assert_array_equal(X[:, encoding.names.index(f"Rock={level:.0f}")], rock == level)
 
 
 def test_real_films_become_features(data_folder: Path, tmp_path: Path) -> None:

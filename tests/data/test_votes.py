@@ -3,7 +3,6 @@ what they come to one row after another."""
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
@@ -71,15 +70,6 @@ def test_a_model_that_is_called_both_bad_is_a_winner_all_the_same(tmp_path: Path
 def _rows() -> list[dict[str, str]]:
     header, *lines = BATTLES.splitlines()
     return [dict(zip(header.split(","), line.split(","))) for line in lines]
-
-
-def test_the_same_in_every_kind_of_file(tmp_path: Path) -> None:
-    want = open_choices(put(tmp_path, BATTLES)).choices
-    lines = "".join(json.dumps(row) + "\n" for row in _rows())
-    assert open_choices(put(tmp_path, lines, "votes.jsonl")).choices == want
-    for name, text in (("votes.csv.gz", BATTLES), ("votes.jsonl.gz", lines)):
-        (tmp_path / name).write_bytes(gzip.compress(text.encode()))
-        assert open_choices(tmp_path / name).choices == want
 
 
 def test_the_same_in_parquet(tmp_path: Path) -> None:

@@ -95,25 +95,6 @@ def test_the_feedback_of_a_chat_page(tmp_path: Path) -> None:
     ]
 
 
-def test_what_a_loop_of_choices_exports(tmp_path: Path) -> None:
-    lines: list[dict[str, Any]] = [{"kind": "item", "id": name, "name": name} for name in "abc"]
-    for i, (person, shown) in enumerate([("p", "ab"), ("q", "abc"), ("p", "bc")]):
-        lines.append({"kind": "decision", "id": f"d{i}", "person": person, "shown": list(shown)})
-    answers = [("d0", "second"), ("d1", "c"), ("d2", "equal"), ("d2", "first")]
-    lines += [{"kind": "feedback", "id": f"f{i}", "decision": d, "choice": c} for i, (d, c) in enumerate(answers)]
-    lines.append({"kind": "undo", "id": "u", "event": "f3"})
-    assert said(tmp_path / "a.jsonl", "\n".join(map(json.dumps, lines))) == [
-        ("p", (("b",), ("a",)), 1),
-        ("p", (("b", "c"),), 1),
-        ("q", (("c",), ("a", "b")), 1),
-    ]
-    pairs = [line for line in lines if "d1" not in (line.get("id"), line.get("decision"))]
-    assert said(tmp_path / "a.jsonl", "\n".join(map(json.dumps, pairs))) == [
-        ("p", (("b",), ("a",)), 1),
-        ("p", (("b", "c"),), 1),
-    ]
-
-
 def test_a_row_in_which_an_item_meets_itself_says_nothing(tmp_path: Path) -> None:
     text = "model_a,model_b,winner\nx,x,model_a\nx,y,model_a\ny,x,model_a\n"
     told = "1 row in which an item meets itself left out"

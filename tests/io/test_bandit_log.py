@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from pathlib import Path
@@ -144,21 +143,6 @@ def test_a_table_that_is_none_is_refused() -> None:
         read_bandit_log([{"action": "a", "probability": 1}])
     with pytest.raises(ValueError, match="always: expected an action of the table, got 'z'"):
         evaluate_table(table(3), always=["z"])
-
-
-def test_a_parquet_table_is_read_as_well(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    from heedful.data.table import read_table
-
-    rows = [row | {"probability": float(row["probability"]), "reward": int(row["reward"])} for row in table(50)]
-    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "log.parquet")
-    with (tmp_path / "log.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    both = [evaluate_table(read_table(tmp_path / name), targets=["best"]) for name in ("log.parquet", "log.csv")]
-    assert both[0] == both[1]
 
 
 def test_probabilities_that_are_ten_times_too_small_give_no_value_and_no_verdict() -> None:

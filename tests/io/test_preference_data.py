@@ -17,7 +17,6 @@ from heedful.data.row_report import ALREADY, Report
 from heedful.features import infer
 from heedful.io import Outcome, import_lines
 from heedful.io.formats import FORMATS, check_options, find_format
-from loops import bits
 
 DRAFTS = [{"id": "long", "text": "Dear customer, we would like to inform you."}, {"id": "short", "text": "It is here!"}]
 ASKED = {"prompt": "Tell them that it arrived."}
@@ -193,10 +192,6 @@ def test_pairs_teach_a_loop_of_texts_once(tmp_path: Path, kind: str) -> None:
         assert statuses(outcomes) == {("decision", "applied"): 6, ("feedback", "applied"): 6}
         assert (report.rows["pairs"], report.used["pairs"]) == (6, 6)
         assert loop.decide(DRAFTS, id="d").shown == ("short",)
-        before, head = bits(loop), loop.projection.log.last()
-        again, _ = brought(loop, "preference-data", file)
-        assert statuses(again) == {("decision", "duplicate"): 6, ("feedback", "duplicate"): 6}
-        assert (bits(loop), loop.projection.log.last()) == (before, head)
         rows, _ = written(loop, "preference-data")
         assert [{name: row[name] for name in ("prompt", "chosen", "rejected")} for row in rows] == PAIRS
 
@@ -229,8 +224,6 @@ def test_pairs_teach_a_loop_of_choices(tmp_path: Path) -> None:
         assert dict(report.dropped) == {"both answers are one item": 1}
         rows, _ = written(loop, "preference-data")
         assert [row["chosen"] for row in rows] == [pair["chosen"] for pair in PAIRS]
-        again, _ = brought(loop, "preference-data", file)
-        assert {status for _, status in statuses(again)} == {"duplicate"}
         with pytest.raises(ValueError, match=r"^--as: expected a loop that takes thumb, got: thumb: expected"):
             brought(loop, "unpaired", file)
 

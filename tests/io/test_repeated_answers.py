@@ -214,14 +214,6 @@ def test_an_answer_is_not_joined_to_another_decision_of_the_same_id(tmp_path: Pa
         assert [each.status for each in again] == ["duplicate", "applied"]
 
 
-def test_a_list_of_the_same_id_that_somebody_else_saw_is_another_one(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
-        lines = [Line(i, each, None) for i, each in enumerate(day(1, [("i0", "i1", "i2")], "f"), 1)]
-        list(import_lines(loop, lines))
-        lines = [Line(i, each, None) for i, each in enumerate(day(2, [("i0", "i1", "i2")], "g"), 1)]
-        assert [each.status for each in import_lines(loop, lines)] == ["rejected", "rejected"]
-
-
 def imported(loop: Loop, lines: Sequence[Mapping[str, Any]]) -> list[Outcome]:
     return list(import_lines(loop, [Line(i, dict(each), None) for i, each in enumerate(lines, 1)]))
 
