@@ -25,7 +25,7 @@ from heedful.data.comparisons import (
     tabulate,
 )
 from heedful.data.exported_choices import exported_choices
-from heedful.data.files import MISSING, cut_repr, open_uncompressed
+from heedful.data.files import MISSING, cut_repr, first_lines, open_uncompressed
 from heedful.data.json_records import Located
 from heedful.data.known_forms import unpack
 from heedful.data.preflib import SUFFIXES, load_preflib
@@ -177,9 +177,8 @@ def _study(path: Path) -> ComparisonTable | None:
 def _is_preflib(path: Path) -> bool:
     if path.name.removesuffix(".gz").endswith(SUFFIXES):
         return True
-    with open_uncompressed(path) as file:
-        line = next((line for line in file if line.strip()), b"").removeprefix(b"\xef\xbb\xbf").strip()
-    return line.startswith(b"# ") or line.isdigit()
+    line = next(first_lines(path), "")
+    return line.startswith("# ") or (line.isascii() and line.isdigit())
 
 
 def pairs_in(
