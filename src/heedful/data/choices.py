@@ -25,7 +25,7 @@ from heedful.data.comparisons import (
     tabulate,
 )
 from heedful.data.exported_choices import exported_choices
-from heedful.data.files import MISSING, cut_repr, open_uncompressed
+from heedful.data.files import MISSING, cut_repr, first_lines, open_uncompressed
 from heedful.data.json_records import Located
 from heedful.data.known_forms import unpack
 from heedful.data.preflib import SUFFIXES, load_preflib
@@ -177,9 +177,8 @@ def _study(path: Path) -> ComparisonTable | None:
 def _is_preflib(path: Path) -> bool:
     if path.name.removesuffix(".gz").endswith(SUFFIXES):
         return True
-    with open_uncompressed(path) as file:
-        line = next((line for line in file if line.strip()), b"").removeprefix(b"\xef\xbb\xbf").strip()
-    return line.startswith(b"# ") or line.isdigit()
+    line = next(first_lines(path), "")
+    return line.startswith("# ") or (line.isascii() and line.isdigit())
 
 
 def pairs_in(
@@ -318,7 +317,7 @@ def _in_one(where: str, name: str, cell: object) -> list[tuple[str, ...]]:
 # ---------------------------------------------------------------------------- writing
 
 
-def write_choices(path: str | PathLike[str], choices: ComparisonTable, ids: Mapping[str, str] | None = None) -> None:
+def write_choices(path: str | PathLike[str], choices: ComparisonTable) -> None:
     """Write comparisons as a CSV file that `open_choices` reads, in the simplest form that holds them.
 
     The columns are first, second and answer if all are pairs whose first item is known and no item is called like an
@@ -326,8 +325,6 @@ def write_choices(path: str | PathLike[str], choices: ComparisonTable, ids: Mapp
     otherwise item and rank, with a row for each item of each answer, which loses what was shown first. Items without
     answers are left out. If only some people have names, the others are called nobody. A cell that a spreadsheet would
     take for a formula gets an apostrophe in front, which `open_choices` removes.
-
-    If `ids` has other names of the items, by name, columns with these follow, such as first_id.
 
     Raise ValueError for a name that a CSV would not give back, such as "NA", and for an answer that was given more than
     MOST_TIMES times.
@@ -362,10 +359,6 @@ def write_choices(path: str | PathLike[str], choices: ComparisonTable, ids: Mapp
             for rank, tier in enumerate(answer.tiers, 1)
             for item in tier
         ]
-    if ids is not None and any(id != name for name, id in ids.items()):
-        of_items = [at for at, column in enumerate(columns) if column in ("first", "second", "winner", "loser", "item")]
-        rows = [[*row, *(ids[str(row[at])] for at in of_items)] for row in rows]
-        columns += [f"{columns[at]}_id" for at in of_items]
     write_table(Path(path), columns, rows)
 
 

@@ -84,6 +84,22 @@ def open_uncompressed(path: Path) -> Iterator[io.BufferedReader]:
             yield file
 
 
+def content_start(path: Path) -> bytes:
+    """Return the first bytes, at most 4096, that come of the file at `path`, plain or gzip, without a byte order mark
+    of UTF-8 and blanks. Errors are those of `open_uncompressed`."""
+    with open_uncompressed(path) as file:
+        return file.peek(4096)[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
+def first_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a text, plain or gzip, that are not blank, without blanks around them and a byte order mark,
+    at most 16 MiB of each; what is not UTF-8 is replaced. Errors are those of `open_uncompressed`."""
+    with open_uncompressed(path) as file:
+        while line := file.readline(2**24):
+            if text := line.decode(errors="replace").removeprefix("\ufeff").strip():
+                yield text
+
+
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line with its end) of a UTF-8 text, plain or gzip, with or without a byte order mark.
 

@@ -5,12 +5,13 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 
-from heedful.data.files import cut_list, cut_repr, most_unpacked, open_uncompressed
+from heedful.data.files import content_start, cut_list, cut_repr, first_lines, most_unpacked, open_uncompressed
 from heedful.data.jsonl import AT_BYTE, json_fault, read_lines, unique_keys
 
 MOST_BYTES = 2**30
@@ -29,9 +30,8 @@ def read_json(path: Path, inside: str) -> Iterator[Located]:
     list, of which a line of JSON may be one; "" stands for whichever field of a document is called as one of LISTS.
 
     Errors are those of `read_records`."""
-    with open_uncompressed(path) as file:
-        first = file.peek(4096)[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    yield from (_document if first == b"[" or _is_one_document(path) else _lines)(path, inside)
+    is_list = content_start(path).startswith(b"[")
+    yield from (_document if is_list or _is_one_document(path) else _lines)(path, inside)
 
 
 def _lines(path: Path, inside: str) -> Iterator[Located]:
@@ -47,16 +47,12 @@ def _lines(path: Path, inside: str) -> Iterator[Located]:
 
 def _is_one_document(path: Path) -> bool:
     """Return whether a file that begins with { is one object on several lines, not one object a line."""
-    lines = list[bytes]()
-    with open_uncompressed(path) as file:
-        while len(lines) < 2 and (line := file.readline(2**24)):
-            if line.strip():
-                lines.append(line.strip().removeprefix(b"\xef\xbb\xbf"))
+    lines = list(islice(first_lines(path), 2))
     try:
         json.loads(lines[0])
     except (ValueError, RecursionError):
-        goes_on = lines[0].endswith((b",", b":", b"[", b"{"))
-        return len(lines) > 1 and (goes_on or not lines[1].startswith(b"{"))
+        goes_on = lines[0].endswith((",", ":", "[", "{"))
+        return len(lines) > 1 and (goes_on or not lines[1].startswith("{"))
     return False
 
 

@@ -97,11 +97,11 @@ def _score(place: str, record: Mapping[str, Any]) -> Score:
         raise ValueError(f"id: expected that of a score, got {'none' if 'id' not in record else repr(record['id'])}")
     if not isinstance(name, str):
         raise ValueError(f"name: expected a text, got {cut_repr(name)}")
-    given_type = _first(record, "dataType", "data_type")
-    written = given_type.upper() if isinstance(given_type, str) else None
-    known_type = next((type for type in TYPES if type == written), None)
-    if known_type is None:
-        raise ValueError(f"dataType: expected {', '.join(TYPES)}, got {cut_repr(given_type)}")
+    data_type = _first(record, "dataType", "data_type")
+    written = data_type.upper() if isinstance(data_type, str) else None
+    score_type = next((type for type in TYPES if type == written), None)
+    if score_type is None:
+        raise ValueError(f"dataType: expected {', '.join(TYPES)}, got {cut_repr(data_type)}")
     source = record.get("source")
     if not isinstance(source, str) or not source:
         raise ValueError(f"source: expected API, ANNOTATION or EVAL, got {cut_repr(source)}")
@@ -109,7 +109,7 @@ def _score(place: str, record: Mapping[str, Any]) -> Score:
     time = _time(record, "timestamp")
     version = _time(record, "updatedAt") or _time(record, "updated_at") or time
     return Score(
-        place, id, name, known_type, _value(known_type, record), source.upper(), time, version, kind, trace, observation
+        place, id, name, score_type, _value(score_type, record), source.upper(), time, version, kind, trace, observation
     )
 
 

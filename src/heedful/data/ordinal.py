@@ -17,8 +17,8 @@ from heedful.data.files import (
     cell_number,
     cut_list,
     cut_repr,
+    first_lines,
     number_in,
-    open_uncompressed,
 )
 from heedful.data.set_aside import ASIDE, counted_rows
 from heedful.data.svmlight import MAX_FEATURES, Array, Target, read_blocks, stack_blocks
@@ -103,14 +103,9 @@ def is_svmlight(path: Path) -> bool:
     """Return True if the first line that is neither blank nor a comment looks like GRADE INDEX:VALUE or
     GRADE qid:ID.
     """
-    with open_uncompressed(path) as file:
-        start = file.peek(4096)[:4096]
-        if start.startswith(b"PAR1"):
-            return False
-        for line in file:
-            text = line[:4096].decode(errors="replace").removeprefix("\ufeff")
-            if (bare := text.partition("#")[0].strip()) and not _is_whole(bare):
-                return _LOOKS_SVMLIGHT.match(text) is not None
+    for line in first_lines(path):
+        if (text := line[:4096].partition("#")[0].strip()) and not _is_whole(text):
+            return _LOOKS_SVMLIGHT.match(line[:4096]) is not None
     return False
 
 

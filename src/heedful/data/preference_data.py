@@ -42,7 +42,7 @@ beside a list of texts."""
 MOST_ANSWERS = 100
 """The most answers in one row."""
 
-Given: TypeAlias = tuple[str, Any]
+FieldAnswer: TypeAlias = tuple[str, Any]
 """An answer as it is in a row, after the name of its field for messages."""
 
 
@@ -151,7 +151,7 @@ def _refuse_aside(record: Mapping[str, Any], aside: Sequence[str] | None) -> Non
         raise _Unusable(f"the row says that it does not count, {why}")
 
 
-def _compared(record: Mapping[str, Any]) -> Iterator[tuple[Given, Given]]:
+def _compared(record: Mapping[str, Any]) -> Iterator[tuple[FieldAnswer, FieldAnswer]]:
     """Yield (better, worse) for each pair in a row; raise _Unusable if there is none, ValueError for another form."""
     if "chosen" in record and "rejected" in record:
         chosen, rejected = (_several(name, record[name]) for name in ("chosen", "rejected"))
@@ -169,7 +169,7 @@ def _compared(record: Mapping[str, Any]) -> Iterator[tuple[Given, Given]]:
     yield from pairs
 
 
-def _several(field: str, value: object) -> list[Given]:
+def _several(field: str, value: object) -> list[FieldAnswer]:
     """Return the answers in a field: those of a list of answers, otherwise the one that it is."""
     if isinstance(value, list) and value and all(isinstance(answer, str | list) for answer in value):
         return [(f"{field}[{i}]", answer) for i, answer in enumerate(_check_count(field, value))]
@@ -182,12 +182,12 @@ def _check_count(field: str, answers: list[Any]) -> list[Any]:
     return answers
 
 
-def _scored(field: str, record: Mapping[str, Any]) -> list[tuple[Any, Given]]:
+def _scored(field: str, record: Mapping[str, Any]) -> list[tuple[Any, FieldAnswer]]:
     """Return (score, answer) of each answer in a `field`: objects with a score or rank, or texts and a list."""
     answers = record[field]
     if not isinstance(answers, list):
         raise ValueError(f"{field}: expected a list of answers, got {cut_repr(answers)}")
-    scores = list[tuple[Any, Given]]()
+    scores = list[tuple[Any, FieldAnswer]]()
     marks = next((name for name in (*SCORES, *RANKS) if record.get(f"{name}s") is not None), None)
     if not all(isinstance(answer, Mapping) and "role" not in answer for answer in _check_count(field, answers)):
         numbers = record.get(f"{marks}s")
@@ -217,9 +217,9 @@ def _score(field: str, value: object, turned: bool) -> float | None:
     return -number if turned else number
 
 
-def _pair(place: str, record: Mapping[str, Any], better_one: Given, worse_one: Given) -> Pair:
+def _pair(place: str, record: Mapping[str, Any], better_one: FieldAnswer, worse_one: FieldAnswer) -> Pair:
     prompt = _prompt(next((record[name] for name in PROMPTS if record.get(name) is not None), None))
-    chosen, rejected = (_answer(*given) for given in (better_one, worse_one))
+    chosen, rejected = (_answer(*answer) for answer in (better_one, worse_one))
     if isinstance(chosen, list) and isinstance(rejected, list):
         same = [a for a, _ in takewhile(lambda both: both[0] == both[1], zip(chosen, rejected))]
         if len(same) == len(chosen) == len(rejected):

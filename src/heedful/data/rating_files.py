@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heedful.core.paths import path_kind
-from heedful.data.files import is_number, open_uncompressed
+from heedful.data.files import content_start, first_lines, is_number
 from heedful.data.ratings import (
     Columns,
     RatingTable,
@@ -55,7 +55,7 @@ def open_ratings(
         if columns:
             raise ValueError(f"{path.name}: columns: expected none with MovieLens, got {', '.join(columns)}")
         return LoadedRatings(movielens_ratings(path), "MovieLens")
-    line = _first_line(path)
+    line = "" if content_start(path).startswith(b"PAR1") else next(first_lines(path), "")
     if not (columns or words or missing):
         if _is_book_crossing(line):
             return LoadedRatings(load_book_crossing(path), "Book-Crossing, implicit ratings (0) left out")
@@ -82,15 +82,6 @@ def _the_one(folder: Path) -> Path:
         several = ", ".join(file.name for file in named[:4]) + (", ..." if len(named) > 4 else "")
         raise ValueError(f"{folder}: expected one file of ratings, got {len(named)}, name one of them: {several}")
     return named[0]
-
-
-def _first_line(path: Path) -> str:
-    """Return the first line of a text that is not blank; "" of what is no text."""
-    with open_uncompressed(path) as file:
-        if file.peek(64).startswith(b"PAR1"):
-            return ""
-        text = next((line for line in iter(lambda: file.readline(2**16), b"") if line.strip()), b"")
-    return text.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").strip("\r\n")
 
 
 def _is_book_crossing(line: str) -> bool:

@@ -74,11 +74,6 @@ class Identity(NamedTuple):
     version: str | None
     time: str | None
 
-    @property
-    def can_repeat(self) -> bool:
-        """whether two rows may be the same answer at all"""
-        return self.id is not None or (self.person is not None and self.time is not None)
-
 
 def identity(names: Sequence[str], roles: Mapping[str, Sequence[str]] | None = None) -> Identity:
     """Return which of the columns or fields `names` tell what answer a row is.
@@ -240,7 +235,7 @@ def newest_rows(table: Table, roles: Mapping[str, Sequence[str]]) -> tuple[Table
 def find_newest(table: Table, roles: Mapping[str, Sequence[str]]) -> tuple[Bools | None, Repeats]:
     """Return which of the r rows of `table` count (r,), None if all do, and how many do not; `roles` as above."""
     fields = identity(table.header, roles)
-    if not fields.can_repeat:
+    if fields.id is None and (fields.person is None or fields.time is None):
         return None, Repeats()
     names = [name for name in (fields.id, fields.person, fields.version, fields.time) if name is not None]
     names += [name for columns in roles.values() for name in columns if name not in names]

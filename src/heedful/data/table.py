@@ -26,7 +26,15 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.wording import count
-from heedful.data.files import cut_list, cut_repr, is_number, number_in, numbered_lines, open_uncompressed
+from heedful.data.files import (
+    content_start,
+    cut_list,
+    cut_repr,
+    is_number,
+    number_in,
+    numbered_lines,
+    open_uncompressed,
+)
 from heedful.data.frames import cell, index_of, is_index, warn_index, without_index
 from heedful.data.json_records import Located, read_batches, read_json, read_parquet
 from heedful.data.written import MARKERS, Reading, decimal_mark, describe_readings, value_kind
@@ -108,14 +116,12 @@ def read_records(path: str | PathLike[str]) -> Iterator[Located]:
     records; ModuleNotFoundError, with the command that installs it, if pyarrow is needed and missing; other errors are
     those of `files.open_uncompressed`."""
     path = Path(path)
-    with open_uncompressed(path) as file:
-        start = file.peek(4096)[:4096]
-    first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    start = content_start(path)
     if start.startswith(b"PAR1"):
         records = read_parquet(path)
-    elif first in (b"[", b"{"):
+    elif start.startswith((b"[", b"{")):
         records = read_json(path, "data")
-    elif not first:
+    elif not start:
         raise ValueError(f"{path.name}: content: expected records, got an empty file")
     else:
         records = iter(open_table(path, texts=True).located())
@@ -133,8 +139,7 @@ def open_table(path: str | PathLike[str], *, texts: bool = False) -> Table:
     With `texts`, cells are what somebody wrote, and stay as they are. The errors are those of `read_table`, raised now
     or then."""
     path = Path(path)
-    with open_uncompressed(path) as file:
-        start = file.peek(4096)[:4096]
+    start = content_start(path)
     if start.startswith(b"PAR1"):
         return _readable(_parquet(path), texts)
     other = next((what for mark, what in _OTHERS if start.startswith(mark)), None)
@@ -148,7 +153,7 @@ def open_table(path: str | PathLike[str], *, texts: bool = False) -> Table:
             raise ValueError(
                 f"{path.name}:1: text: expected CSV in UTF-8, got a zero byte: is it UTF-16, or no text at all?"
             )
-        if start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{"):
+        if start.startswith((b"[", b"{")):
             where, rows = zip(*read_json(path, ""))
             return _readable(table_of(list(zip(where, without_index(path.name, rows))), path.name), texts)
     return _csv(path, texts)

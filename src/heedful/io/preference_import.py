@@ -54,7 +54,7 @@ def read_pair_lines(
                 yield {"kind": "feedback", "id": id, "decision": id, "better": "chosen"}
                 continue
             yield from (line for text in (pair.chosen, pair.rejected) if (line := names.item(text)) is not None)
-            two = [names.known[pair.chosen], names.known[pair.rejected]]
+            two = [names.by_text[pair.chosen], names.by_text[pair.rejected]]
             if two[0] == two[1]:
                 report.used["pairs"] -= 1
                 report.drop("both answers are one item", pair.row.place)
@@ -162,7 +162,7 @@ class _Names:
     def __init__(self, loop: Loop, column: str) -> None:
         self._column = column
         self._identifier = loop.manifest.encoding.identifier or "id"
-        self.known: dict[str, str] = {}
+        self.by_text: dict[str, str] = {}
         """the name of the item that has this text, or that is called so"""
         current = dict(loop.projection.catalogue.current)
         events = loop.projection.log.many(sorted({int(seq) for seq in current.values()}))
@@ -170,13 +170,13 @@ class _Names:
             row = msgspec.json.decode(event.payload or "{}")
             text = row.get(column) if isinstance(row, dict) else None
             if isinstance(text, str):
-                self.known.setdefault(text, event.subject or "")
+                self.by_text.setdefault(text, event.subject or "")
         for name in current:
-            self.known.setdefault(name, name)
+            self.by_text.setdefault(name, name)
 
     def item(self, text: str) -> dict[str, Any] | None:
         """Return the line that puts an item with this text on offer; None if there is one."""
-        if text in self.known:
+        if text in self.by_text:
             return None
-        name = self.known[text] = f"text-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+        name = self.by_text[text] = f"text-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
         return {"kind": "item", "id": name, "attributes": {self._identifier: name, self._column: text}}

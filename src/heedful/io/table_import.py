@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.data.files import cut_list, open_uncompressed
+from heedful.data.files import cut_list, first_lines
 from heedful.data.set_aside import item_rows
 from heedful.data.table import Table, open_table
 from heedful.io.line_schema import KINDS
@@ -23,15 +24,12 @@ class TableImport(NamedTuple):
     notes: list[str]
 
 
-def first_lines(path: Path) -> list[str]:
-    """Return the first two lines of a file that are not blank, at most 1 MiB of each; none of a pipe, which can be read
-    only once."""
+def first_two(path: Path) -> list[str]:
+    """Return the first two lines of a file that are not blank; none of a pipe, which can be read only once."""
     first = list[str]()
     if path.is_file():
-        with suppress(ValueError), open_uncompressed(path) as file:  # that it is cut off is said where it is read
-            while len(first) < 2 and (line := file.readline(2**20)):
-                if text := line.decode(errors="replace").removeprefix("\ufeff").strip():
-                    first.append(text)
+        with suppress(ValueError):  # that it is cut off is said where it is read
+            first.extend(islice(first_lines(path), 2))
     return first
 
 
@@ -41,7 +39,7 @@ def holds_events(path: Path) -> bool:
     can be read only once."""
     if not path.is_file():
         return True
-    first = first_lines(path)
+    first = first_two(path)
     if not any(text.startswith("{") for text in first) or first[0].startswith("["):
         return not first
     with suppress(ValueError, RecursionError):
