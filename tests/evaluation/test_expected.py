@@ -73,6 +73,15 @@ def test_a_better_order_contradicts_a_model_that_likes_it_less() -> None:
     assert not contradicts((0, 1), Answer(best=(1,)), Expected(), None, 2)
 
 
+def test_a_pair_contradicts_a_model_that_has_it_the_other_way_round_wherever_it_stood() -> None:
+    """Whoever chooses the first of two says no less than who chooses the second."""
+    first, second = Answer(best=(0,), pairs=((0, 1),)), Answer(best=(1,), pairs=((1, 0),))
+    for u in ((1.0, 2.0), (2.0, 1.0)):
+        assert contradicts((0, 1), first, by(*u), None, 1) is (u[0] < u[1])
+        assert contradicts((0, 1), second, by(*u), None, 1) is (u[1] < u[0])
+    assert not contradicts((0, 1), first, by(0.3, 0.1 + 0.2), None, 1), "what rounding leaves"
+
+
 @pytest.mark.parametrize(("number", "opposite"), [(4.0, False), (4.01, True), (2.0, False), (1.9, True)])
 def test_a_number_contradicts_a_prediction_far_from_it(number: float, opposite: bool) -> None:
     expected = Expected(values=lambda items: np.full(len(items), 3.0))

@@ -167,9 +167,10 @@ def _numbers(shown: Sequence[int], answer: Answer, models: Sequence[Expected]) -
 def contradicts(shown: Sequence[int], answer: Answer, expected: Expected, scale: Scale | None, k: int) -> bool:
     """Return whether `answer` says the opposite of what is `expected`.
 
-    It does if a number is further from the prediction than the scale's `apart`; if an item that was passed over is
-    better than the one put first with probability `SURE`; if the list that it asks for is worth less than the one
-    `shown`, by the first `k` items; or if it approves of what is worse than usual, or the other way round."""
+    It does if a number is further from the prediction than the scale's `apart`; if it approves of what is worse than
+    usual, or the other way round; if an item that was passed over is better than the one put first with probability
+    `SURE`. Of a model without such probabilities: if the better item of a pair that is said outright has the lower
+    utility, or if the list that it asks for is worth less than the one `shown`, by the first `k` items."""
     if answer.values and scale is not None:
         predicted = None if expected.values is None else expected.values(list(answer.values))
         numbers = np.array(list(answer.values.values()))
@@ -181,7 +182,12 @@ def contradicts(shown: Sequence[int], answer: Answer, expected: Expected, scale:
         others = [j for j in shown if answer.best and j != answer.best[0]]
         first: Any = answer.best[0] if answer.best else None
         return bool(others) and bool(expected.better(others, first).max() >= SURE)
-    return expected.utilities is not None and list_gain(shown, answer, expected.utilities, k) < 0.0
+    if expected.utilities is None:
+        return False
+    if answer.pairs:
+        better, worse = (expected.utilities(side) for side in zip(*answer.pairs))
+        return bool((better - worse < -ROUNDING * (np.abs(better) + np.abs(worse))).any())
+    return list_gain(shown, answer, expected.utilities, k) < 0.0
 
 
 def picked_error(shown: Sequence[int], answer: Answer, expected: Expected) -> float | None:
