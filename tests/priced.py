@@ -29,7 +29,7 @@ class PricedScaling(BestWorstScaling):
     """Of what is shown the best and the worst; each item has a `price`, each request a `budget`."""
 
     name = "priced-best-worst"
-    loop = "a loop of priced extremes"
+    words = BestWorstScaling.words._replace(loop="a loop of priced extremes")
 
     @classmethod
     def arrange(

@@ -211,18 +211,6 @@ def note_alike(person: str, alike: Sequence[str]) -> None:
         note(f"{', '.join(map(repr, alike))} {verb.format(person)} the same person")
 
 
-def example_context(loop: Loop) -> list[str]:
-    """Return the option of `heedful decide` with the context that a request to this loop needs, as an example; [] if it
-    needs none."""
-    from heedful.features.columns import Vector
-
-    if loop.projection.interaction.arrange is None or loop.manifest.context is None:
-        return []
-    column = next(column for column in loop.manifest.context.columns if column.kind != "ignored")
-    value = "[...]" if isinstance(column, Vector) else f'"THE {column.name.upper()}"'
-    return ["--context", f'{{"{column.name}": {value}}}']
-
-
 def pairs(option: str, meaning: str, texts: Sequence[str], *, at_first: bool = False) -> dict[str, str]:
     """Return `texts`, LEFT=RIGHT each, as {left: right}.
 

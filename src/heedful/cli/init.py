@@ -16,7 +16,6 @@ import typer
 from heedful.cli.common import (
     Json,
     asking,
-    example_context,
     holds_loop,
     pairs,
     place,
@@ -427,7 +426,7 @@ def _next(loop: Loop, name: str) -> str:
     if loop.items and loop.manifest.query is not None:
         return shell_quote(["heedful", "decide", name, "--candidates", "CANDIDATES.json"])
     if loop.items:
-        return shell_quote(["heedful", "decide", name, *example_context(loop)])
+        return shell_quote(["heedful", "decide", name, *loop.projection.interaction.example_request()])
     if by_number:
         return shell_quote(["heedful", "import", name, "--features", "ITEMS.csv"])
     return shell_quote(["heedful", "decide", name, "--candidates", "TEXTS.json"])

@@ -13,7 +13,6 @@ from heedful.cli.common import (
     Name,
     Own,
     asking,
-    example_context,
     numbers,
     open_loop,
     read_json,
@@ -104,7 +103,7 @@ def decide(
 
         with asking():
             is_repeated = id is not None and loop.projection.find_decision(id) is not None
-            if around is None and not is_repeated and (needed := example_context(loop)):
+            if around is None and not is_repeated and (needed := loop.projection.interaction.example_request()):
                 kind = loop.projection.interaction.words.loop
                 raise BadInput(f"--context: expected one in {kind}, such as {shell_quote(needed)}, got none")
             try:

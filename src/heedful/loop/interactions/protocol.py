@@ -427,6 +427,10 @@ class Interaction(Protocol[M]):
             return self.words.nothing_said
         return self.words.nothing_new
 
+    def example_request(self) -> list[str]:
+        """Return the options of `heedful decide` that a request to this loop needs, as an example; [] for none."""
+        return []
+
     @staticmethod
     def tell_explanation(told: Explanation) -> list[Part]:
         """Return an explanation of a decision, `told`, as lines and tables for commands and pages."""

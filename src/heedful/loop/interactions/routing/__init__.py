@@ -168,6 +168,13 @@ class Routing(Coactive):
             return "prefers the first", {"choice": "first"}
         return "likes it", {"thumb": "up"}
 
+    def example_request(self) -> list[str]:
+        around = self.manifest.context
+        first = next((c for c in (() if around is None else around.columns) if c.kind != "ignored"), None)
+        numbers = isinstance(first, Vector)
+        name = "" if first is None else first.name
+        return ["--context", f'{{"{name}": [...]}}' if numbers else f'{{"{name}": "THE {name.upper()}"}}']
+
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> RouteModel:
