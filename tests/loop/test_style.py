@@ -14,7 +14,9 @@ from heedful import TEXTS, Loop, Settings
 from heedful.data.jsonl import Line
 from heedful.features.style import NAMES
 from heedful.io import export_lines, import_lines
+from heedful.loop.interactions import telling
 from heedful.results.style import StyleStatement
+from heedful.server.agent_tools import likes_in_words
 
 THINGS = ("parcel", "letter", "box", "invoice", "order", "book")
 NOW = Settings(k=1, control=0.0, exploration=0.0)
@@ -62,6 +64,23 @@ def test_from_edits_a_sentence(tmp_path: Path) -> None:
         assert (style.edits, style.english, style.unread, style.unsaid) == (14, 14, 0, "")
         assert sorted(each.feature for each in style.statements) == sorted(NAMES)
         assert loop.style_of("bob").prompt == ""
+
+
+def test_the_style_of_everybody_says_that_it_is_nobodys_in_particular(tmp_path: Path) -> None:
+    """Who edits more counts more: the sentence is in the result, so in JSON, over HTTP, on the screen and for agents."""
+    with made(tmp_path) as loop:
+        for i in range(14):
+            edit(loop, i, warmer)
+        edit(loop, 14, str, "bob")
+        of_ann, of_all = loop.style_of("ann"), loop.style_of()
+        assert (of_ann.pooled, of_all.edits) == ("", 15)
+        assert "whoever edits more counts more" in of_all.pooled
+        lines = [part.text for part in telling.style(of_all) if isinstance(part, telling.Line)]
+        assert of_all.pooled in lines
+        assert of_all.pooled in of_all._repr_html_()
+        assert of_all.pooled in likes_in_words(loop, None)
+        assert "counts more" not in likes_in_words(loop, "ann")
+        assert loop.style_of("bob").pooled == ""
 
 
 def test_few_edits_tell_nothing_and_say_so(tmp_path: Path) -> None:
