@@ -1553,6 +1553,8 @@ export interface components {
             described: string[];
             /** @description why nothing can be told from edits, in words; "" if something can */
             unsaid: string;
+            /** @description without a person, in a sentence, what the edits of everybody together say and what they do not; "" for a person, and without edits */
+            pooled: string;
         };
         /**
          * StyleStatement

@@ -60,6 +60,8 @@ def style(
         if prompt:
             if result.prompt:
                 typer.echo(result.prompt)
+                if result.pooled:
+                    note(result.pooled)
             else:
                 note(f"nothing can be told: {result.unsaid}")
         elif json:

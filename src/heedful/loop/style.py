@@ -45,6 +45,11 @@ KIND = "style"
 """The kind of the events with corrections by hand."""
 LONGEST = 500
 """The most characters of what always holds, and of what `describe` says of one edit."""
+POOLED = (
+    "These are the edits of everybody taken together: whoever edits more counts more, and what they say need hold for "
+    "no one person."
+)
+"""What the style of everybody says of itself."""
 NEWEST = 5
 """How many edits, the newest, `describe` is asked about."""
 MOST = 1e12
@@ -92,7 +97,8 @@ def style_of(history: History, person: str | None, alpha: float = 0.05, describe
     told = [each.told for each in statements if each.told and not each.denied]
     prompt = _prompt(told, rules, described)
     unsaid = "" if told else _unsaid(history, person, statements, len(texts), unread)
-    return Style(person, prompt, len(texts), english, unread, alpha, statements, rules, described, unsaid)
+    pooled = POOLED if person is None and pairs else ""
+    return Style(person, prompt, len(texts), english, unread, alpha, statements, rules, described, unsaid, pooled)
 
 
 # ---------------------------------------------------------------------------- from the log to pairs of texts

@@ -68,6 +68,9 @@ class Style(NamedTuple):
     """what the caller's function said of single edits, the newest last; nothing was tested there"""
     unsaid: str
     """why nothing can be told from edits, in words; "" if something can"""
+    pooled: str
+    """without a person, in a sentence, what the edits of everybody together say and what they do not; "" for a person,
+    and without edits"""
 
     @property
     def told(self) -> tuple[StyleStatement, ...]:
@@ -75,9 +78,8 @@ class Style(NamedTuple):
         return tuple([each for each in self.statements if each.told and not each.denied])
 
     def _repr_html_(self) -> str:
-
         rows = [(s.feature, s.told or "cannot be told", s.fewer, s.more, s.edits, s.evidence) for s in self.statements]
-        notes = [note for note in (self.prompt, self.unsaid) if note]
+        notes = [note for note in (self.prompt, self.unsaid, self.pooled) if note]
         return table(
             f"Style of {self.person or 'all'}", ["feature", "", "fewer", "more", "edits", "evidence"], rows, notes
         )

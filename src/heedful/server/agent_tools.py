@@ -330,6 +330,8 @@ def likes_in_words(loop: Loop, person: str | None) -> str:
         said.append(style.prompt)
     if style.unsaid and (style.edits or style.unread):
         said.append(f"Of their style in texts nothing can be told: {style.unsaid}.")
+    if style.pooled:
+        said.append(style.pooled)
     learned = loop.weights_of(person) if loop.version else {}
     weights = sorted(learned.items(), key=lambda each: -abs(each[1]))
     if counts := [f"{name} {signed(weight)}" for name, weight in weights[:MOST] if weight]:

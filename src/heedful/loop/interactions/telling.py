@@ -529,4 +529,6 @@ def style(found: Style) -> list[Part]:
     edits = f"{found.edits:,} {'edit' if found.edits == 1 else 'edits'}, {found.english:,} of English texts, in which "
     sure = f"words are counted. The probability that any statement is ever false is at most {found.alpha:.2g}."
     unread = f" {found.unread:,} more have no texts to compare." if found.unread else ""
-    return there([*lines, Table("Style", columns, tuple(rows), (0, 1)), *said, Line(f"{edits}{sure}{unread}")])
+    table = Table("Style", columns, tuple(rows), (0, 1))
+    pooled = [Line(found.pooled)] if found.pooled else []
+    return there([*lines, *pooled, table, *said, Line(f"{edits}{sure}{unread}")])
