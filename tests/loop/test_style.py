@@ -67,7 +67,7 @@ def test_from_edits_a_sentence(tmp_path: Path) -> None:
 
 
 def test_the_style_of_everybody_says_that_it_is_nobodys_in_particular(tmp_path: Path) -> None:
-    """Who edits more counts more: the sentence is in the result, so in JSON, over HTTP, on the screen and for agents."""
+    """Who edits more counts more: the sentence is in the result, so at each door."""
     with made(tmp_path) as loop:
         for i in range(14):
             edit(loop, i, warmer)

@@ -16,6 +16,7 @@ import httpx
 import pytest
 from asking import NO_TLS
 from browsing import Visitor, words
+from command import heedful
 
 from compared import ASK, answers, link_to, logos, study_in, study_of_rows
 from heedful import Loop
@@ -26,11 +27,14 @@ from heedful.data.choices import open_choices
 from heedful.data.comparisons import Comparison, ComparisonTable
 from heedful.data.preflib import load_preflib
 from heedful.features import infer
+from heedful.server.agent_tools import likes_in_words
 from heedful.server.keys import Keys
 from heedful.server.main import served
 from heedful.server.pages import standing
 from heedful.server.pages.plates import MARGIN, SHAPES, plates
 from heedful.server.pages.ranking import picture, table
+from heedful.server.pages.results import write_answers
+from heedful.studies.study import study_of
 from processes import until
 
 
@@ -201,6 +205,41 @@ def test_what_people_saw_is_what_everybody_is_told(tmp_path: Path) -> None:
     assert not [id for id in ids if id in plain.replace("(s02)", "")]
     table_rows = list(csv.DictReader(io.StringIO(table(found).decode())))
     assert [(row["item"], row["id"]) for row in table_rows] == [(saw[item], item) for item in found.board.items]
+
+
+def test_what_people_saw_is_told_where_a_question_is_explained_and_in_files_of_answers(tmp_path: Path) -> None:
+    """The commands, the page and what agents read call items so; files and JSON have the ids beside it."""
+    rows = [{"id": f"s0{i}", "slogan": slogan} for i, slogan in enumerate(("By hand", "NA", "Built to last"))]
+    path = study_of_rows(tmp_path / "slogans.heedful", rows, show=("slogan",))
+    with Loop.open(path) as loop:
+        for n in range(3):
+            loop.decide(person="ann", id=f"ask-{n}-ann")
+            loop.feedback(f"ask-{n}-ann", choice="first", id=f"ask-{n}.0-ann")
+        shown = loop.decide(person="ann", id="ask-3-ann").shown
+        files = {form: write_answers(loop, study_of(path), "slogans", form).decode() for form in ("csv", "toi")}
+        liked = likes_in_words(loop, "ann")
+    called = {"s00": "By hand", "s01": "NA", "s02": "Built to last"}
+    first, second = (called[name] for name in shown)
+    commands = [heedful("explain {} ask-3-ann", path).out, heedful("why {} ask-3-ann {}", path, shown[0]).out]
+    assert commands[0].startswith(f"{first} or {second}: {first} was ")
+    assert commands[1].startswith(f"{first} was shown in place 1")
+    assert not [text for text in (*commands, files["toi"], liked) if "s00" in text or "s02" in text]
+    known = heedful("standing {} --json", path).json
+    assert (known["called"], {row["item"] for row in known["ranking"]}) == (called, set(called))
+    answered = list(csv.DictReader(io.StringIO(files["csv"])))
+    in_files = called | {"s01": "NA (s01)"}  # a cell of NA is an empty one
+    assert [(row["first"], row["second"]) for row in answered] == [
+        (in_files[row["first_id"]], in_files[row["second_id"]]) for row in answered
+    ]
+    for form, content in files.items():
+        (tmp_path / f"answers.{form}").write_text(content)
+        ranked = heedful("rank {} --json", tmp_path / f"answers.{form}")
+        assert {row["item"] for row in ranked.json["ranking"]} <= set(in_files.values())
+    with served(tmp_path) as url, closing(Visitor(url)) as visitor:
+        page = words(visitor.get("/loops/slogans/why?decision=ask-3-ann").one("main"))
+    assert first in page
+    assert second in page
+    assert not [name for name in called if name in page]
 
 
 @pytest.mark.slow
