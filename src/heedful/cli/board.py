@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from heedful.boards.sentences import effects, how, how_ranked, influence, random_voters
@@ -30,12 +30,9 @@ MATRIX = 10
 """The greatest number of models for which the matrix of wins is printed."""
 
 
-def show_board(board: Board, title: str, top: int, called: Mapping[str, str] | None = None) -> None:
-    """Print the first `top` items of `board` as a table, with as many columns as the terminal has room for.
-
-    `called` has what people call the items, by their names."""
-    screen, without = console(), 0
-    shown = [row._replace(item=called[row.item]) if called else row for row in board.ranking[:top]]
+def show_board(board: Board, title: str, top: int) -> None:
+    """Print the first `top` items of `board` as a table, with as many columns as the terminal has room for."""
+    screen, without, shown = console(), 0, board.ranking[:top]
     spare = [name for name in SPARE if name != "score" or shown[0].utility is not None]
     while without < len(spare) and _room(board, shown, spare[:without]) < LEAST:
         without += 1
@@ -45,12 +42,12 @@ def show_board(board: Board, title: str, top: int, called: Mapping[str, str] | N
         screen.print(f"... and {len(board.ranking) - top:,} more (--top, --json)\n")
 
 
-def _room(board: Board, shown: list[BoardRow], without: list[str]) -> int:
+def _room(board: Board, shown: Sequence[BoardRow], without: list[str]) -> int:
     """Return how many columns of the terminal are left for bars next to a table without the columns `without`."""
     return console().width - width(_table(board, shown, without)) - 3
 
 
-def _table(board: Board, shown: list[BoardRow], without: list[str], title: str = "", room: int = 0) -> Table:
+def _table(board: Board, shown: Sequence[BoardRow], without: list[str], title: str = "", room: int = 0) -> Table:
     """Return a table of the rows `shown`, with bars `room` characters wide, without the columns `without`."""
     from rich.markup import escape
 
@@ -126,8 +123,7 @@ def show_ranking(found: PreferenceRanking, top: int) -> None:
     """Print the ranking of a table of choices, then sentences on what follows from it."""
     screen, board = console(), found.board
     show_board(board, f"{found.file}: {found.title}", top)
-    favourite = "" if board.verdict is None else one_line(board.verdict.favourite)
-    verdict = "" if board.verdict is None else board.verdict.sentence(board.sure, favourite)
+    verdict = "" if board.verdict is None else board.verdict.sentence(board.sure)
     for line in [board.apart(), f"{verdict} {found.ask}".rstrip(), "", *how_ranked(found)]:
         screen.print(line, markup=False, soft_wrap=True)
     for each in found.remarks:

@@ -415,7 +415,6 @@ def _print_answers(path: Path, json: bool) -> None:
 def closing_line(loop: Loop) -> str:
     """Return in words which of what is compared is first, and how sure that is; of an arena, by its leaderboard."""
     from heedful.studies.arena import leaderboard_of, outputs_of
-    from heedful.studies.study import study_of
     from heedful.studies.things import labels
 
     board = loop.standing()
@@ -428,7 +427,7 @@ def closing_line(loop: Loop) -> str:
     if leaderboard is not None:
         first = leaderboard.board.ranking[0]
         return f"{answers}: {first.item} is first, and the best with probability {share(first.best)} ({sure})"
-    favourite = labels(loop, study_of(loop.path), [verdict.favourite])[verdict.favourite]
+    favourite = labels(loop, [verdict.favourite])[verdict.favourite]
     if verdict.goal == "best":
         return f"{answers}: {favourite} is first, {share(verdict.probability)} sure ({sure})"
     right = f"{share(verdict.probability)} of all pairs are expected to be in the right order"

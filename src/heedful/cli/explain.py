@@ -28,6 +28,7 @@ def explain(
 
             print_json(plain(explanation))
         else:
-            print_parts(
-                loop.projection.interaction.tell_explanation(explanation), beyond="which count less: --json has all"
-            )
+            from heedful.studies.things import as_seen
+
+            parts = loop.projection.interaction.tell_explanation(as_seen(loop, explanation))
+            print_parts(parts, beyond="which count less: --json has all")

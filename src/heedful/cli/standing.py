@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,39 +40,37 @@ def standing(
     """
     from heedful.boards.data_quality import left_out
     from heedful.studies.arena import outputs_of
-    from heedful.studies.study import study_of
     from heedful.studies.things import labels
 
     with open_loop(name, own, read_only=True) as loop, asking():
         found = loop.standing(person, without=without or ())
         before = loop.standing(person) if without else found
         title, arena = str(loop.path), outputs_of(loop.path) is not None
-        called = labels(loop, study_of(loop.path), found.items)
+        called = labels(loop, found.items)
+    changed = left_out(without, *(called[board.items[0]] for board in (before, found))).message if without else ""
     if json:
         from heedful.results.answers import plain
 
-        print_json(plain(found))
+        print_json({**plain(found), "called": called, "left_out": changed})
     else:
-        _show(found, title, called)
-        if without:
-            first = [called[each.items[0]] for each in (before, found)]
-            console().print(left_out(without, *first).message, markup=False, soft_wrap=True)
+        _show(found.called(called), title)
+        if changed:
+            console().print(changed, markup=False, soft_wrap=True)
         if arena:
             told = f"Questions are chosen by this model of people. The leaderboard of the votes: heedful rank {title}"
             console().print(told, markup=False, soft_wrap=True)
 
 
-def _show(found: Board, title: str, called: Mapping[str, str]) -> None:
-    """Print the ranking `found` under this `title`; `called` is what people saw of each item, by its name."""
+def _show(found: Board, title: str) -> None:
+    """Print the ranking `found` under this `title`."""
     screen = console()
     if found.person is not None and not found.answers:  # perhaps the name was mistyped
         told = f"{found.person}: no answers so far; this is what is believed of somebody new\n"
         screen.print(told, markup=False, soft_wrap=True)
     whose = "all together prefer" if found.person is None else f"{found.person} prefers"
-    show_board(found, f"{title}: what {whose}", ROWS, called)
-    screen.print(found.apart(called), markup=False, soft_wrap=True)
+    show_board(found, f"{title}: what {whose}", ROWS)
+    screen.print(found.apart(), markup=False, soft_wrap=True)
     if found.verdict is not None:
-        verdict = found.verdict.sentence(found.sure, called[found.verdict.favourite])
-        screen.print(f"\n{verdict}", markup=False, soft_wrap=True)
+        screen.print(f"\n{found.verdict.sentence(found.sure)}", markup=False, soft_wrap=True)
     people = "" if found.person is not None else f" of {count(found.people, 'person', 'people')}"
     screen.print(f"From {count(found.answers, 'answer')}{people}; model version {found.version}", markup=False)

@@ -44,5 +44,6 @@ def why(
             print_json(plain(explanation))
         else:
             from heedful.loop.interactions.telling import why as tell_why
+            from heedful.studies.things import as_seen
 
-            print_parts(tell_why(explanation), beyond="which count less: --json has all")
+            print_parts(tell_why(as_seen(loop, explanation)), beyond="which count less: --json has all")

@@ -10,6 +10,8 @@ from heedful.core.wording import one_line, percent, share
 from heedful.data.frames import frame_of
 
 Goal = Literal["best", "ranking"]
+LONGEST = 80
+"""The most characters of an item's name in a table or a verdict."""
 MOST_GROUPS = 6
 """The most groups of items that a sentence names."""
 
@@ -80,7 +82,7 @@ def _over_next(row: BoardRow) -> str:
 
 COLUMNS = (
     Column("place", "#", "The place in the ranking", lambda row: str(row.place)),
-    Column("item", "item", "", lambda row: one_line(row.item, 80)),
+    Column("item", "item", "", lambda row: one_line(row.item, LONGEST)),
     Column("score", "score", "On the Elo scale: 400 points more are odds of 10 to 1", lambda row: f"{row.score:,.0f}"),
     Column(
         "score_low",
@@ -150,11 +152,11 @@ class Verdict(NamedTuple):
     left: QuestionsLeft | None
     """an estimate of how many more questions have to be asked of one person; None if it was not made"""
 
-    def sentence(self, sure: float, favourite: str = "") -> str:
-        """Return in a sentence whether enough is known, with probability `sure`; `favourite` is what people call that
-        item, by default its name."""
+    def sentence(self, sure: float) -> str:
+        """Return in a sentence whether enough is known, with probability `sure`."""
         if self.goal == "best":
-            knowledge = f"{favourite or self.favourite} is the best with probability {share(self.probability)}"
+            favourite = one_line(self.favourite, LONGEST)
+            knowledge = f"{favourite} is the best with probability {share(self.probability)}"
         else:
             knowledge = f"{share(self.probability)} of all pairs are expected to be in the right order"
         if self.stop:
@@ -205,11 +207,20 @@ class Board(NamedTuple):
         Its columns are `fields`. Raise ModuleNotFoundError if the package is not installed."""
         return frame_of(self.fields(), package)
 
-    def apart(self, called: Mapping[str, str] | None = None) -> str:
-        """Return a sentence on which neighbours cannot be told apart. `called` has other names of the items."""
+    def called(self, names: Mapping[str, str]) -> Board:
+        """Return the same board with other `names` of its items, by those that they have in it."""
+        verdict = self.verdict and self.verdict._replace(favourite=names[self.verdict.favourite])
+        return self._replace(
+            ranking=tuple([row._replace(item=names[row.item]) for row in self.ranking]),
+            alike=tuple([tuple([names[item] for item in group]) for group in self.alike]),
+            verdict=verdict,
+        )
+
+    def apart(self) -> str:
+        """Return a sentence on which neighbours cannot be told apart."""
         groups = []
         for group in self.alike[:MOST_GROUPS]:
-            names = [one_line(called[name] if called else name) for name in group]
+            names = [one_line(name) for name in group]
             few = names if len(names) <= 5 else [*names[:3], f"{len(names) - 4} more", names[-1]]
             groups.append(f"{', '.join(few[:-1])} and {few[-1]}")
         if len(self.alike) > MOST_GROUPS:

@@ -293,13 +293,15 @@ def _answered(answer: Answer) -> dict[str, Any]:
 
 def _why(loop: Loop, decision: str) -> str:
     """Return why the first of a decision stood first, in words; "" if it showed nothing that can be explained."""
+    from heedful.studies.things import as_seen
+
     try:
         told = loop.explain(decision)
     except (KeyError, IndexError):
         raise
     except (LookupError, ValueError):
         return ""
-    return _in_words(loop.projection.interaction.tell_explanation(told))
+    return _in_words(loop.projection.interaction.tell_explanation(as_seen(loop, told)))
 
 
 def _in_words(parts: Sequence[Part]) -> str:
@@ -337,7 +339,10 @@ def likes_in_words(loop: Loop, person: str | None) -> str:
     if counts := [f"{name} {signed(weight)}" for name, weight in weights[:MOST] if weight]:
         said.append(f"What counts most, by weight: {', '.join(counts)}.")
     if loop.version and loop.items:
-        said.append(f"Best of the items on offer: {', '.join(loop.rank(person=person)[:MOST])}.")
+        from heedful.studies.things import labels
+
+        best = loop.rank(person=person)[:MOST]
+        said.append(f"Best of the items on offer: {', '.join(labels(loop, best).values())}.")
     found = loop.report() if person is None else None
     if found is not None and found.decisions:
         verdict = loop.projection.interaction.findings(found).verdict

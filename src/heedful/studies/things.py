@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from heedful.loop import Loop
-from heedful.studies.study import Study
+from heedful.results.explanation import Explanation, Why
+from heedful.studies.study import Study, study_of
 
+Told = TypeVar("Told", Explanation, Why)
 LONGEST = 140
 """The most characters of a text on a card."""
 LINE = 80
@@ -79,14 +81,23 @@ def _make_thing(loop: Loop, study: Study, name: str, row: Mapping[str, object]) 
     return Thing(name, title, "", "", tuple([Fact(short(label(key)), text) for key, text in facts]))
 
 
-def labels(loop: Loop, study: Study, names: Sequence[str]) -> dict[str, str]:
-    """Return in a line what people of the study see of each item called `names`, by name.
+def labels(loop: Loop, names: Sequence[str]) -> dict[str, str]:
+    """Return in a line what people of the study `loop` see of each item called `names`, by name.
 
     That is its heading, the beginning of its text, or its attributes. Only of pictures, and where people see the same
     of two items, its name is told, too. An item that is no longer on offer has its name."""
-    lines = {thing.name: _line(thing) for thing in things(loop, study, names)}
+    lines = {thing.name: _line(thing) for thing in things(loop, study_of(loop.path), names)}
     times = Counter(lines.values())
     return {name: name if name not in lines else _labelled(lines[name], name, times[lines[name]] > 1) for name in names}
+
+
+def as_seen(loop: Loop, told: Told) -> Told:
+    """Return an explanation with what people of the study `loop` see of its items in place of their names."""
+    if isinstance(told, Why):
+        called = labels(loop, [name for name in (told.item, told.next) if name is not None])
+        return told._replace(item=called[told.item], next=called.get(told.next or ""))
+    called = labels(loop, [name for name in (told.first, told.second) if name is not None])
+    return told._replace(first=called[told.first], second=called.get(told.second or ""))
 
 
 def _line(thing: Thing) -> str:

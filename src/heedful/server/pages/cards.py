@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from heedful.loop import Loop
 from heedful.results.history import LessonTold
-from heedful.studies.things import Fact, label, rows_of, short, value
+from heedful.studies.study import Study, study_of
+from heedful.studies.things import Fact, label, labels, rows_of, short, value
 
 FACTS = 6
 """The most attributes that a card shows."""
@@ -20,14 +21,16 @@ class Card(NamedTuple):
     name: str
     """the item's name in the loop"""
     title: str
-    """the item's title among its attributes, or else its name"""
+    """in a study what people see of it in a line; else the item's title among its attributes, or its name"""
     facts: tuple[Fact, ...]
     """some of its attributes"""
 
 
 def cards(loop: Loop, names: Sequence[str]) -> list[Card]:
     """Return the cards of the items called `names`, in this order, without those that are no longer on offer."""
-    return [_card(loop, name, row) for name, row in rows_of(loop, names).items()]
+    called = {} if study_of(loop.path) == Study() else labels(loop, names)
+    found = [_card(loop, name, row) for name, row in rows_of(loop, names).items()]
+    return [card._replace(title=called.get(card.name, card.title)) for card in found]
 
 
 def title_of(loop: Loop, name: str) -> str:

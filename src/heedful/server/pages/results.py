@@ -16,6 +16,7 @@ from starlette.responses import Response
 from heedful.core.validation import describe
 from heedful.core.wording import count
 from heedful.data.choices import write_choices
+from heedful.data.files import MISSING
 from heedful.data.preflib import write_preflib
 from heedful.loop import Loop
 from heedful.server.api import whole
@@ -287,7 +288,8 @@ def write_answers(loop: Loop, study: Study, name: str, form: str, people: Sequen
     """Return the answers of a study as the bytes of a file, in the format with the ending `form`: "csv", "json" or
     "toi" (PrefLib).
 
-    `name` is the name of the study in the file. With `people`, only their answers are in it. Raise ValueError if there
+    Items are called what participants saw; CSV and JSON have their names, too. `name` is the name of the study in the
+    file. With `people`, only their answers are in it. Raise ValueError if there
     are none, or if a name cannot be written in that format."""
     of = None if people is None else set(people)
     if form == "json":
@@ -296,17 +298,22 @@ def write_answers(loop: Loop, study: Study, name: str, form: str, people: Sequen
             "ask": study.ask,
             "goal": loop.projection.interaction.goal,
             "items": loop.items,
-            "called": labels(loop, study, loop.items),
+            "called": labels(loop, loop.items),
             "answers": [_with_date(each) for each in study_answers(loop) if of is None or each.person in of],
         }
         return json.dumps(content, ensure_ascii=False, indent=1).encode()
     choices = choices_of(loop, of)
     if not choices.comparisons:
         raise ValueError(NO_ANSWER)
+    names, called = choices.items, labels(loop, choices.items)
+    called = {
+        name: f"{seen} ({name})" if seen.lower() in MISSING and seen != name else seen for name, seen in called.items()
+    }
+    choices = choices._replace(items=tuple([called[name] for name in names]))
     with tempfile.TemporaryDirectory(prefix="heedful-") as folder:
         path = Path(folder) / f"{name}.{form}"
         if form == "csv":
-            write_choices(path, choices)
+            write_choices(path, choices, dict(zip(choices.items, names)))
         else:
             write_preflib(path, choices, title=" ".join(study.ask.split()))
         return path.read_bytes()

@@ -168,7 +168,8 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
     low = min(row.bar[0] for row in ranking)
     span = max(max(row.bar[2] for row in ranking) - low, 1e-9)
     study = study_of(loop.path)
-    called = labels(loop, study, found.items)
+    called = labels(loop, found.items)
+    named = found.called(called)
     seen = things(loop, study, [row.item for row in ranking])
     shown = {each.name: each._replace(title=called[each.name]) for each in seen}
 
@@ -176,18 +177,16 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
         at = [float(round(PERCENT * (value - low) / span, 2)) for value in row.bar]
         return DrawnRow(row, shown[row.item], *at)
 
-    verdict = found.verdict
-    stop, left = (
-        verdict is not None and verdict.stop,
-        "" if verdict is None or verdict.left is None else verdict.left.told,
-    )
+    verdict = named.verdict
+    stop = verdict is not None and verdict.stop
+    left = "" if verdict is None or verdict.left is None else verdict.left.told
     return Summary(
         board=found,
         columns=tuple([column for column in found.columns() if column.name in SHOWN]),
         stop=stop,
-        verdict="" if verdict is None else verdict.sentence(found.sure, called[verdict.favourite]),
+        verdict="" if verdict is None else verdict.sentence(found.sure),
         left="" if stop else left,
-        apart=found.apart(called),
+        apart=named.apart(),
         rows=tuple([drawn(row) for row in ranking if row.item in shown]),
         called=called,
         minds=tuple(habits(loop, None if people is None else set(people))),
