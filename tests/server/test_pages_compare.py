@@ -34,7 +34,9 @@ from heedful.server.pages import standing
 from heedful.server.pages.plates import MARGIN, SHAPES, plates
 from heedful.server.pages.ranking import picture, table
 from heedful.server.pages.results import write_answers
-from heedful.studies.study import study_of
+from heedful.studies.arena import create_arena, request_of
+from heedful.studies.outputs import Outputs
+from heedful.studies.study import Study, study_of
 from processes import until
 
 
@@ -398,6 +400,35 @@ def test_who_always_presses_the_same_side_is_told_of(visitor: Visitor, path: Pat
     assert words(found_out(visitor, back[0]).one("main")) == told
     assert visitor.get("/loops/words/results?without=%5B%22nobody%22%5D").status == 404
     assert "Note:" not in found_out(visitor, "/loops/words/results?segment=customers").html
+
+
+def test_a_judge_of_an_arena_who_always_presses_the_same_side_is_left_out_and_taken_in_again(tmp_path: Path) -> None:
+    """On the page, and by --without, which each door offers: the leaderboard, the standing and what was left out."""
+    path, models = tmp_path / "models.heedful", ("large", "small", "tiny")
+    outputs = Outputs({"q": "A prompt"}, {model: {"q": f"answer of {model}"} for model in models})
+    with create_arena(path, outputs, Study(ask=ASK, kind="answers"), "ranking") as loop:
+        for person in ("left", "fair"):
+            for n in range(18):
+                shown = loop.decide(**request_of(loop, outputs, person, n)).shown
+                left = person == "left" or shown[0] < shown[1]
+                loop.feedback(f"ask-{n}-{person}", id=f"ask-{n}.0-{person}", choice="first" if left else "second")
+    with served(tmp_path) as url, closing(Visitor(url)) as visitor:
+        page = visitor.get("/loops/models/results")
+        assert words(page.one("main")).count("took the first of the two in 18 of 18 answers") == 1
+        [out] = [link.attrib["href"] for link in page.all("a") if words(link) == "Leave them out"]
+        left_out = visitor.get(out)
+        assert "Left out: left. With and without them large is first." in left_out.at("left-out")
+        assert "took the first" not in words(left_out.one("main"))
+        [back] = [link.attrib["href"] for link in left_out.all("a") if words(link) == "Take them in again"]
+        assert visitor.get(back).html == page.html
+    remedy = "To rank without somebody's {}: --without NAME."
+    assert remedy.format("votes") in heedful("rank {}", path).out
+    said = heedful("standing {}", path).out
+    assert "Note: 'left' took the first of the two in 18 of 18 answers" in said
+    assert remedy.format("answers") in said
+    rest = heedful("standing {} --without left", path)
+    assert "took the first" not in rest.out
+    assert heedful("standing {} --without left --json", path).json["left_out"] in rest.out
 
 
 def test_a_study_without_answers_says_so(visitor: Visitor, path: Path) -> None:
