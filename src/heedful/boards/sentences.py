@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 from heedful.core.wording import count, one_line, percent, share
 
 if TYPE_CHECKING:
+    from heedful.boards.data_quality import Remark
     from heedful.boards.leaderboard import Effect, Leaderboard
+    from heedful.boards.random_voters import RandomVoters
     from heedful.boards.ranking import PreferenceRanking
 
+WITHOUT = "To rank without somebody's {}: --without NAME."
+"""What a command offers where it names people whose votes or answers look odd."""
 FEW = 6
 """The greatest number of people or kinds of votes that a line names."""
 
@@ -57,18 +61,19 @@ def _effect(each: Effect) -> str:
     )
 
 
-def random_voters(found: Leaderboard) -> list[str]:
-    """Return lines that name the people who vote at random, and what to do; none if there are none."""
-    people = found.random.found if found.random is not None else ()
+def odd_people(remarks: Sequence[Remark], random: RandomVoters | None = None) -> list[tuple[str, tuple[str, ...]]]:
+    """Return sentences on people whose answers look odd, a habit or chance, each with their names."""
+    odd = [(each.message, each.people) for each in remarks if each.people and each.kind in ("side", "random")]
+    people = random.found if random is not None else ()
     if not people:
-        return []
+        return odd
     told = []
     for each in people[:FEW]:
         agreed = f"{percent(round(each.agreed, 2))} of {count(each.votes, 'vote')} with the board"
         against = ", against it" if each.against else ""
         told.append(f"{one_line(each.person)} ({agreed}, {percent(round(each.expected, 2))} usual{against})")
     more = f" and {len(people) - FEW} more (--json)" if len(people) > FEW else ""
-    return [f"At random: {'; '.join(told)}{more}. To rank without somebody's votes: --without NAME."]
+    return [*odd, (f"At random: {'; '.join(told)}{more}.", tuple([each.person for each in people]))]
 
 
 def how(found: Leaderboard) -> list[str]:

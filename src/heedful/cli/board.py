@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from heedful.boards.sentences import effects, how, how_ranked, influence, random_voters
+from heedful.boards.sentences import WITHOUT, effects, how, how_ranked, influence, odd_people
 from heedful.cli.console import console, new_table, width
 from heedful.core.wording import count, one_line, percent
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from heedful.boards.data_quality import Remark
     from heedful.boards.leaderboard import Leaderboard
+    from heedful.boards.random_voters import RandomVoters
     from heedful.boards.ranking import PreferenceRanking
     from heedful.results.board import Board, BoardRow
 
@@ -75,6 +77,16 @@ def _bar(row: BoardRow, low: float, high: float, room: int) -> str:
     return (" " * left + "─" * (middle - left) + "●" + "─" * (right - middle)).ljust(room)
 
 
+def show_remarks(remarks: Sequence[Remark], what: str, random: RandomVoters | None = None) -> None:
+    """Print remarks and who votes at random; where they name people whose answers look odd, how to leave these out,
+    unless `what` they gave is ""."""
+    screen, odd = console(), odd_people(remarks, random)
+    for line in dict.fromkeys([*(each.message for each in remarks), *(message for message, _ in odd)]):
+        screen.print(f"Note: {line}", markup=False, soft_wrap=True)
+    if odd and what:
+        screen.print(WITHOUT.format(what), soft_wrap=True)
+
+
 # ---------------------------------------------------------------------------- a leaderboard
 
 
@@ -89,10 +101,7 @@ def show_leaderboard(found: Leaderboard, top: int) -> None:
             screen.print(matrix)
     for line in [found.board.apart(), *influence(found), *effects(found), *how(found)]:
         screen.print(line, markup=False, soft_wrap=True)
-    for each in found.remarks:
-        screen.print(f"Note: {each.message}", markup=False, soft_wrap=True)
-    for line in random_voters(found):
-        screen.print(line, markup=False, soft_wrap=True)
+    show_remarks(found.remarks, "votes", found.random)
     for name, part in found.categories:
         screen.print()
         show_board(part.board, f"{one_line(name)}: {count(part.board.answers, 'vote')}", top)
@@ -126,8 +135,4 @@ def show_ranking(found: PreferenceRanking, top: int) -> None:
     verdict = "" if board.verdict is None else board.verdict.sentence(board.sure)
     for line in [board.apart(), f"{verdict} {found.ask}".rstrip(), "", *how_ranked(found)]:
         screen.print(line, markup=False, soft_wrap=True)
-    for each in found.remarks:
-        screen.print(f"Note: {each.message}", markup=False, soft_wrap=True)
-    several = len(found.estimate.choices.people) > 1
-    if several and any(each.people and each.kind in ("side", "random") for each in found.remarks):
-        screen.print("To rank without somebody's answers: --without NAME.", soft_wrap=True)
+    show_remarks(found.remarks, "answers" if len(found.estimate.choices.people) > 1 else "")

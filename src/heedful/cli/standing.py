@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.board import show_board
+from heedful.cli.board import show_board, show_remarks
 from heedful.cli.common import Json, Name, Own, asking, open_loop
 from heedful.cli.console import console, print_json
 from heedful.core.wording import count
@@ -39,6 +39,7 @@ def standing(
     Exit codes: 0 said; 1 the loop cannot be read; 2 bad input, such as a loop of another kind.
     """
     from heedful.boards.data_quality import left_out
+    from heedful.studies.answers import habits
     from heedful.studies.arena import outputs_of
     from heedful.studies.things import labels
 
@@ -47,6 +48,8 @@ def standing(
         before = loop.standing(person) if without else found
         title, arena = str(loop.path), outputs_of(loop.path) is not None
         called = labels(loop, found.items)
+        answered = None if person is None else [person]
+        odd = habits(loop, answered, without or ())
     changed = left_out(without, *(called[board.items[0]] for board in (before, found))).message if without else ""
     if json:
         from heedful.results.answers import plain
@@ -54,6 +57,7 @@ def standing(
         print_json({**plain(found), "called": called, "left_out": changed})
     else:
         _show(found.called(called), title)
+        show_remarks(odd, "answers" if found.people > 1 else "")
         if changed:
             console().print(changed, markup=False, soft_wrap=True)
         if arena:

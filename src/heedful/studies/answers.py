@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from heedful.boards.data_quality import left_out, sides
+from heedful.boards.data_quality import Remark, left_out, sides
 from heedful.data.comparisons import ComparisonTable, comparison_of, tabulate
 from heedful.loop import Loop
 from heedful.loop.packing import LoggedDecision
@@ -103,24 +103,25 @@ def prompt_of(decision: LoggedDecision) -> str | None:
     return prompt if isinstance(prompt, str) else None
 
 
-def choices_of(loop: Loop, people: Collection[str] | None = None) -> ComparisonTable:
+def choices_of(loop: Loop, people: Collection[str] | None = None, without: Collection[str] = ()) -> ComparisonTable:
     """Return the answers given in the study `loop` as a table of comparisons between the items that are in the study
     now.
 
-    If `people` (names of participants) is given, only their answers are in it.
+    If `people` (names of participants) is given, only their answers are in it; those of people in `without` are not.
     """
-    answers = (answer for answer in study_answers(loop) if people is None or answer.person in people)
+    answers = (
+        answer
+        for answer in study_answers(loop)
+        if (people is None or answer.person in people) and answer.person not in without
+    )
     return tabulate((comparison_of(answer.person, answer.shown, answer.answer) for answer in answers), loop.items)
 
 
-def habits(loop: Loop, people: Collection[str] | None = None) -> list[tuple[str, tuple[str, ...]]]:
-    """Return a warning for each bias found in the answers: people who choose the item on one side, left or right, more
-    often than chance explains.
+def habits(loop: Loop, people: Collection[str] | None = None, without: Collection[str] = ()) -> list[Remark]:
+    """Return a warning on each person who chose the item on one side, left or right, more often than chance explains.
 
-    Each warning is (message, names of the people it is about). `loop` is that of a study; if `people` (names of
-    participants) is given, only their answers are looked at.
-    """
-    return [(remark.message, remark.people) for remark in sides(choices_of(loop, people))]
+    `loop` is that of a study; the last two arguments are those of `choices_of`."""
+    return sides(choices_of(loop, people, without))
 
 
 def what_changes(without: Sequence[str], before: str, after: str) -> str:

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heedful.boards.sentences import how, influence, random_voters
+from heedful.boards.sentences import WITHOUT, how, influence, odd_people
 from heedful.core.wording import one_line, share, share_of
 
 if TYPE_CHECKING:
@@ -256,15 +256,22 @@ def _interval(
     )
 
 
-def insight(found: Leaderboard, named: bool = True) -> list[str]:
-    """Return sentences on what follows from a leaderboard: what is alike, what few votes would turn, who votes at
-    random, and what is strange. Unless `named`, what names people is left out."""
-    remarks = [each.message for each in found.remarks if named or not each.people]
-    return [*influence(found), found.board.apart(), *(random_voters(found) if named else []), *remarks]
+def insight(found: Leaderboard) -> list[str]:
+    """Return sentences on what follows from a leaderboard: what is alike, what few votes would turn, and what is
+    strange, without what names people."""
+    return [*influence(found), found.board.apart(), *(each.message for each in found.remarks if not each.people)]
+
+
+def odd_judges(found: Leaderboard) -> list[tuple[str, tuple[str, ...]]]:
+    """Return sentences on people whose votes look odd, each with their names."""
+    return odd_people(found.remarks, found.random)
 
 
 def _insight(found: Leaderboard) -> str:
-    told = "".join(f"<li>{escape(each)}</li>" for each in insight(found))
+    named = [each.message for each in found.remarks if each.people]
+    odd = [message for message, _ in odd_judges(found)]
+    lines = dict.fromkeys([*insight(found), *named, *odd, *([WITHOUT.format("votes")] if odd else [])])
+    told = "".join(f"<li>{escape(each)}</li>" for each in lines)
     return _card("insight", "What follows", f'<ul class="told">{told}</ul>')
 
 

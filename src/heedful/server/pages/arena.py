@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 from markupsafe import Markup
@@ -11,7 +12,7 @@ from markupsafe import Markup
 from heedful.data.spreadsheet import rows_of, write_rows
 from heedful.loop import Loop
 from heedful.studies.arena import BATTLES, battles, leaderboard_of, outputs_of
-from heedful.studies.board_page import board_page, board_section, insight
+from heedful.studies.board_page import board_page, board_section, insight, odd_judges
 from heedful.studies.study import Study, study_of
 
 TYPES = {"csv": "text/csv; charset=utf-8", "html": "text/html; charset=utf-8", "json": "application/json"}
@@ -20,15 +21,27 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """What a browser may do with the leaderboard as a page, which has its style in it and no script."""
 
 
-def arena_parts(loop: Loop, people: Sequence[str] | None, named: bool = True) -> tuple[Markup, list[str]] | None:
-    """Return (table as HTML, sentences) of the leaderboard of an arena, from the answers of `people` (None: of all).
+class ArenaParts(NamedTuple):
+    """The leaderboard of an arena on a page."""
 
-    Unless `named`, what names people is left out. Return None if nobody could judge yet, or if it is no arena."""
+    table: Markup
+    """the table, as HTML"""
+    sentences: list[str]
+    """what follows from it, without names of people"""
+    odd: list[tuple[str, tuple[str, ...]]]
+    """(a sentence on people whose votes look odd, their names)"""
+
+
+def arena_parts(loop: Loop, people: Sequence[str] | None) -> ArenaParts | None:
+    """Return the leaderboard of an arena, from the answers of `people` (None: of all); None if nobody could judge yet,
+    or if it is no arena."""
     if study_of(loop.path).kind != "answers":
         return None
     found = leaderboard_of(loop, people)
     # `board_section` escapes what it is given, so templates may show it as it is.
-    return None if found is None else (Markup(board_section(found)), insight(found, named))
+    if found is None:
+        return None
+    return ArenaParts(Markup(board_section(found)), insight(found), odd_judges(found))
 
 
 def board_file(loop: Loop, study: Study, people: Sequence[str] | None, form: str) -> bytes | None:

@@ -206,7 +206,7 @@ async def show(visit: ParticipantVisit) -> Response:
     """Render the page with the present ranking; it does not name anybody who answered."""
     worker, segment = visit.worker, visit.link.segment
     people = (await visit.read(segments, worker.loop)).get(segment, []) if segment else None
-    board = await visit.read(arena_parts, worker.loop, people, False) if visit.study.kind == "answers" else None
+    board = await visit.read(arena_parts, worker.loop, people) if visit.study.kind == "answers" else None
     standing, fresh = (None, True) if visit.study.kind == "answers" else await summary(worker, people, segment)
     many = len(worker.projection.catalogue.current) > MANY
     return page(

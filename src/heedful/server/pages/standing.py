@@ -75,7 +75,7 @@ class Summary(NamedTuple):
     """the first items of the ranking, best first, at most `MOST`"""
     called: Mapping[str, str]
     """what people saw of each item, in a line, by its name"""
-    minds: tuple[tuple[str, tuple[str, ...]], ...]
+    odd: tuple[tuple[str, tuple[str, ...]], ...]
     """(a sentence on people whose answers look odd, their names)"""
 
 
@@ -189,5 +189,5 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
         apart=named.apart(),
         rows=tuple([drawn(row) for row in ranking if row.item in shown]),
         called=called,
-        minds=tuple(habits(loop, None if people is None else set(people))),
+        odd=tuple([(each.message, each.people) for each in habits(loop, None if people is None else set(people))]),
     )
