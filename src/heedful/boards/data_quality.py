@@ -182,7 +182,7 @@ def side_remarks(people: Sequence[str], firsts: Ints, sided: Ints, person: int |
     """Return warnings about those of p `people` who took the first of two more often, or less often, than chance
     allows: `firsts` (p,) of `sided` (p,) times; the last argument and what is said of all are those of `sides`."""
     chance = _two_sided_p(firsts, sided)
-    odd = [u for u in np.flatnonzero(chance < RARE / len(people)).tolist() if person in (None, u)]
+    odd = [u for u in np.flatnonzero(chance < RARE / max(len(people), 1)).tolist() if person in (None, u)]
     whole, all_first = int(sided.sum()), int(firsts.sum())
     if all_first in (0, whole) and float(_two_sided_p(all_first, whole)) < RARE:
         side = "first" if all_first else "second"
