@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import log_expit
 from scipy.stats import norm
@@ -165,16 +163,17 @@ def test_each_of_many_votes_has_the_derivatives_that_it_has_alone(model: TieMode
 
 
 @pytest.mark.slow
-@given(st.integers(0, 10_000), st.booleans())
-@settings(max_examples=15)
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("seed", range(8))
 def test_names_and_sides_swapped_give_the_mirrored_board(seed: int, tied: bool) -> None:
+    """The votes that decide the first place are not looked for: they have tests of their own, and take long."""
     rows, _ = votes(4, 60, seed, ties="threshold" if tied else None)
     swap = {"model_a": "model_b", "model_b": "model_a", "tie": "tie"}
     turned = [
         {"model_a": f"x{row['model_b']}", "model_b": f"x{row['model_a']}", "winner": swap[row["winner"]]}
         for row in rows
     ]
-    one, two = leaderboard(rows), leaderboard(turned)
+    one, two = (leaderboard(each, influence=False) for each in (rows, turned))
     at = [two.models.index(f"x{name}") for name in one.models]
     assert one.score == pytest.approx(two.score[at], abs=1e-4)
     turned_rows = {row.item: row for row in two.board.ranking}
@@ -185,7 +184,7 @@ def test_names_and_sides_swapped_give_the_mirrored_board(seed: int, tied: bool) 
     assert (one.wins == two.wins[np.ix_(at, at)]).all()
     assert (one.ties == two.ties[np.ix_(at, at)]).all()
     lost = [{**row, "winner": swap[row["winner"]]} for row in rows]  # who won, lost: the board upside down
-    down = leaderboard(lost)
+    down = leaderboard(lost, influence=False)
     at = [down.models.index(name) for name in one.models]
     assert one.score - 1000.0 == pytest.approx(1000.0 - down.score[at], abs=1e-4)
 
