@@ -2,20 +2,21 @@
 
 A person's votes are summed up as A = sum eta (y - 1/2): y is 1 for a win of the model shown first, 1/2 for a tie and 0
 for a loss, and eta is its lead by the scores of the board, in logits. An honest person has tastes of their own, scores
-that differ from the board's by N(0, v) for each model; v is estimated from how votes of one person agree beyond the
-board. The p-value is Chernoff's bound of P(A or less) for such a person, so it is never too small for that reason; of
-all people, those are named whom the procedure of Benjamini and Hochberg (JRSS B 1995) rejects at the given rate, and
-whose votes do not follow the board more than chance does.
+that differ from the board's by N(0, v) for each model; `tastes` estimates v. The p-value is Chernoff's bound of P(A or
+less) for such a person, so it is never too small for that reason; of all people, those are named whom the procedure of
+Benjamini and Hochberg (JRSS B 1995) rejects at the given rate, and whose votes do not follow the board more than chance
+does.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.boards.bradley_terry import Cells, Fit
+from heedful.boards.tastes import taste_variance
 from heedful.boards.tie_models import TieModel, probabilities
 from heedful.jit.kernel import Ints
 
@@ -79,7 +80,7 @@ def find_random_voters(
     score: Array = np.bincount(rows, times * (eta * y)[cell], count).astype(np.float64)
     expected = np.bincount(rows, times * (eta * mean)[cell], count)
     variance = np.bincount(rows, times * (eta * eta * spread)[cell], count)
-    taste = _taste(cells, slope, (y - mean), rows, cell, times, count, found.scores.size)
+    taste = taste_variance(found.scores.size, cells, found, people)
     lever = _leverage(cells, eta * slope, rows, cell, times, count, found.scores.size)
     own = taste * lever
     far = score < expected - 2.0 * np.sqrt(variance + own)
@@ -122,40 +123,14 @@ def _slope(model: TieModel, win: Array, loss: Array, spread: Array) -> Array:
     return win * loss / np.maximum(win + loss, 1e-300)
 
 
-def _design(cells: Cells, value: Array, rows: Ints, cell: Ints, times: Array, count: int, n: int) -> Any:
-    """Return the sum of value x over the votes of each person, sparse (people x models); x has 1 for the first model
-    and -1 for the second."""
-    from scipy.sparse import coo_matrix
-
-    each = times * value[cell]
-    at = np.concatenate([cells.first[cell], cells.second[cell]])
-    return coo_matrix((np.concatenate([each, -each]), (np.concatenate([rows, rows]), at)), (count, n)).tocsr()
-
-
 def _leverage(cells: Cells, value: Array, rows: Ints, cell: Ints, times: Array, count: int, n: int) -> Array:
-    found = _design(cells, value, rows, cell, times, count, n)
-    return np.asarray(found.multiply(found).sum(axis=1)).ravel()
-
-
-def _taste(cells: Cells, slope: Array, rest: Array, rows: Ints, cell: Ints, times: Array, count: int, n: int) -> float:
-    """Return the variance of people's tastes for a model, in logits squared, by the method of moments.
-
-    Products of residuals of two votes of one person that have a model in common have the mean v slope slope' (x'x')^2.
-    """
-    residual = _leverage(cells, rest, rows, cell, times, count, n)
-    alone = 2.0 * np.bincount(rows, times * (rest * rest)[cell], count)
-    # |I|^2 of the information I = sum slope x x' of each person: its diagonal, and off it one entry for each pair
+    """Return |sum of value x|^2 over the votes of each person; x has 1 for the first model and -1 for the second."""
     from scipy.sparse import coo_matrix
 
-    each = times * slope[cell]
+    part = times * value[cell]
     at = np.concatenate([cells.first[cell], cells.second[cell]])
-    diagonal = coo_matrix((np.concatenate([each, each]), (np.concatenate([rows, rows]), at)), (count, n)).tocsr()
-    low, high = np.minimum(cells.first, cells.second)[cell], np.maximum(cells.first, cells.second)[cell]
-    _, key = np.unique(low * n + high, return_inverse=True)
-    pairs = coo_matrix((each, (rows, key)), (count, int(key.max()) + 1)).tocsr()
-    squared = diagonal.multiply(diagonal).sum() + 2.0 * pairs.multiply(pairs).sum()
-    squared -= 4.0 * float((times * (slope * slope)[cell]).sum())
-    return max(0.0, float(residual.sum() - alone.sum()) / squared) if squared > 1e-12 else 0.0
+    found = coo_matrix((np.concatenate([part, -part]), (np.concatenate([rows, rows]), at)), (count, n)).tocsr()
+    return np.asarray(found.multiply(found).sum(axis=1)).ravel()
 
 
 def _chernoff(

@@ -66,12 +66,27 @@ def find_excess(n: int, cells: Cells, found: Fit, people: People | None) -> Exce
         return Excess([(who.size / (who.size - 1.0), slopes)], False, who.size)
     # Hessians of each person's votes: columns of scores one below the other, then one for each covariate
     by = times * got.eta_eta[cell], times * got.eta_tie[cell]
-    hessians = [design.models(*by), *(design.people(*(each * z for each in by)) for z in cells.z[cell].T)]
-    v, degrees = _tastes(design, slopes, hessians, times, got.eta, got.eta_eta, found.sd)
+    of_scores, owners = design.models(*by)
+    hessians = [of_scores, *(design.people(*(each * z for each in by)) for z in cells.z[cell].T)]
+    v, degrees = _tastes(design, slopes, hessians, owners, times, got.eta, got.eta_eta, found.sd)
     from scipy.special import stdtrit
 
     scale = v * (stdtrit(degrees, QUANTILE) / NORMAL) ** 2
     return Excess([(float(each), R) for each, R in zip(scale, hessians) if each > 0.0], True, who.size)
+
+
+def taste_variance(n: int, cells: Cells, found: Fit, people: People) -> float:
+    """Return the variance of people's own scores around those of n models, fitted as `found`, in logits squared."""
+    who, rows = np.unique(people[0], return_inverse=True)
+    cell, times = people[1], people[2]
+    eta = found.scores[cells.first] - found.scores[cells.second] + cells.z @ found.gamma
+    got = terms(found.model, eta, found.tie, cells.outcome)
+    bare = cells._replace(z=cells.z[:, :0])
+    design = _Design(n, bare, False, rows, cell, who.size)
+    slopes = design.people(times * got.eta[cell], times)
+    hessians, owners = design.models(times * got.eta_eta[cell], times)
+    [v], _ = _tastes(design, slopes, [hessians], owners, times, got.eta, got.eta_eta, found.sd)
+    return float(v)
 
 
 class _Design(NamedTuple):
@@ -88,19 +103,14 @@ class _Design(NamedTuple):
         """Return the sum of x eta + e tie over the votes of each person, sparse (U, P), as in `gradient`."""
         return self._sum(self.rows, self.U, eta, tie)
 
-    def models(self, eta: Array, tie: Array) -> Any:
-        """Return the same for each person and model that their votes are about, a row each: votes in which the model
-        is the second count with the opposite sign."""
+    def models(self, eta: Array, tie: Array) -> tuple[Any, Ints]:
+        """Return the same for each person and model that their votes are about, a row each, and the person of each row:
+        votes in which the model is the second count with the opposite sign."""
         first, second = (each[self.cell] for each in (self.cells.first, self.cells.second))
         key = np.concatenate([self.rows * self.n + first, self.rows * self.n + second])
-        _, at = np.unique(key, return_inverse=True)
+        key, at = np.unique(key, return_inverse=True)
         doubled = self._replace(cell=np.tile(self.cell, 2))
-        return doubled._sum(at, int(at.max()) + 1, *(np.concatenate([each, -each]) for each in (eta, tie)))
-
-    def owners(self) -> Ints:
-        """Return the person of each row of `models`."""
-        first, second = (each[self.cell] for each in (self.cells.first, self.cells.second))
-        return np.unique(np.concatenate([self.rows * self.n + first, self.rows * self.n + second])) // self.n
+        return doubled._sum(at, key.size, *(np.concatenate([each, -each]) for each in (eta, tie))), key // self.n
 
     def _sum(self, at: Ints, count: int, eta: Array, tie: Array) -> Any:
         from scipy.sparse import coo_matrix, csr_matrix, hstack
@@ -114,23 +124,30 @@ class _Design(NamedTuple):
 
 
 def _tastes(
-    design: _Design, slopes: Any, hessians: list[Any], times: Array, slope: Array, curve: Array, sd: float
+    design: _Design,
+    slopes: Any,
+    hessians: list[Any],
+    owners: Ints,
+    times: Array,
+    slope: Array,
+    curve: Array,
+    sd: float,
 ) -> tuple[Array, Array]:
     """Return the variances v (1 + q,) of people's scores, and of their q coefficients, with their degrees of freedom
     (1 + q,).
 
     By the method of moments: the product of the gradients of two votes of one person has the mean curve curve' x' V x',
     so sums over pairs of votes give an equation for each v. `slopes` has the gradients of people, `hessians` their
-    Hessians; `slope` and `curve` (K,) are the derivatives of one vote of each cell, and `sd` is that of scores. A
-    person who gave the share pi of all votes has moved the board by as much, which is allowed for as if people had
-    voted on the same pairs.
+    Hessians, the rows of the first of which belong to `owners`; `slope` and `curve` (K,) are the derivatives of one
+    vote of each cell, and `sd` is that of scores. A person who gave the share pi of all votes has moved the board by as
+    much, which is allowed for as if people had voted on the same pairs.
     """
     from scipy.optimize import nnls
 
     n, rows, cell, U = design.n, design.rows, design.cell, design.U
     parts = [slice(0, n), *(slice(k, k + 1) for k in range(n + design.tied, slopes.shape[1]))]
     length = np.column_stack([np.full(cell.size, 2.0), design.cells.z[cell] ** 2])  # of each vote's row, squared
-    owners = [design.owners(), *[np.arange(U)] * (len(parts) - 1)]
+    of_rows = [owners, *[np.arange(U)] * (len(parts) - 1)]
     share = np.bincount(rows, times, U) / times.sum()
     # a person of whom much is known counts no more than their own taste tells
     weight = 1.0 / (1.0 + USUAL * sd * sd * np.bincount(rows, times * curve[cell], U) * 2.0 / n) ** 2
@@ -141,7 +158,7 @@ def _tastes(
     for k, part in enumerate(parts):
         each = np.asarray(slopes[:, part].power(2).sum(axis=1)).ravel()
         seen[k] = weight @ (each - (1.0 - share) * np.bincount(rows, alone * length[:, k], U))
-        for m, (R, owner) in enumerate(zip(hessians, owners)):
+        for m, (R, owner) in enumerate(zip(hessians, of_rows)):
             each = np.bincount(owner, np.asarray(R[:, part].power(2).sum(axis=1)).ravel(), U)
             each -= np.bincount(rows, both * length[:, k] * length[:, m], U)
             mean[k, m] = weight * (1.0 - 2.0 * share + spread) @ each
