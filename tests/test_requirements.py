@@ -33,6 +33,13 @@ def test_what_is_known_to_be_broken_is_refused(name: str, old: str) -> None:
     assert SERVE[name].contains(version(name))
 
 
+def test_ray_is_one_that_can_ask_for_a_token() -> None:
+    """Before 2.52 a cluster runs the code of whoever reaches it."""
+    [ray] = map(Requirement, PROJECT["optional-dependencies"]["ray"])
+    assert not ray.specifier.contains("2.51.1")
+    assert ray.specifier.contains("2.52.0")
+
+
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-demo.lock", "requirements-server.lock"])
 def test_the_locks_keep_the_bounds(lock: str) -> None:
     pinned = dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE))
