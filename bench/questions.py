@@ -35,7 +35,7 @@ from heedful.inference.gp.ep import UserPosteriors, Sites, infer, infer_users
 from heedful.inference.gp.remaining_questions import RemainingQuestions, estimate_remaining
 from heedful.inference.gp.hierarchical import Population, fit
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.acquisition import bald, next_batch, next_question
+from heedful.inference.gp.acquisition import bald, next_question
 from heedful.inference.gp.subset_acquisition import next_set
 from heedful.inference.gp.stopping import AnswerSites, stopping
 
@@ -105,7 +105,6 @@ def speeds() -> dict[str, float]:
         posterior = some_posterior(n, 40)
         for rule in ("bald", "mes", "eubo"):
             took[f"next question, {n} items, {rule}"] = seconds(lambda: next_question(posterior, rule))
-        took[f"batch of 5, {n} items, bald"] = seconds(lambda: next_batch(posterior, 5), 3)
         for goal in ("best", "ranking"):
             took[f"stopping, {n} items, {goal}"] = seconds(lambda: stopping(posterior, goal), 3)
             if n < 1_000 or goal == "best":

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
+from scipy.stats import norm
 
 Array = npt.NDArray[np.float64]
 Likelihood = Callable[[list[Array]], Array]
@@ -73,3 +74,12 @@ def by_grid(K: Any, mean: Any, likelihoods: Sequence[Likelihood], points: int = 
     evidence = joint.sum() / weight.sum()
     P = np.array([[(joint * ndtr(f[a] - f[b])).sum() / joint.sum() for b in range(n)] for a in range(n)])
     return P, float(np.log(evidence))
+
+
+def after_choice(mean: Array, cov: Array, winner: int, loser: int) -> tuple[Array, Array]:
+    """Mean and covariance of N(mean, cov) times Phi(f_winner - f_loser), by the moments of a truncated normal."""
+    along = cov[:, winner] - cov[:, loser]
+    sd = float(np.sqrt(1.0 + along[winner] - along[loser]))
+    z = (mean[winner] - mean[loser]) / sd
+    ratio = float(np.exp(norm.logpdf(z) - norm.logcdf(z)))
+    return mean + along * ratio / sd, cov - np.outer(along, along) * ratio * (z + ratio) / sd**2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from crowded import covariance
 
-from heedful.inference.collaborative.classifier import fit_labels, label_acquisition
+from heedful.inference.collaborative.classifier import fit_labels
 from heedful.inference.gp.acquisition import bald, mes
 from naive_collaborative import classifier_sites
 
@@ -49,20 +49,12 @@ def test_bald_asks_where_it_does_not_know_and_mes_where_nobody_can() -> None:
     got = fit_labels(K[:50, :50], y)
     mean, var = got.predict(K[50:, :50], np.full(126, 4.0))
     seen = np.abs(grid) < 0.15
-    by_mes, by_bald = label_acquisition(mean, var, "mes"), label_acquisition(mean, var, "bald")
+    by_mes, by_bald = mes(mean, var), bald(mean, var)
     assert by_mes[seen].max() > 0.99
     assert by_bald[seen].max() < 0.1
     assert grid[by_bald.argmax()] > 5.0
-    np.testing.assert_allclose(by_mes, mes(mean, var))
-    np.testing.assert_allclose(by_bald, bald(mean, var))
-    drawn = label_acquisition(mean, var, "random", np.random.default_rng(0))
-    assert (drawn.shape, drawn.argmax()) == (mean.shape, np.random.default_rng(0).random(126).argmax())
 
 
 def test_refusals() -> None:
     with pytest.raises(ValueError, match="y: expected 2 labels, each -1 or 1"):
         fit_labels(np.eye(2), [0, 1])
-    with pytest.raises(ValueError, match="rule: expected one of bald, mes, random, got 'eubo'"):
-        label_acquisition(np.zeros(1), np.ones(1), "eubo")
-    with pytest.raises(ValueError, match="rng: expected"):
-        label_acquisition(np.zeros(1), np.ones(1), "random")

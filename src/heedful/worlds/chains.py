@@ -16,7 +16,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count
 from heedful.jit.kernel import Ints
 from heedful.worlds.clicks import Cascade, PositionBiased, attraction
 from heedful.worlds.users import utility
@@ -98,7 +97,6 @@ def study(
     *,
     clicks: str | PositionBiased | Cascade = "documents",
     clicked_only: bool = True,
-    seed: int = 0,
 ) -> Study:
     """Compare the feedback of query chains, their clicked documents moved to the top, with the ranking shown, by DCG@10
     of judged relevance ([J15] section 3.2).
@@ -107,15 +105,14 @@ def study(
     then is not in the data, so `clicks` says which clicks to take: "documents", the documents that were clicked, at
     whatever position (no position bias); "positions", the positions that were clicked, whatever document is there
     (nothing but position bias); or a simulated person of `worlds.clicks`, such as the one from `fit_clicks`, who clicks
-    in every ranking with random numbers from `seed`. Under "normal", the first two are the recorded clicks.
+    in every ranking. Under "normal", the first two are the recorded clicks.
 
     Chains in which nothing was shown are left out; with `clicked_only`, also those without a click. Raise ValueError,
     naming the argument, for other values of condition and clicks.
     """
     if not (isinstance(clicks, str) and clicks in ("documents", "positions")) and not hasattr(clicks, "rank"):
         raise ValueError(f"clicks: expected documents, positions or a person who clicks, got {clicks!r}")
-    check_count("seed", seed, least=0, most=2**128)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     differences, unchanged = [], []
     for chain in chains:
         r = np.maximum(chain.grades, 0) * 1.25  # grades up to 4 as relevance up to 5

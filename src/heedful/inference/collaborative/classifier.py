@@ -1,6 +1,4 @@
-"""Gaussian process classification of binary labels by EP, with the acquisition rules BALD, MES and random: [H12]
-section 4.1.
-"""
+"""Gaussian process classification of binary labels by EP: [H12] section 4.1."""
 
 from __future__ import annotations
 
@@ -10,14 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe
-from heedful.inference.gp.acquisition import bald, mes
 from heedful.inference.gp.ep import infer_rows
 from heedful.inference.gp.posterior import Posterior, choice_probability
 from heedful.inference.gp.sites import Sites
 
 Array = npt.NDArray[np.float64]
-
-RULES = ("bald", "mes", "random")
 
 
 class LabelPosterior(NamedTuple):
@@ -65,21 +60,3 @@ def fit_labels(K: Array, y: npt.ArrayLike, times: npt.ArrayLike | None = None) -
     result = infer_rows(K, np.diag(signs), counts)
     sites = result.sites._replace(tau=counts * result.sites.tau, nu=counts * result.sites.nu)
     return LabelPosterior(result.posterior, K, signs, sites, result.log_evidence)
-
-
-def label_acquisition(mean: Array, var: Array, rule: str, rng: np.random.Generator | None = None) -> Array:
-    """Return the score (m,) of asking for the label at each of m inputs: ask where it is highest, at the first of equal
-    scores.
-
-    The label y = -1 or 1 at an input has P(y) = Phi(y f), for a latent function f whose posterior means and variances
-    at the inputs are `mean` and `var` (m,). `rule`: "bald" (mutual information of label and f, [H12] Eq. 11) or "mes"
-    (entropy of the label), both in bits, or "random" (uniform draws from `rng`). Raise ValueError for another rule, or
-    if "random" has no `rng`.
-    """
-    if rule not in RULES:
-        raise ValueError(f"rule: expected one of {', '.join(RULES)}, got {describe(rule)}")
-    if rule == "random":
-        if rng is None:
-            raise ValueError("rng: expected a numpy.random.Generator for random questions, got None")
-        return rng.random(np.shape(mean))
-    return bald(mean, var) if rule == "bald" else mes(mean, var)

@@ -235,23 +235,6 @@ def random_pair(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]
     return a, a + 1 + k - int(before[a])
 
 
-# ---------------------------------------------------------------------------- several at once
-
-
-def posterior_after(posterior: Posterior, winner: int, loser: int) -> Posterior:
-    """Return the posterior after one more choice, of item `winner` over item `loser`.
-
-    It is the Gaussian with the exact mean and covariance of posterior times Phi(f_winner - f_loser): one site of EP,
-    without refining the others. The given posterior is not changed.
-    """
-    mean, cov = posterior
-    along = cov[:, winner] - cov[:, loser]
-    gap, v = mean[winner] - mean[loser], max(float(along[winner] - along[loser]), 0.0)
-    shift, shrink = expected_change(np.float64(gap), np.float64(v))
-    down = along * np.sqrt(shrink)
-    return Posterior(mean + along * shift, cov - down[:, None] * down)  # as symmetric as it was
-
-
 def expected_change(gap: npt.ArrayLike, var: npt.ArrayLike) -> tuple[Array, Array]:
     """Return two factors (alpha, beta), elementwise, by which one observed choice changes a Gaussian over utilities.
 
@@ -265,37 +248,6 @@ def expected_change(gap: npt.ArrayLike, var: npt.ArrayLike) -> tuple[Array, Arra
     z = np.asarray(gap, np.float64) / np.sqrt(s2)
     ratio = np.exp(-0.5 * z * z - log_ndtr(z)) / math.sqrt(2.0 * math.pi)  # phi(z) / Phi(z)
     return ratio / np.sqrt(s2), ratio * (z + ratio) / s2
-
-
-def next_batch(
-    posterior: Posterior,
-    size: int,
-    rule: str = "bald",
-    *,
-    pairs: npt.ArrayLike | None = None,
-    skip: npt.ArrayLike = (),
-    rng: np.random.Generator | None = None,
-) -> list[Question]:
-    """Return `size` distinct questions to ask together, chosen greedily under `posterior`.
-
-    Each is the best question supposing that those before it got their more probable answers. `rule`, `pairs`, `skip`,
-    `rng` and the errors are those of `next_question`; raise ValueError also if fewer than `size` pairs are left.
-    """
-    check_count("size", size)
-    n = posterior.mean.size
-    used = _pairs("skip", skip, n)
-    questions: list[Question] = []
-    for _ in range(size):
-        question = next_question(posterior, rule, pairs=pairs, skip=used, rng=rng)
-        questions.append(question)
-        used = np.concatenate([used, [question[:2]]])
-        a, b = question[:2]
-        posterior = (
-            posterior_after(posterior, a, b)
-            if posterior.mean[a] >= posterior.mean[b]
-            else posterior_after(posterior, b, a)
-        )
-    return questions
 
 
 def check_rule(rule: str, rng: np.random.Generator | None) -> None:

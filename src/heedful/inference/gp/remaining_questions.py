@@ -90,7 +90,7 @@ def estimate_remaining(
     `goal`: "best" or "ranking"; `at`: the probability to reach; `rule`: the acquisition rule that picks questions, by
     default that of the goal. Each of `futures` rollouts (None: 99, 49 with many items, 29 for a ranking) draws
     utilities from the posterior, which answer the questions with noise; each answer updates what is believed as
-    `posterior_after` does, and the weights of a mixture by how likely it was, until the goal is reached or `most`
+    `expected_change` does, and the weights of a mixture by how likely it was, until the goal is reached or `most`
     questions were asked. `seed` makes the draws. `stop`: the result of `stopping`, if known already.
 
     The forecast is that of `stopping` without `answers`, and approximate: of a mixture, Gaussians with a weight below
