@@ -49,7 +49,7 @@ def check(
             screen.print(line)
     broken, open_ = (sum(finding.kept is state for finding in findings) for state in (False, None))
     if json:
-        print_json([finding._asdict() for finding in findings])
+        print_json(findings)
     else:
         left = f", {open_} cannot be told{' before that is mended' if broken else ''}" if open_ else ""
         kept_count = f"{len(findings) - open_} of {len(findings)} kept" if open_ else f"All {len(findings)} kept"

@@ -180,10 +180,10 @@ def width(table: Table) -> int:
 
 
 def print_json(value: object) -> None:
-    """Print `value` as JSON on stdout, with escapes for characters that stdout's encoding lacks.
+    """Print `value`, such as a result, as JSON on stdout, with escapes for characters that stdout's encoding lacks."""
+    from heedful.results.answers import plain
 
-    Raise ValueError if it holds NaN or an infinite number (see `number`).
-    """
+    value = plain(value)
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")

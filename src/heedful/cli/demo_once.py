@@ -125,15 +125,13 @@ def benefit(loop: Loop) -> str:
 
 
 def _as_json(result: DemoResult) -> dict[str, object]:
-    from heedful.results.answers import plain
-
     weights = [{"feature": name, "hidden": w, "learned": result.learned[name]} for name, w in result.hidden.items()]
     return {
         "lessons": LESSONS,
         "hand": HAND,
         "weights": weights,
         "pairs_alike": result.pairs_alike,
-        "report": plain(result.report),
+        "report": result.report,
     }
 
 

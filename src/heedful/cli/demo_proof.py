@@ -30,9 +30,7 @@ def run(as_json: bool, plot: Path | None, seed: int = 0) -> None:
         bar = progress.add_task("", total=sizes.lists)
         proof = prove(sizes, seed, lambda step, lists: progress.update(bar, description=step, advance=lists))
     if as_json:
-        from heedful.results.answers import plain
-
-        print_json(plain(proof))
+        print_json(proof)
     else:
         for title, parts in _run_steps(proof):
             console().print(f"[bold]{title}[/]\n")

@@ -66,7 +66,7 @@ def doctor(name: Name, own_learners: Own = None, json: Json = False) -> None:
     problems = sum(finding.status == "problem" for finding in findings)
     warnings = sum(finding.status == "warning" for finding in findings)
     if json:
-        print_json([finding._asdict() for finding in findings])
+        print_json(findings)
     else:
         counts = f"{problems} problem{'s' * (problems != 1)}, {warnings} warning{'s' * (warnings != 1)}"
         console().print(f"\n{counts}." if problems or warnings else "\nAll is well.")

@@ -136,9 +136,7 @@ def evaluate(
     else:
         evaluation, parts = _of_loop(name, own_learners, learner or (), alpha)
     if json:
-        from heedful.results.answers import plain
-
-        print_json(plain(evaluation))
+        print_json(evaluation)
     else:
         print_parts(parts)
     if plot is not None:
@@ -156,7 +154,6 @@ def _of_loops(
 ) -> None:
     """Evaluate `learners` on the logs of several loops and print results in order; raise Failure if one failed."""
     from heedful.loop.many import map_loops
-    from heedful.results.answers import plain
 
     for name in names:
         if names.count(name) > 1:
@@ -180,7 +177,7 @@ def _of_loops(
         if not json:
             print_parts(parts, title=names[number])
     if json:
-        print_json([{"loop": names[number], **plain(results[number][0])} for number in sorted(results)])
+        print_json([{"loop": names[number]} | results[number][0]._asdict() for number in sorted(results)])
     for failure in sorted(failures):
         note(failure.splitlines()[0])
     if failures:

@@ -146,15 +146,13 @@ def promote(
         if listed:
             promotions = loop.promotions()
             if json:
-                from heedful.results.answers import plain
-
-                print_json([plain(promotion) for promotion in promotions])
+                print_json(promotions)
             else:
                 print_parts(_promotions(promotions))
             return
         promotion = loop.promote(learner, force=force, by=by, reason=reason)
         if json:
-            print_json(promotion._asdict() | {"answer": promotion.answer._asdict(), "forced": list(promotion.forced)})
+            print_json(promotion._asdict() | {"answer": promotion.answer._asdict()})
             return
         screen = console()
         text = (
@@ -181,9 +179,7 @@ def _ask(ask: Callable[[], T]) -> T:
 
 def _print(result: Experiment | PlannedExperiment | Apprentice, parts: list[Part], json: bool) -> None:
     if json:
-        from heedful.results.answers import plain
-
-        print_json(plain(result))
+        print_json(result)
     else:
         print_parts(parts)
 

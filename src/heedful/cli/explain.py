@@ -24,9 +24,7 @@ def explain(
     with open_loop(name, own_learners, read_only=True) as loop, asking():
         explanation = loop.explain(decision)
         if json:
-            from heedful.results.answers import plain
-
-            print_json(plain(explanation))
+            print_json(explanation)
         else:
             from heedful.studies.things import as_seen
 

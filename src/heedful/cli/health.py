@@ -35,9 +35,7 @@ def health(
         with asking():
             report = loop.health(alpha)
         if json:
-            from heedful.results.answers import plain
-
-            print_json(plain(report))
+            print_json(report)
         else:
             from heedful.loop.interactions import telling
 

@@ -46,9 +46,7 @@ def report(
         result, title = loop.report(last), str(loop.path)
         findings = loop.projection.interaction.findings(result)
         if json:
-            from heedful.results.answers import plain
-
-            print_json(plain(result))
+            print_json(result)
         else:
             _show(loop, result, findings, title)
     if plot is not None:

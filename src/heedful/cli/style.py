@@ -65,9 +65,7 @@ def style(
             else:
                 note(f"nothing can be told: {result.unsaid}")
         elif json:
-            from heedful.results.answers import plain
-
-            print_json(plain(result))
+            print_json(result)
         else:
             from heedful.loop.interactions.telling import style as tell_style
 

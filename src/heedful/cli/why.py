@@ -39,9 +39,7 @@ def why(
     with open_loop(name, own_learners, read_only=True) as loop, asking():
         explanation = loop.why(decision, item, top, budget=budget)
         if json:
-            from heedful.results.answers import plain
-
-            print_json(plain(explanation))
+            print_json(explanation)
         else:
             from heedful.loop.interactions.telling import why as tell_why
             from heedful.studies.things import as_seen

@@ -317,7 +317,7 @@ def _in_one(where: str, name: str, cell: object) -> list[tuple[str, ...]]:
 # ---------------------------------------------------------------------------- writing
 
 
-def write_choices(path: str | PathLike[str], choices: ComparisonTable) -> None:
+def write_choices(path: str | PathLike[str], choices: ComparisonTable, ids: Mapping[str, str] | None = None) -> None:
     """Write comparisons as a CSV file that `open_choices` reads, in the simplest form that holds them.
 
     The columns are first, second and answer if all are pairs whose first item is known and no item is called like an
@@ -325,6 +325,8 @@ def write_choices(path: str | PathLike[str], choices: ComparisonTable) -> None:
     otherwise item and rank, with a row for each item of each answer, which loses what was shown first. Items without
     answers are left out. If only some people have names, the others are called nobody. A cell that a spreadsheet would
     take for a formula gets an apostrophe in front, which `open_choices` removes.
+
+    If `ids` has other names of the items, by name, columns with these follow, such as first_id.
 
     Raise ValueError for a name that a CSV would not give back, such as "NA", and for an answer that was given more than
     MOST_TIMES times.
@@ -359,6 +361,10 @@ def write_choices(path: str | PathLike[str], choices: ComparisonTable) -> None:
             for rank, tier in enumerate(answer.tiers, 1)
             for item in tier
         ]
+    if ids is not None and any(id != name for name, id in ids.items()):
+        of_items = [at for at, column in enumerate(columns) if column in ("first", "second", "winner", "loser", "item")]
+        rows = [[*row, *(ids[str(row[at])] for at in of_items)] for row in rows]
+        columns += [f"{columns[at]}_id" for at in of_items]
     write_table(Path(path), columns, rows)
 
 
