@@ -891,6 +891,7 @@ def test_a_crowd_that_goes_away(url: str, ask: Caller, folder: Path) -> None:
         stop.set()
         for thread in threads:
             thread.join()
+    until(lambda: ask.get(f"{CARS}/weights").status == 200)  # what the crowd asked for has the turn until it is done
 
 
 @pytest.mark.slow
