@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from heedful.core.validation import check_between, describe
+from heedful.core.validation import describe
 from heedful.io import events_of_person
 from heedful.learners.registry import is_own, is_packaged
 from heedful.loop import Loop
@@ -19,12 +19,13 @@ from heedful.loop.retraction import Unerased
 from heedful.loop.settings import check_learner
 from heedful.results.answers import plain
 from heedful.server.auth import refuse_scope
-from heedful.server.codecs import check_list
+from heedful.server.codecs import check_list, whole
 from heedful.server.decisions import answer_fields, outcome
 from heedful.server.events import stream
 from heedful.server.loops import MAIN, loop_name
 from heedful.server.manifest import loop_maker, naming
 from heedful.server.request import ApiRequest
+from heedful.server.schema import MOST_LEARNERS, WHOLE_PARAMETERS
 from heedful.storage import Closed, Damaged
 
 # ---------------------------------------------------------------------------- loops
@@ -97,7 +98,7 @@ async def put_items(request: ApiRequest) -> object:
 
 
 async def items(request: ApiRequest) -> object:
-    start, limit = whole(request.query, "start", 0, 0), whole(request.query, "limit", 1000, 1, 10_000)
+    start, limit = whole_parameter(request, "start"), whole_parameter(request, "limit")
     loop = request.loop
 
     def found() -> object:
@@ -194,14 +195,14 @@ async def explanation(request: ApiRequest) -> object:
 async def why(request: ApiRequest) -> object:
     """Return the score of an item of a decision as JSON, with what each feature and each piece of feedback added to
     it."""
-    item, top = request.query.get("item"), whole(request.query, "top", 10, 0, 1_000)
+    item, top = request.query.get("item"), whole_parameter(request, "top")
     if item is None:
         raise ValueError("item: expected, got none")
     return plain(await request.worker.read(partial(request.loop.why, request.path["id"], item, top)))
 
 
 async def report(request: ApiRequest) -> object:
-    last = whole(request.query, "last", 10_000, 1, 1_000_000)
+    last = whole_parameter(request, "last")
     return plain(await request.worker.read(partial(request.loop.report, last)))
 
 
@@ -272,6 +273,11 @@ async def promotions(request: ApiRequest) -> object:
     return {"promotions": [plain(each) for each in found]}
 
 
+def whole_parameter(request: ApiRequest, name: str) -> int:
+    """Return the whole number `name` of the query, as `WHOLE_PARAMETERS` bounds it."""
+    return whole(request.query, name, *WHOLE_PARAMETERS[name])
+
+
 def number(query: Mapping[str, str], name: str) -> float:
     """Return the query parameter `name` as a number. Raise ValueError if it is none."""
     text = query[name]
@@ -283,17 +289,13 @@ def number(query: Mapping[str, str], name: str) -> float:
         raise ValueError(f"{name}: expected a number, got {describe(query[name])}") from None
 
 
-MOST_LEARNERS = 10
-
-
 async def evaluation(request: ApiRequest) -> object:
     learners, alpha = request.given.get("learners", []), request.given.get("alpha", 0.05)
     if not isinstance(learners, list) or len(learners) > MOST_LEARNERS:
         raise ValueError(f"learners: expected a list of at most {MOST_LEARNERS} names, got {describe(learners)}")
-    check_between("alpha", alpha, 1e-6, 0.5)
     for name in learners:
         check_known(request.loop, name.partition("@")[0] if isinstance(name, str) else name)
-    with about_learner():
+    with about_learner(("alpha",)):
         return plain(await request.worker.run(partial(request.loop.evaluate, *learners, alpha=alpha)))
 
 
@@ -328,18 +330,6 @@ def check_known(loop: Loop, learner: object) -> str:
     if isinstance(learner, str) and len(learner) <= 500 and is_own(learner) and loop.projection.is_named(learner):
         return learner
     return check_packaged(learner)
-
-
-def whole(query: Mapping[str, str], name: str, default: int, least: int, most: int = 2**62) -> int:
-    """Return the query parameter `name` as a whole number from `least` to `most`, or `default` if it is missing.
-
-    Raise ValueError if it is anything else."""
-    text = query.get(name)
-    if text is None:
-        return default
-    if not text.isascii() or not text.isdecimal() or len(text) > 19 or not least <= int(text) <= most:
-        raise ValueError(f"{name}: expected a whole number from {least} to {most}, got {describe(text)}")
-    return int(text)
 
 
 # ---------------------------------------------------------------------------- the server

@@ -28,6 +28,8 @@ _LITTLE = np.dtype("<f4")
 LARGE = 2**18
 """Bytes from which on a body is checked before it is decoded. An empty list takes one byte of msgpack, or three of
 JSON, but sixty of memory, and decoding holds up all other requests."""
+KEY_LENGTH = 180
+"""The most characters of an Idempotency-Key."""
 VALUES = 1_000_000
 """The most values in a JSON body: twice those of 10,000 items with 50 attributes."""
 MANY = 100_000
@@ -203,6 +205,19 @@ def unique_fields(pairs: Sequence[tuple[str, str]], allowed: Collection[str] | N
     return found
 
 
+def whole(fields: Mapping[str, str], name: str, default: int, least: int, most: int = 2**62) -> int:
+    """Return the field `name` of a query or a form as a whole number from `least` to `most`, or `default` if it is
+    missing.
+
+    Raise ValueError if it is anything else."""
+    text = fields.get(name)
+    if text is None:
+        return default
+    if not text.isascii() or not text.isdecimal() or len(text) > 19 or not least <= int(text) <= most:
+        raise ValueError(f"{name}: expected a whole number from {least} to {most}, got {describe(text)}")
+    return int(text)
+
+
 def matrix(body: bytes | memoryview, columns: int) -> np.ndarray[Any, np.dtype[np.float32]]:
     """Return the raw numbers in `body`, little-endian float32 row by row, as an array (m, `columns`): m rows.
 
@@ -220,8 +235,8 @@ def key(headers: Headers) -> str | None:
     text = given.decode("latin-1").strip()
     if len(text) >= 2 and text[0] == text[-1] == '"':
         text = text[1:-1]
-    if not 1 <= len(text) <= 180 or not text.isprintable():
-        told = f"Idempotency-Key: expected 1 to 180 printable characters, got {describe(text)}"
+    if not 1 <= len(text) <= KEY_LENGTH or not text.isprintable():
+        told = f"Idempotency-Key: expected 1 to {KEY_LENGTH} printable characters, got {describe(text)}"
         raise Problem("malformed", told, field="Idempotency-Key")
     return text
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from heedful.loop.interactions.registry import interactions
-from heedful.server.events import KINDS
+from heedful.server.codecs import KEY_LENGTH
+from heedful.server.events import DIGITS, KINDS
 from heedful.server.problems import TITLES
 from heedful.server.result_schema import json_type
-from heedful.server.schema import MOST, NAME, PRINTABLE, Problem
+from heedful.server.schema import ALPHA, LOOP_NAME, MOST, WHOLE_PARAMETERS, Id, Problem
 
 if TYPE_CHECKING:
     from heedful.server.routes import Route
@@ -40,19 +41,20 @@ EVENTS = Text(
     },
 )
 SCRIPT = Text("text/javascript", {"type": "string"})
+_SEQ = {"type": "integer", "minimum": 0, "maximum": 10**DIGITS - 1}
 _HEADERS: dict[str, dict[str, Any]] = {
     "Idempotency-Key": {
         "description": "the id, where the body has none; with or without quotes",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 180},
+        "schema": {"type": "string", "minLength": 1, "maxLength": KEY_LENGTH},
     },
     "Last-Event-ID": {
         "description": "what a reader of streams sends by itself when it connects again: it goes before `after`",
-        "schema": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
+        "schema": _SEQ,
     },
 }
-_NAMED: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": PRINTABLE}
+_NAMED = {name: value for name, value in msgspec.json.schema(Id).items() if name != "description"}
 _PATH: dict[str, dict[str, Any]] = {
-    "loop": {"type": "string", "pattern": NAME},
+    "loop": {"type": "string", "pattern": LOOP_NAME},
     "item": _NAMED,
     "id": _NAMED,
     "person": _NAMED,
@@ -65,22 +67,23 @@ _REQUIRED = {"item"}
 _QUERY: dict[str, dict[str, Any]] = {
     "share": {"type": "number", "minimum": 1e-6, "maximum": 1},
     "days": {"type": "number", "minimum": 1e-3, "maximum": 3650},
-    "alpha": {"type": "number", "minimum": 1e-6, "maximum": 0.5},
-    "start": {"type": "integer", "minimum": 0},
-    "limit": {"type": "integer", "minimum": 1, "maximum": 10_000},
+    "alpha": {"type": "number", "minimum": ALPHA[0], "maximum": ALPHA[1]},
     "person": _NAMED,
     "item": _NAMED,
-    "top": {"type": "integer", "minimum": 0, "maximum": 1_000},
-    "after": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
+    "after": _SEQ,
     "kinds": {"type": "string", "pattern": f"^({_KINDS})(,({_KINDS}))*$", "description": "with commas"},
     "follow": {"type": "boolean"},
-    "last": {"type": "integer", "minimum": 1, "maximum": 1_000_000, "description": "decisions, the newest"},
     "show": {"type": "integer", "minimum": 1, "maximum": MOST},
     "id": _NAMED,
     "deferred": {"type": "boolean"},
     "context": {"type": "object"},
     "prior": {"type": "boolean", "description": "whether the last number of each row is your score"},
+    **{
+        name: {"type": "integer", "minimum": least, "maximum": most}
+        for name, (_, least, most) in WHOLE_PARAMETERS.items()
+    },
 }
+_QUERY["last"]["description"] = "decisions, the newest"
 
 
 def openapi(routes: Sequence[Route], version: str) -> bytes:

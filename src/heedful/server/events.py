@@ -22,6 +22,8 @@ from heedful.server.problems import Problem
 from heedful.server.server_log import log
 
 KINDS = ("item", "decision", "activate", "feedback", "undo", "rollback", "experiment", "stop", "promote", "style")
+DIGITS = 18
+"""The most digits of the number of an event."""
 AT_ONCE = 500
 SILENCE = 15.0
 """Seconds without an event after which a comment is sent, to show that the stream is alive."""
@@ -99,7 +101,7 @@ class Stream(StreamingResponse):
 def _after(given: str | None, last: bytes | None) -> int:
     text = last.decode("latin-1") if last is not None else given if given is not None else "0"
     name = "Last-Event-ID" if last is not None else "after"
-    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+    if not text.isascii() or not text.isdecimal() or len(text) > DIGITS:
         raise ValueError(f"{name}: expected the number of an event, got {describe(text)}")
     return int(text)
 

@@ -17,7 +17,7 @@ from heedful.core.wording import count
 from heedful.io.exports import Exporter
 from heedful.loop import Loop
 from heedful.results.history import LessonTold
-from heedful.server.api import whole
+from heedful.server.codecs import whole
 from heedful.server.decisions import answer_fields
 from heedful.server.pages.card_feedback import take_back
 from heedful.server.pages.card_selection import compares_pairs, lacks_weights

@@ -10,7 +10,8 @@ from pathlib import Path
 from starlette.responses import Response
 
 from heedful.loop import Loop
-from heedful.server.api import about, whole
+from heedful.server.api import about
+from heedful.server.codecs import whole
 from heedful.server.context import as_problem
 from heedful.server.pages.page import Page, Visit, back, render
 from heedful.server.problems import Problem

@@ -24,13 +24,14 @@ from heedful.loop.serving import CALLER, NOT_INTERLEAVED
 from heedful.loop.settings import candidate_manifest
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Experiment, PlannedExperiment
-from heedful.server.api import MOST_LEARNERS, check_known
+from heedful.server.api import check_known
 from heedful.server.decisions import answer_fields, outcome
 from heedful.server.keys import mask_prefix
 from heedful.server.pages import evaluation_view
 from heedful.server.pages.card_selection import compares_pairs
 from heedful.server.pages.formatting import sentence
 from heedful.server.pages.page import Page, Visit, back, render
+from heedful.server.schema import MOST_LEARNERS
 from heedful.studies.study import study_of
 
 SAID = {

@@ -20,7 +20,7 @@ import msgspec
 from heedful.core.validation import describe
 from heedful.loop import Loop
 from heedful.loop.interactions.forms import CHOICES
-from heedful.server.api import whole
+from heedful.server.codecs import whole
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.plates import Plates, plates
 from heedful.server.problems import Problem

@@ -18,7 +18,7 @@ from heedful.core.wording import count
 from heedful.data.choices import write_choices
 from heedful.data.preflib import write_preflib
 from heedful.loop import Loop
-from heedful.server.api import whole
+from heedful.server.codecs import whole
 from heedful.server.links import MOST_PEOPLE, PEOPLE, Link
 from heedful.server.pages import arena, ranking
 from heedful.server.pages.forms import names_of
