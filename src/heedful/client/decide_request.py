@@ -48,8 +48,8 @@ class DecideRequest:
         if features is not None:
             self._rows, rows = _rows(features, candidates, prior)
             query.pop("strict", None)  # numbered candidates are all known
-            said = {**query, "prior": None if prior is None else True, "id": self.id}
-            self.call = Call("POST", messages.path("loops", loop, "decisions", **said), rows.tobytes(), FLOATS)
+            parameters = {**query, "prior": None if prior is None else True, "id": self.id}
+            self.call = Call("POST", messages.path("loops", loop, "decisions", **parameters), rows.tobytes(), FLOATS)
         else:
             self._listed = None if candidates is None else list_of("candidates", candidates, "names or of objects")
             fields = {**messages.present_fields(candidates=self._listed, prior=prior), **query, "id": self.id}
@@ -100,7 +100,7 @@ class DecideRequest:
         if candidates is None:
             return [str(name) for name in self._prior] if isinstance(self._prior, Mapping) else []
         if candidates and isinstance(candidates[0], Mapping):
-            rows = [each if isinstance(each, Mapping) else {} for each in candidates]
+            rows = [candidate if isinstance(candidate, Mapping) else {} for candidate in candidates]
             if are_hits(candidates):
                 return [str(row.get(HIT, j)) for j, row in enumerate(rows)]
             return [str(row.get(identifier, row.get("id", j))) for j, row in enumerate(rows)]

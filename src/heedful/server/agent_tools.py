@@ -41,11 +41,11 @@ PERSON_TOLD = "whom it is for: a name of yours for a person; without it nobody i
 ID_TOLD = "an id of your own for this event: sent again under it, it counts once"
 
 
-def about(told: str) -> Any:
-    """Return the annotation that gives an argument of an MCP tool the description `told`, as the MCP SDK reads it."""
+def about(text: str) -> Any:
+    """Return the annotation that gives an argument of an MCP tool the description `text`, as the MCP SDK reads it."""
     from pydantic import Field
 
-    return Field(description=told)
+    return Field(description=text)
 
 
 def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
@@ -81,9 +81,9 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
                 await lower.run(requests, answers, lower.create_initialization_options())
 
         async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-            known = accepted.get(name)
-            if known is not None and (unknown := [each for each in arguments if each not in known]):
-                raise ToolError(f"{name}: expected only {', '.join(known)}, got {describe(unknown[0])}")
+            names = accepted.get(name)
+            if names is not None and (unknown := [argument for argument in arguments if argument not in names]):
+                raise ToolError(f"{name}: expected only {', '.join(names)}, got {describe(unknown[0])}")
             try:
                 return await super().call_tool(name, arguments, context)
             except ToolError as error:
@@ -150,11 +150,11 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
         with _refusing():
             if edit and attributes is not None:
                 raise ValueError("attributes: expected none with edit, got some")
-            given = {"better": better, "edit": edit or attributes, "thumb": thumb, "choice": choice}
-            given |= {"rating": rating, "grade": grade}
-            form: dict[str, Any] = {field: value for field, value in given.items() if value is not None and value != ""}
+            forms = {"better": better, "edit": edit or attributes, "thumb": thumb, "choice": choice}
+            forms |= {"rating": rating, "grade": grade}
+            form: dict[str, Any] = {field: value for field, value in forms.items() if value is not None and value != ""}
             if not form:
-                taken = [field for field in given if field in loop.projection.interaction.forms]
+                taken = [field for field in forms if field in loop.projection.interaction.forms]
                 raise ValueError(f"learn: expected one of {', '.join(taken)}, got none")
             form |= {"item": item} if item else {}
             return _answered(loop.feedback(decision, id=id or None, **form))
@@ -187,7 +187,7 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
             if "choice" not in loop.projection.interaction.forms:
                 taken = ", ".join(loop.projection.interaction.forms)
                 raise ValueError(f"ask: expected a loop that takes choices, got one that takes {taken}")
-            among = loop.items if candidates is None else {str(each) for each in candidates}
+            among = loop.items if candidates is None else {str(candidate) for candidate in candidates}
             if len(among) < 2:  # before anything is decided
                 raise ValueError(f"candidates: expected two or more to ask about, got {len(among)}")
             decision = loop.decide(candidates, person=person or None, show=2, id=id or None, strict=True)
@@ -236,11 +236,11 @@ def _unreadable(error: Exception) -> SessionMessage:
     from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError
     from pydantic import ValidationError
 
-    told, line = str(error), ""
+    reason, line = str(error), ""
     if isinstance(error, ValidationError):
-        told, line = error.errors()[0]["msg"], str(error.errors()[0]["input"])
-    told = f"request: expected a line of JSON, got one that cannot be read: {told}"
-    problem = ErrorData(code=PARSE_ERROR, message=told)
+        reason, line = error.errors()[0]["msg"], str(error.errors()[0]["input"])
+    reason = f"request: expected a line of JSON, got one that cannot be read: {reason}"
+    problem = ErrorData(code=PARSE_ERROR, message=reason)
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=_id_in(line), error=problem))
 
 
@@ -262,15 +262,15 @@ _PARTS = re.compile(
 """What counts in a line that may be no JSON: an id, texts, of which nothing counts, and where levels open and close."""
 
 
-def _refused_argument(found: Mapping[str, Any]) -> str:
-    """Return an error that pydantic `found` in an argument of a tool in one sentence that names the argument."""
-    name = ".".join(str(part) for part in found["loc"])
-    if found["type"] == "missing":
+def _refused_argument(error: Mapping[str, Any]) -> str:
+    """Return an error that pydantic `error` in an argument of a tool in one sentence that names the argument."""
+    name = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "missing":
         return f"{name}: expected a value, got none"
-    expected = _EXPECTED.get(found["type"].partition("_")[0])
+    expected = _EXPECTED.get(error["type"].partition("_")[0])
     if expected is None:
-        return f"{name}: {found['msg']}, got {describe(found['input'])}"
-    return f"{name}: expected {expected}, got {describe(found['input'])}"
+        return f"{name}: {error['msg']}, got {describe(error['input'])}"
+    return f"{name}: expected {expected}, got {describe(error['input'])}"
 
 
 _EXPECTED = {
@@ -284,8 +284,8 @@ def _answered(answer: Answer) -> dict[str, Any]:
     """Return the answer to an event as JSON. Raise ValueError with the reason if it was rejected."""
     if answer.status == "rejected":
         raise ValueError(answer.reason or "it was rejected")
-    told: dict[str, Any] = plain(answer)
-    return {name: told[name] for name in ("status", "event", "learned", "version", "reason") if name in told}
+    fields: dict[str, Any] = plain(answer)
+    return {name: fields[name] for name in ("status", "event", "learned", "version", "reason") if name in fields}
 
 
 # ---------------------------------------------------------------------------- in words
@@ -294,30 +294,30 @@ def _answered(answer: Answer) -> dict[str, Any]:
 def _why(loop: Loop, decision: str) -> str:
     """Return why the first of a decision stood first, in words; "" if it showed nothing that can be explained."""
     try:
-        told = loop.explain(decision)
+        explanation = loop.explain(decision)
     except (KeyError, IndexError):
         raise
     except (LookupError, ValueError):
         return ""
-    return _in_words(loop.projection.interaction.tell_explanation(told))
+    return _in_words(loop.projection.interaction.tell_explanation(explanation))
 
 
 def _in_words(parts: Sequence[Part]) -> str:
     """Return lines and tables as plain text, of each table the first rows."""
     from heedful.loop.interactions.telling import Line
 
-    said = []
+    texts = []
     for part in parts:
         if isinstance(part, Line):
-            said.append(part.text)
+            texts.append(part.text)
         else:
             rows = "; ".join(
                 ", ".join(f"{name} {cell}" if i else cell for i, (name, cell) in enumerate(zip(part.columns, row)))
                 for row in part.rows[:MOST]
             )
             more = f"; and {len(part.rows) - MOST:,} more" if len(part.rows) > MOST else ""
-            said.append(f"{part.title}: {rows}{more}")
-    return "\n".join(said)
+            texts.append(f"{part.title}: {rows}{more}")
+    return "\n".join(texts)
 
 
 def likes_in_words(loop: Loop, person: str | None) -> str:
@@ -325,19 +325,21 @@ def likes_in_words(loop: Loop, person: str | None) -> str:
 
     That is their style, where they edit texts, the weights that count most, and what is best for them now; of everybody
     also whether learning helps. Raise ValueError if it is no name of a person."""
-    style, said = loop.style_of(person), list[str]()
+    style, texts = loop.style_of(person), list[str]()
     if style.prompt:
-        said.append(style.prompt)
+        texts.append(style.prompt)
     if style.unsaid and (style.edits or style.unread):
-        said.append(f"Of their style in texts nothing can be told: {style.unsaid}.")
+        texts.append(f"Of their style in texts nothing can be told: {style.unsaid}.")
     learned = loop.weights_of(person) if loop.version else {}
-    weights = sorted(learned.items(), key=lambda each: -abs(each[1]))
+    weights = sorted(learned.items(), key=lambda row: -abs(row[1]))
     if counts := [f"{name} {signed(weight)}" for name, weight in weights[:MOST] if weight]:
-        said.append(f"What counts most, by weight: {', '.join(counts)}.")
+        texts.append(f"What counts most, by weight: {', '.join(counts)}.")
     if loop.version and loop.items:
-        said.append(f"Best of the items on offer: {', '.join(loop.rank(person=person)[:MOST])}.")
-    found = loop.report() if person is None else None
-    if found is not None and found.decisions:
-        verdict = loop.projection.interaction.findings(found).verdict
-        said.append(" ".join(["Does learning help?", verdict.short, *verdict.more]))
-    return "\n".join(said) if said else f"Nothing was learned so far about {describe(person) if person else 'anybody'}."
+        texts.append(f"Best of the items on offer: {', '.join(loop.rank(person=person)[:MOST])}.")
+    report = loop.report() if person is None else None
+    if report is not None and report.decisions:
+        verdict = loop.projection.interaction.findings(report).verdict
+        texts.append(" ".join(["Does learning help?", verdict.short, *verdict.more]))
+    return (
+        "\n".join(texts) if texts else f"Nothing was learned so far about {describe(person) if person else 'anybody'}."
+    )

@@ -36,12 +36,12 @@ async def loops(request: ApiRequest) -> object:
 
 
 async def new_loop(request: ApiRequest) -> object:
-    given = request.given
-    name = loop_name("name", given.get("name"))
-    if given.get("learner") is not None:
+    body = request.body
+    name = loop_name("name", body.get("name"))
+    if body.get("learner") is not None:
         with about_learner():
-            check_learner(check_packaged(given["learner"]))
-    make = loop_maker({key: value for key, value in given.items() if key != "name"})
+            check_learner(check_packaged(body["learner"]))
+    make = loop_maker({key: value for key, value in body.items() if key != "name"})
     worker = await request.service.loops.create(request.caller.tenant, name, make)
     with worker:
         return await worker.run(partial(about, worker.loop, name))
@@ -81,18 +81,18 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
 async def weights(request: ApiRequest) -> object:
     loop, person = request.loop, request.query.get("person")
 
-    def found() -> object:
+    def read_weights() -> object:
         loop.projection.look()  # another process may have taught it
         return {"version": loop.version, "weights": plain(loop.weights_of(person))}
 
-    return await request.worker.read(found)
+    return await request.worker.read(read_weights)
 
 
 # ---------------------------------------------------------------------------- items
 
 
 async def put_items(request: ApiRequest) -> object:
-    rows = check_list(request.given, request.service.limits.batch * 10)
+    rows = check_list(request.body, request.service.limits.batch * 10)
     with naming("items"):
         return plain(await request.worker.run(partial(request.loop.put_items, rows)))
 
@@ -101,12 +101,12 @@ async def items(request: ApiRequest) -> object:
     start, limit = whole_parameter(request, "start"), whole_parameter(request, "limit")
     loop = request.loop
 
-    def found() -> object:
+    def read_page() -> object:
         loop.projection.look()  # another process may have put some
         names = loop.items
         return {"items": names[start : start + limit], "total": len(names)}
 
-    return await request.worker.read(found)
+    return await request.worker.read(read_page)
 
 
 async def withdraw(request: ApiRequest) -> object:
@@ -117,43 +117,43 @@ async def withdraw(request: ApiRequest) -> object:
 
 
 async def record(request: ApiRequest) -> object:
-    given = require(request.given, "candidates", "shown", "id")
-    decision, again = await request.worker.decide_in_thread(partial(request.loop.record, **given), given["id"])
+    body = require(request.body, "candidates", "shown", "id")
+    decision, again = await request.worker.decide_in_thread(partial(request.loop.record, **body), body["id"])
     request.note("decision", "duplicate" if again else decision.arm)
     if decision.unknown and not again:
         request.note("candidate", "unknown", len(decision.unknown))
     return decision.plain()
 
 
-def require(given: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return `given`; raise ValueError if it lacks one of the fields `names`."""
+def require(body: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return `body`; raise ValueError if it lacks one of the fields `names`."""
     for name in names:
-        if given.get(name) is None:
+        if body.get(name) is None:
             raise ValueError(f"{name}: expected, got none")
-    return given
+    return body
 
 
 async def rank(request: ApiRequest) -> object:
     def ranking() -> object:
         request.loop.projection.look()  # another process may have taught it
-        return plain(request.loop.ranking(**request.given))
+        return plain(request.loop.ranking(**request.body))
 
     return await request.worker.read(ranking)
 
 
 async def activate(request: ApiRequest) -> object:
-    given = require(request.given, "decision")
-    answer = await request.worker.run(partial(request.loop.activate, given["decision"], time=given.get("time")))
+    body = require(request.body, "decision")
+    answer = await request.worker.run(partial(request.loop.activate, body["decision"], time=body.get("time")))
     request.note("activate", outcome(answer))
     return answer_fields(answer)
 
 
 async def undo(request: ApiRequest) -> object:
-    given = require(request.given, "event")
-    about_style = partial(is_rule, request.loop, given["event"])
+    body = require(request.body, "event")
+    about_style = partial(is_rule, request.loop, body["event"])
     if "admin" not in request.caller.scopes and await request.worker.read(about_style):
         refuse_scope(request.caller, "admin")
-    answer = await request.worker.run(partial(request.loop.undo, given["event"], id=given.get("id")))
+    answer = await request.worker.run(partial(request.loop.undo, body["event"], id=body.get("id")))
     request.note("undo", outcome(answer))
     return answer_fields(answer)
 
@@ -166,9 +166,9 @@ def is_rule(loop: Loop, event: object) -> bool:
 
 
 async def rollback(request: ApiRequest) -> object:
-    given = require(request.given, "to")
+    body = require(request.body, "to")
     back = await request.worker.run(
-        partial(request.loop.rollback, given["to"], id=given.get("id"), reason=given.get("reason") or "")
+        partial(request.loop.rollback, body["to"], id=body.get("id"), reason=body.get("reason") or "")
     )
     request.note("rollback", outcome(back.answer))
     return plain(back) | {"answer": answer_fields(back.answer)}
@@ -224,9 +224,9 @@ async def style(request: ApiRequest) -> object:
 
 
 async def correct_style(request: ApiRequest) -> object:
-    given = dict(request.given)
-    person = given.pop("person", None)
-    answer = await request.worker.run(partial(request.loop.correct_style, person, **given))
+    body = dict(request.body)
+    person = body.pop("person", None)
+    answer = await request.worker.run(partial(request.loop.correct_style, person, **body))
     request.note("style", outcome(answer))
     return answer_fields(answer)
 
@@ -235,16 +235,16 @@ async def correct_style(request: ApiRequest) -> object:
 
 
 async def start_experiment(request: ApiRequest) -> object:
-    given = require(request.given, "learner")
-    check_known(request.loop, given["learner"])
+    body = require(request.body, "learner")
+    check_known(request.loop, body["learner"])
     with about_learner(("experiment", "share", "frozen", "alpha", "id")):
-        answer = await request.worker.run(partial(request.loop.start_experiment, **given))
+        answer = await request.worker.run(partial(request.loop.start_experiment, **body))
     request.note("experiment", outcome(answer))
     return answer_fields(answer)
 
 
 async def stop_experiment(request: ApiRequest) -> object:
-    answer = await request.worker.run(partial(request.loop.stop_experiment, id=request.given.get("id")))
+    answer = await request.worker.run(partial(request.loop.stop_experiment, id=request.body.get("id")))
     request.note("stop", outcome(answer))
     return answer_fields(answer)
 
@@ -254,23 +254,23 @@ async def experiment(request: ApiRequest) -> object:
 
 
 async def plan_experiment(request: ApiRequest) -> object:
-    given = {name: number(request.query, name) for name in ("share", "days", "alpha") if name in request.query}
-    return plain(await request.worker.read(partial(request.loop.plan_experiment, **given)))
+    numbers = {name: number(request.query, name) for name in ("share", "days", "alpha") if name in request.query}
+    return plain(await request.worker.read(partial(request.loop.plan_experiment, **numbers)))
 
 
 async def promote(request: ApiRequest) -> object:
-    given = dict(request.given)
-    if given.get("learner") is not None:
-        check_known(request.loop, given["learner"])
+    body = dict(request.body)
+    if body.get("learner") is not None:
+        check_known(request.loop, body["learner"])
     with about_learner(("promote", "force", "by", "reason", "id")):
-        made = await request.worker.run(partial(request.loop.promote, **given))
+        made = await request.worker.run(partial(request.loop.promote, **body))
     request.note("promote", outcome(made.answer))
     return plain(made) | {"answer": answer_fields(made.answer)}
 
 
 async def promotions(request: ApiRequest) -> object:
-    found = await request.worker.read(request.loop.promotions)
-    return {"promotions": [plain(each) for each in found]}
+    rows = await request.worker.read(request.loop.promotions)
+    return {"promotions": [plain(row) for row in rows]}
 
 
 def whole_parameter(request: ApiRequest, name: str) -> int:
@@ -290,7 +290,7 @@ def number(query: Mapping[str, str], name: str) -> float:
 
 
 async def evaluation(request: ApiRequest) -> object:
-    learners, alpha = request.given.get("learners", []), request.given.get("alpha", 0.05)
+    learners, alpha = request.body.get("learners", []), request.body.get("alpha", 0.05)
     if not isinstance(learners, list) or len(learners) > MOST_LEARNERS:
         raise ValueError(f"learners: expected a list of at most {MOST_LEARNERS} names, got {describe(learners)}")
     for name in learners:
@@ -311,9 +311,9 @@ def about_learner(others: Sequence[str] = ()) -> Iterator[None]:
     except (Closed, Damaged):
         raise
     except ValueError as error:
-        told = str(error)
-        named = told.startswith("learner") or told.partition(":")[0] in others
-        raise ValueError(told if named else f"learner: {told}") from None
+        message = str(error)
+        named = message.startswith("learner") or message.partition(":")[0] in others
+        raise ValueError(message if named else f"learner: {message}") from None
 
 
 def check_packaged(learner: object) -> str:

@@ -88,21 +88,23 @@ _QUERY["last"]["description"] = "decisions, the newest"
 
 def openapi(routes: Sequence[Route], version: str) -> bytes:
     """Return the OpenAPI 3.1 document of these `routes` as JSON; `version` is that of heedful."""
-    bodies = [each for route in routes for each in (route.takes, route.gives) if not isinstance(each, Text | None)]
-    details = [each for kind in interactions().values() if (each := kind.prediction_details()) is not None]
+    bodies = [body for route in routes for body in (route.takes, route.gives) if not isinstance(body, Text | None)]
+    details = [
+        kind for interaction in interactions().values() if (kind := interaction.prediction_details()) is not None
+    ]
     schemas, components = msgspec.json.schema_components(
-        [json_type(each) for each in (*bodies, Problem, *details)], ref_template=_REFERENCE
+        [json_type(kind) for kind in (*bodies, Problem, *details)], ref_template=_REFERENCE
     )
     components["PredictionReport"]["properties"]["details"] |= {
         "anyOf": [
-            *({"$ref": _REFERENCE.format(name=each.__name__)} for each in details),
+            *({"$ref": _REFERENCE.format(name=kind.__name__)} for kind in details),
             {"type": "object", "description": "of a kind of feedback of your own"},
         ]
     }
-    known = dict(zip([*map(str, bodies), "problem"], schemas))
+    by_type = dict(zip([*map(str, bodies), "problem"], schemas))
     paths: dict[str, Any] = {}
     for route in routes:
-        paths.setdefault(route.template, {})[route.method.lower()] = _operation(route, known)
+        paths.setdefault(route.template, {})[route.method.lower()] = _operation(route, by_type)
     return msgspec.json.encode(
         {
             "openapi": "3.1.0",
@@ -114,14 +116,14 @@ def openapi(routes: Sequence[Route], version: str) -> bytes:
             "paths": paths,
             "components": {
                 "schemas": components,
-                "responses": _problems(known["problem"]),
+                "responses": _problems(by_type["problem"]),
                 "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "heedful keys create"}},
             },
         }
     )
 
 
-def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:
+def _operation(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     named = [part[1:-1] for part in route.template.split("/") if part.startswith("{")]
     parameters = [{"name": name, "in": "path", "required": True, "schema": _PATH[name]} for name in named]
     parameters += [_number_parameter(name) if route.numbers else _query_parameter(name) for name in route.query]
@@ -129,7 +131,7 @@ def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:
     if isinstance(route.gives, Text):
         content = {route.gives.media: {"schema": route.gives.schema}}
     else:
-        content = {"application/json": {"schema": {} if route.gives is None else known[str(route.gives)]}}
+        content = {"application/json": {"schema": {} if route.gives is None else by_type[str(route.gives)]}}
         if route.gives is not None and route.scope is not None:
             content["application/msgpack"] = content["application/json"]
     operation: dict[str, Any] = {
@@ -146,7 +148,7 @@ def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:
         operation["description"] = f"Needs the scope {route.scope}."
         operation["security"] = [{"key": []}]
     if route.takes is not None:
-        schema = {"schema": known[str(route.takes)]}
+        schema = {"schema": by_type[str(route.takes)]}
         text = {"type": "string", "contentMediaType": "application/json", "description": "the same"}
         other = {"text/plain": {"schema": text}} if route.plain else {"application/msgpack": schema}
         forms = {"application/json": schema, **other}
@@ -154,7 +156,7 @@ def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:
             numbers = {"type": "string", "format": "binary", "description": "m x N float32, little-endian"}
             forms["application/octet-stream"] = {"schema": numbers}
         operation["requestBody"] = {"required": not route.numbers, "content": forms}
-    for name in _problems(known["problem"]):
+    for name in _problems(by_type["problem"]):
         operation["responses"][name.removeprefix(_PROBLEM)] = {"$ref": f"#/components/responses/{name}"}
     return operation
 
@@ -166,7 +168,9 @@ def _problems(schema: dict[str, Any]) -> dict[str, Any]:
         if kind != "not-allowed":
             titles.setdefault(code, []).append(title)
     content = {"application/problem+json": {"schema": schema}}
-    return {f"{_PROBLEM}{code}": {"description": "; ".join(told), "content": content} for code, told in titles.items()}
+    return {
+        f"{_PROBLEM}{code}": {"description": "; ".join(texts), "content": content} for code, texts in titles.items()
+    }
 
 
 def _name(route: Route) -> str:
@@ -181,9 +185,9 @@ def _query_parameter(name: str) -> dict[str, Any]:
 def _number_parameter(name: str) -> dict[str, Any]:
     """Return the description of a query parameter of a request whose body is raw numbers; other bodies have it as a
     field."""
-    found = _query_parameter(name) | {"description": "with application/octet-stream only"}
+    parameter = _query_parameter(name) | {"description": "with application/octet-stream only"}
     if name == "after":  # the page before; that of events is a number
-        found["schema"] = _NAMED
+        parameter["schema"] = _NAMED
     if name == "context":
-        found["content"] = {"application/json": {"schema": found.pop("schema")}}
-    return found
+        parameter["content"] = {"application/json": {"schema": parameter.pop("schema")}}
+    return parameter

@@ -130,8 +130,8 @@ class Front(App):
         self._hosts = []
         for i in range(hosts):  # soft: if the node is gone, the host starts again on another one
             placed = actor.options(scheduling_strategy=NodeAffinitySchedulingStrategy(nodes[i % len(nodes)], soft=True))
-            own = options._replace(address=f"host-{i}")
-            self._hosts.append(placed.remote(address.url, address.key, own, list(sys.path)))
+            host_options = options._replace(address=f"host-{i}")
+            self._hosts.append(placed.remote(address.url, address.key, host_options, list(sys.path)))
         self._down = set[int]()
         self._owners: dict[str, int] = {}
         """by name of a loop, the host that owns it, where that is not the one it is placed on"""
@@ -141,10 +141,10 @@ class Front(App):
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
-        given: Headers = dict(scope["headers"])
+        request_headers: Headers = dict(scope["headers"])
         try:
-            limits = self.service.limits._replace(body=await self._most(scope, given))
-            status, headers, content = await self._forward(scope, await codecs.read(given, receive, limits))
+            limits = self.service.limits._replace(body=await self._most(scope, request_headers))
+            status, headers, content = await self._forward(scope, await codecs.read(request_headers, receive, limits))
         except Problem as problem:
             for message in codecs.problem_messages(problem):
                 await send(message)
@@ -186,8 +186,8 @@ class Front(App):
             except self._gone as error:
                 self._down.add(i)
                 log.warning("host %d is gone: %s", i, type(error).__name__)
-                told = "the server of this loop is gone; whether the request was done is not known: send it again"
-                raise Problem("unavailable", told, headers={"Retry-After": "1"}) from None
+                detail = "the server of this loop is gone; whether the request was done is not known: send it again"
+                raise Problem("unavailable", detail, headers={"Retry-After": "1"}) from None
             owner = _owner(reply)
             if owner is None or owner == i or owner >= len(self._hosts) or owner in self._down:
                 break

@@ -37,12 +37,12 @@ TRIM_AFTER = 10.0
 """Seconds between two times that memory of closed loops is returned to the system."""
 
 
-def loop_name(name: str, given: object) -> str:
-    """Return `given` if it is a valid name of a loop. Raise ValueError, beginning with `name`, if it is not."""
-    if not isinstance(given, str) or not NAME.fullmatch(given) or given.endswith(SUFFIX):
-        told = "expected a name of 1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit"
-        raise ValueError(f"{name}: {told}, got {given if not isinstance(given, str) else given[:120]!r}")
-    return given
+def loop_name(name: str, value: object) -> str:
+    """Return `value` if it is a valid name of a loop. Raise ValueError, beginning with `name`, if it is not."""
+    if not isinstance(value, str) or not NAME.fullmatch(value) or value.endswith(SUFFIX):
+        expected = "expected a name of 1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit"
+        raise ValueError(f"{name}: {expected}, got {value if not isinstance(value, str) else value[:120]!r}")
+    return value
 
 
 class Loops:
@@ -104,10 +104,10 @@ class Loops:
             there = [key.rpartition("/") for key in self._directory.names()] if self._directory is not None else []
             return [name for owner, _, name in there if (owner or MAIN) == tenant and NAME.fullmatch(name)]
         try:
-            found = [entry.name for entry in home.iterdir() if entry.name.endswith(SUFFIX)]
+            folders = [entry.name for entry in home.iterdir() if entry.name.endswith(SUFFIX)]
         except (FileNotFoundError, NotADirectoryError):
             return []
-        names = sorted(name.removesuffix(SUFFIX) for name in found)
+        names = sorted(name.removesuffix(SUFFIX) for name in folders)
         return [name for name in names if NAME.fullmatch(name) and _is_loop(home / f"{name}{SUFFIX}")]
 
     async def list_names(self, tenant: str) -> list[str]:
@@ -186,11 +186,11 @@ class Loops:
         except FileNotFoundError as error:
             if not _is_loop(path) or (isinstance(path, Address) and error.errno is not None):
                 raise not_found(name) from None
-            told = LookupError(str(error))  # the file of a learner
+            cause = LookupError(str(error))  # the file of a learner
         except (KeyError, IndexError) as error:
             raise RuntimeError(f"{path}: {type(error).__name__}: {error}") from error
         except LookupError as error:
-            told = error
+            cause = error
         except TimeoutError:
             raise
         except Exception as error:  # whatever is wrong with it, the caller did not say it
@@ -198,7 +198,7 @@ class Loops:
                 raise
             log.error("%s: %s", path, error)
             raise Problem("damaged", "this loop cannot be opened; the server's log says why") from None
-        log.error("%s: %s; start the server with --own SPEC", path, told)
+        log.error("%s: %s; start the server with --own SPEC", path, cause)
         raise Problem("damaged", "this loop's learner is code that the server was not started with")
 
     # ------------------------------------------------------------------------ loops in a database
@@ -211,8 +211,8 @@ class Loops:
         aio = asyncio.get_running_loop()
         if self._directory is not None:
             try:
-                for told in await aio.run_in_executor(self._pool, self._directory.lacks, self.most_open):
-                    log.warning("%s", told)
+                for lack in await aio.run_in_executor(self._pool, self._directory.lacks, self.most_open):
+                    log.warning("%s", lack)
             except Exception as error:
                 log.warning("what the database allows is not known: %s", error)
         try:
@@ -237,7 +237,7 @@ class Loops:
         way are still answered."""
         stores = [worker.projection.log.store for worker in self._open.values()]
         aio = asyncio.get_running_loop()
-        for error in await aio.run_in_executor(self._pool, _each, [store.hand_over for store in stores]):
+        for error in await aio.run_in_executor(self._pool, call_all, [store.hand_over for store in stores]):
             log.warning("the ownership of loops could not be given back: %s", error)
 
     async def _follow(self) -> None:
@@ -276,16 +276,16 @@ class Loops:
         for (tenant, name), worker in self._open.items():
             if not worker.busy:
                 idle.setdefault(tenant, []).append((worker.used, name))
-        for each in idle.values():
-            each.sort(reverse=True)
-        found: list[tuple[str, str]] = []
-        while len(self._open) - len(found) > self.most_open and idle:
+        for workers in idle.values():
+            workers.sort(reverse=True)
+        surplus: list[tuple[str, str]] = []
+        while len(self._open) - len(surplus) > self.most_open and idle:
             tenant = max(idle, key=lambda name: opened[name])
-            found.append((tenant, idle[tenant].pop()[1]))
+            surplus.append((tenant, idle[tenant].pop()[1]))
             opened[tenant] -= 1
             if not idle[tenant]:
                 del idle[tenant]
-        return found
+        return surplus
 
     async def close_idle(self) -> None:
         """Close loops that were not used for `idle` seconds, and those beyond the `most_open` that may be open."""
@@ -350,10 +350,10 @@ class Loops:
 @cache
 def _trim() -> Callable[[int], int] | None:
     """Return malloc_trim of the C library; None where it has none (it is glibc's)."""
-    found: Callable[[int], int] | None = None
+    trim: Callable[[int], int] | None = None
     if sys.platform == "linux":
-        found = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    return found
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return trim
 
 
 def return_memory() -> None:
@@ -364,7 +364,7 @@ def return_memory() -> None:
         trim(0)
 
 
-def _each(jobs: Sequence[Callable[[], object]]) -> list[Exception]:
+def call_all(jobs: Sequence[Callable[[], object]]) -> list[Exception]:
     """Call each of `jobs` and return the errors that they raised, those with the same text once.
 
     If one finds that the database cannot be reached, the jobs after it are not called."""

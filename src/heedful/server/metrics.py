@@ -45,11 +45,11 @@ class Durations:
         """Return (upper bound as text, number of durations up to it) for each class, the last bound being "+Inf".
 
         The numbers are cumulative, as in Prometheus's format."""
-        found, so_far = [], 0
+        cumulative, so_far = [], 0
         for bound, n in zip((*map(str, BOUNDS), "+Inf"), self.classes):
             so_far += n
-            found.append((bound, float(so_far)))
-        return found
+            cumulative.append((bound, float(so_far)))
+        return cumulative
 
 
 class Metrics:

@@ -125,12 +125,12 @@ class Record(_Body):
 def _forms_by_kind() -> str:
     """Return which forms of feedback each kind of loop takes, in words."""
     *most, last = FORMS
-    told = f"in one form: {', '.join(most)} or {last}. docs/feedback.md says what each means."
+    text = f"in one form: {', '.join(most)} or {last}. docs/feedback.md says what each means."
     taken = []
     for kind in interactions().values():
         *first, last = kind.forms
         taken.append(f"{kind.loop} takes {', '.join(first)} and {last}")
-    return f"What a person answered to a decision, {told} {'; '.join(taken)[0].upper()}{'; '.join(taken)[1:]}."
+    return f"What a person answered to a decision, {text} {'; '.join(taken)[0].upper()}{'; '.join(taken)[1:]}."
 
 
 def _fields() -> list[tuple[str, Any, Any]]:

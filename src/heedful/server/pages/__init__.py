@@ -44,8 +44,8 @@ FIRST = frozenset({"loops", "keys", "sign-in", "sign-out", "static", "s"})
 def mount(service: ServerContext) -> Starlette:
     """Return the ASGI application with all pages (HTML) for the loops that `service` serves."""
     routes: dict[str, dict[str, Page]] = {}
-    for each in PAGES:
-        routes.setdefault(each.path, {})[each.method] = each
+    for page in PAGES:
+        routes.setdefault(page.path, {})[page.method] = page
     mounted = [Route(path, _endpoint(service, by), methods=list(by)) for path, by in routes.items()]
     mounted += [
         Route("/sign-in", _with_error_pages(partial(session.sign_in, service)), methods=["GET", "POST"]),

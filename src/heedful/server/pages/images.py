@@ -23,7 +23,7 @@ HEADERS = {
 async def image_response(worker: LoopWorker, number: str) -> Response:
     """Return the response that sends the picture with this `number`, a digest of its bytes. Raise Problem (404) if the
     study has none."""
-    found = await worker.read(partial(picture_in, worker.loop.path, number))
-    if found is None:
+    image = await worker.read(partial(picture_in, worker.loop.path, number))
+    if image is None:
         raise Problem("not-found", "there is no such picture")
-    return Response(found[0], headers=HEADERS, media_type=found[1])
+    return Response(image[0], headers=HEADERS, media_type=image[1])

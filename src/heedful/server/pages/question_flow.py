@@ -94,7 +94,7 @@ def place_of(loop: Loop, person: str) -> Place:
         answers = list(cached.get(person, ()))
     if answers and log.find("feedback", answers[-1].id) is None:  # the person was forgotten
         answers = []
-    answers = answers[: next((i for i, each in enumerate(answers) if each.seq in undone), len(answers))]
+    answers = answers[: next((i for i, answer in enumerate(answers) if answer.seq in undone), len(answers))]
     while True:
         attempt, event = 0, log.find("feedback", event_id(person, len(answers), 0))
         while event is not None and event.seq in undone:
@@ -107,8 +107,8 @@ def place_of(loop: Loop, person: str) -> Place:
         if len(cached) >= REMEMBERED:
             cached.clear()
         cached[person] = tuple(answers)
-    own = [each.id for each in answers if not each.skipped]
-    return Place(len(answers), attempt, own[-1] if own else "", len(own))
+    answered = [answer.id for answer in answers if not answer.skipped]
+    return Place(len(answers), attempt, answered[-1] if answered else "", len(answered))
 
 
 async def question(worker: LoopWorker, study: Study, person: str) -> Question:
@@ -124,7 +124,7 @@ async def question(worker: LoopWorker, study: Study, person: str) -> Question:
             )
         except LookupError as error:  # nobody who was forgotten comes back under the same name
             raise Problem("not-found", "the answers given here were erased, so there are no more questions") from error
-        prompt, shown = await worker.read(partial(_asked, worker.loop, study, id, decision.shown))
+        prompt, shown = await worker.read(partial(_compared, worker.loop, study, id, decision.shown))
         if len(shown) == len(decision.shown):
             mark = await worker.read(partial(_mark, worker, id))
             return Question(place, tuple(shown), mark, await worker.read(partial(_plates, worker, shown)), prompt)
@@ -140,7 +140,7 @@ def _request(loop: Loop, study: Study, person: str, number: int) -> dict[str, ob
     return request_of(loop, outputs, person, number)
 
 
-def _asked(loop: Loop, study: Study, id: str, names: Sequence[str]) -> tuple[str, list[Thing]]:
+def _compared(loop: Loop, study: Study, id: str, names: Sequence[str]) -> tuple[str, list[Thing]]:
     """Return (prompt, what is compared) of the question that the decision `id` asks about the items `names`; "" if it
     has no prompt.
 
@@ -149,8 +149,8 @@ def _asked(loop: Loop, study: Study, id: str, names: Sequence[str]) -> tuple[str
     outputs = outputs_of(loop.path) if study.kind == "answers" else None
     if outputs is None:
         return "", things(loop, study, names)
-    known = loop.projection.find_decision(id)
-    prompt = "" if known is None else prompt_of(known) or ""
+    decision = loop.projection.find_decision(id)
+    prompt = "" if decision is None else prompt_of(decision) or ""
     on_offer = loop.projection.catalogue.current
     texts = [(name, outputs.answers.get(name, {}).get(prompt, "")) for name in names if name in on_offer]
     return outputs.prompts.get(prompt, ""), [Thing(name, "", text, "", ()) for name, text in texts if text]
@@ -201,10 +201,10 @@ def _mark(worker: LoopWorker, id: str) -> str:
 def _status_of(worker: LoopWorker, event: str, choice: str) -> str:
     """Return "duplicate" if the log has the answer `event` with this `choice`, "other" if with another, "" if it has
     none."""
-    found = worker.projection.log.find("feedback", event)
-    if found is None:
+    feedback = worker.projection.log.find("feedback", event)
+    if feedback is None:
         return ""
-    return "duplicate" if msgspec.json.decode(found.payload).get("text") == choice else "other"
+    return "duplicate" if msgspec.json.decode(feedback.payload).get("text") == choice else "other"
 
 
 async def take_back(worker: LoopWorker, person: str, event: str) -> bool:

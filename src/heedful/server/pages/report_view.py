@@ -21,13 +21,15 @@ def report_context(loop: Loop) -> dict[str, object]:
     }
 
 
-def regret_picture(found: MeasuredRegret) -> Picture | None:
-    """Return a picture of the mean regret of the simulation `found` over time, with the bound that a theorem sets for
-    its learner, if one holds; None before two points of it are known."""
-    if found.regret is None or len(found.curve) < 2:
+def regret_picture(simulation: MeasuredRegret) -> Picture | None:
+    """Return a picture of the mean regret of a `simulation` over time, with the bound that a theorem sets for its
+    learner, if one holds; None before two points of it are known."""
+    if simulation.regret is None or len(simulation.curve) < 2:
         return None
-    x, regret, limit = zip(*[(each.t, each.regret if each.regret > 0.0 else None, each.bound) for each in found.curve])
-    lines = [Stroke("regret", regret)] + ([Stroke("bound", limit, True)] if found.bound is not None else [])
+    x, regret, limit = zip(
+        *[(point.t, point.regret if point.regret > 0.0 else None, point.bound) for point in simulation.curve]
+    )
+    lines = [Stroke("regret", regret)] + ([Stroke("bound", limit, True)] if simulation.bound is not None else [])
     caption = "Mean regret so far. Lower is better; logarithmic axis."
-    text = f"Mean regret over {count(found.lists, 'answered list')}, now {found.regret:.3g}."
+    text = f"Mean regret over {count(simulation.lists, 'answered list')}, now {simulation.regret:.3g}."
     return Picture(x, "answered lists", "log", tuple(lines), text, caption)

@@ -178,8 +178,8 @@ def _without(visit: Visit) -> list[str]:
 def _query(segment: str, without: Sequence[str] = ()) -> str:
     """Return the query of the results of a `segment` without the people `without`: "?segment=staff"; "" if both are
     empty."""
-    given = ({"segment": segment} if segment else {}) | ({"without": json.dumps(list(without))} if without else {})
-    return f"?{urlencode(given)}" if given else ""
+    fields = ({"segment": segment} if segment else {}) | ({"without": json.dumps(list(without))} if without else {})
+    return f"?{urlencode(fields)}" if fields else ""
 
 
 async def _summary(
@@ -204,7 +204,7 @@ async def _changed(
         first = [board.items[0] for board in boards if board is not None]
     else:
         before, _ = await summary(visit.worker, everybody, segment)
-        first = [each.called[each.board.items[0]] for each in (before, standing) if each is not None]
+        first = [shown.called[shown.board.items[0]] for shown in (before, standing) if shown is not None]
     return what_changes(without, *first) if len(first) == 2 else ""
 
 
@@ -297,7 +297,7 @@ def write_answers(loop: Loop, study: Study, name: str, form: str, people: Sequen
             "goal": loop.projection.interaction.goal,
             "items": loop.items,
             "called": labels(loop, study, loop.items),
-            "answers": [_with_date(each) for each in study_answers(loop) if of is None or each.person in of],
+            "answers": [_with_date(answer) for answer in study_answers(loop) if of is None or answer.person in of],
         }
         return json.dumps(content, ensure_ascii=False, indent=1).encode()
     choices = choices_of(loop, of)
@@ -312,11 +312,11 @@ def write_answers(loop: Loop, study: Study, name: str, form: str, people: Sequen
         return path.read_bytes()
 
 
-def _with_date(each: StudyAnswer) -> dict[str, object]:
+def _with_date(answer: StudyAnswer) -> dict[str, object]:
     """Return the fields of an answer as a mapping, with its time in ISO 8601 in place of microseconds."""
-    when = datetime.fromtimestamp(each.time / 1e6, UTC).isoformat(timespec="milliseconds")
-    fields = each._asdict() | {"time": when}
-    return fields if each.prompt else {name: value for name, value in fields.items() if name != "prompt"}
+    when = datetime.fromtimestamp(answer.time / 1e6, UTC).isoformat(timespec="milliseconds")
+    fields = answer._asdict() | {"time": when}
+    return fields if answer.prompt else {name: value for name, value in fields.items() if name != "prompt"}
 
 
 PAGES = (
