@@ -136,7 +136,8 @@ def _outputs(kind: str, lines: list[str]) -> list[str]:
 
 
 ROUTES = ("", "/items?limit=3", "/weights", "/weights?person=p0", "/report", "/standing", "/decisions/d0/explanation")
-PAGES = ("", "?person=p0", "/learned", "/learned?person=p0", "/compare", "/results")
+PAGES = ("", "?person=p0", "/learned", "/learned?person=p0&why=1", "/compare", "/results", "/row", "/health")
+PAGES += ("/proof?learner=OTHER&plan=1", "/why?decision=LAST")
 
 
 def answers(kind: str, url: str, key: str, folder: Path) -> str:
@@ -172,7 +173,8 @@ def pages(kind: str, url: str, key: str, folder: Path) -> str:
     visitor, told = Visitor(url), []
     try:
         visitor.sign_in(key)
-        for path in PAGES:
+        for page in PAGES:
+            path = page.replace("OTHER", OTHERS[kind]).replace("LAST", LAST[kind])
             random.seed(0)  # which cards are dealt
             seen, until = visitor.get(f"/loops/{kind}{path}"), time.monotonic() + 60.0
             while "The ranking is being computed" in _visible(seen) and time.monotonic() < until:
