@@ -32,7 +32,6 @@ from heedful.server import schema
 from heedful.server.codecs import LARGE, Limits
 from heedful.server.context import Options
 from heedful.server.main import served
-from heedful.server.problems import TITLES
 from loops import bits, bits_from_scratch, small_loop
 from processes import until
 
@@ -892,26 +891,6 @@ def test_a_crowd_that_goes_away(url: str, ask: Caller, folder: Path) -> None:
         for thread in threads:
             thread.join()
     until(lambda: ask.get(f"{CARS}/weights").status == 200)  # what the crowd asked for has the turn until it is done
-
-
-@pytest.mark.slow
-def test_every_kind_of_problem_is_one_of_ours() -> None:
-    assert {status for status, _ in TITLES.values()} <= {
-        400,
-        401,
-        403,
-        404,
-        405,
-        408,
-        409,
-        413,
-        415,
-        421,
-        422,
-        429,
-        500,
-        503,
-    }
 
 
 WRONG = (

@@ -90,17 +90,6 @@ def test_thresholds_are_drawn_where_they_lie(visitor: Visitor, tmp_path: Path) -
     assert "style=" not in page.html
 
 
-def test_of_too_few_people_the_errors_are_told_and_no_difference(visitor: Visitor, tmp_path: Path) -> None:
-    with small_loop(tmp_path / "films.heedful", "prank:n_ranks=5", **CALM) as loop:
-        loop.decide(["i0", "i1"], id="d")
-        loop.feedback("d", grade={"i0": 2, "i1": 5})
-    told = visitor.get(f"{BASE}/learned").at("report")
-    assert (
-        "Too early to say. Mean |predicted − given|, over 2 answers: predictions 1.50, the median grade so far" in told
-    )
-    assert "Too few people have graded: it takes two at least." in told
-
-
 @pytest.mark.parametrize(
     ("learner", "told"),
     [

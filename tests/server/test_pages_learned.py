@@ -167,18 +167,6 @@ def test_a_query_that_makes_no_sense_is_refused(visitor: Visitor, folder: Path, 
     assert "expected" in words(page.one("main"))
 
 
-def test_a_loop_that_learned_nothing_says_so(visitor: Visitor, folder: Path) -> None:
-    small_loop(folder / "new.heedful").close()
-    page = visitor.get("/loops/new/learned")
-    assert page.status == 200
-    assert page.at("so-far") == "Nobody has answered yet, so it has learned nothing."
-    assert "Nothing yet" in page.at("weights")
-    assert "Too early to say." in page.at("report")
-    assert "No correction yet." in page.at("lessons")
-    assert page.all("div[@data-plot]") == []
-    assert page.at("truth") == ""
-
-
 def test_who_may_only_read_sees_no_button_and_cannot_undo(visitor: Visitor, folder: Path) -> None:
     taught(folder / "cars.heedful", 3).close()
     with closing(Keys(folder)) as keys:
@@ -247,18 +235,6 @@ def test_the_verdict_says_what_the_interval_says() -> None:
     assert (open_.kind, open_.short) == ("open", "No difference can be shown yet.")
 
 
-def test_where_it_cannot_be_said_the_page_says_why_and_what_to_do(visitor: Visitor, folder: Path) -> None:
-    taught(folder / "blind.heedful", 9, control=0.0).close()
-    blind = visitor.get("/loops/blind/learned").at("report")
-    assert "That cannot be known here." in blind
-    assert "as control is 0" in blind
-    assert "--control 0.05" in blind
-    early = findings.compare(report(Arm(5, 5, 1.0), unsaid="no list was left in its own order so far"), LISTS, 0.05)
-    assert early.short == "Too early to say."
-    assert early.more[0] == "No list was left in its own order so far."
-    assert early.more[1].startswith("One list in 20 belongs to the control")
-
-
 def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folder: Path) -> None:
     with taught(folder / "cars.heedful", 120) as loop:
         loop.feedback("d0", id="again", clicks=[])
@@ -293,19 +269,6 @@ def test_what_is_in_neither_kind_of_list_is_said(visitor: Visitor, folder: Path)
     )
     assert told in page.at("report")
     assert "Shown: i1 and i0 (not a first deal: the page had put these in order)" in page.at("events")
-
-
-def test_edits_are_said_to_tell_nothing_of_lists(visitor: Visitor, folder: Path) -> None:
-    with small_loop(folder / "letters.heedful", control=0.2) as loop:
-        for n in range(3):
-            loop.decide(["i0", "i1"], id=f"d{n}")
-            loop.feedback(f"d{n}", edit={"f0": 1.0, "f1": 0.0, "f2": 0.0, "f3": 0.0})
-    told = visitor.get("/loops/letters/learned").at("report")
-    assert "That cannot be told here." in told
-    assert "Thumbs and edits, which are all that came, do not say which item was preferred to which." in told
-    with Loop.open(folder / "letters.heedful") as loop:
-        loop.feedback("d0", clicks=["i1"])
-    assert "Too early to say." in visitor.get("/loops/letters/learned").at("report")
 
 
 def test_a_kind_of_list_with_few_answers_is_drawn_as_a_level(visitor: Visitor) -> None:
@@ -396,38 +359,6 @@ def test_lessons_in_words() -> None:
     assert told("choice", ("a",), ("b",)) == "Chose a, not b"
     assert told("choice") == "Could not choose between the two"
     assert told("none") == "Wanted none of these"
-
-
-def test_every_form_of_feedback_is_told_on_the_page(visitor: Visitor, folder: Path) -> None:
-    forms: list[dict[str, Any]] = [
-        {"clicks": ["i1"]},
-        {"clicks": []},
-        {"better": ["i2"]},
-        {"thumb": "up"},
-        {"thumb": "down", "item": "i1"},
-        {"action": "buy", "item": "i0"},
-        {"rating": {"i0": 1, "i1": 5}},
-        {"grade": {"i0": 2}},
-        {"edit": {"f0": 1.0, "f1": 0.0, "f2": 0.0, "f3": 0.0}},
-        {"none": True},
-    ]
-    with small_loop(folder / "cars.heedful") as loop:
-        for n, form in enumerate(forms):
-            loop.decide(["i0", "i1", "i2"], id=f"d{n}", deferred=n == 0)
-            if n == 0:
-                loop.activate("d0")
-            assert loop.feedback(f"d{n}", **form).status == "applied", form
-        loop.decide(["i0", "i1"], id="pair")
-        loop.feedback("pair", choice="second")
-        loop.record(["i0", "i1"], ["i1", "i0"], id="theirs")
-        loop.withdraw("i0")
-    page = visitor.get("/loops/cars/learned")
-    assert len(page.all("tr[@data-event]")) == len(forms) + 1
-    events = page.at("events")
-    for said in ("clicked i1", "clicked nothing", "thumb up", "buy: i0", "none of these", "corrected", "the second"):
-        assert f"Answer: {said}" in events
-    for said in ("(in an order from elsewhere)", "Item i0 was taken off", "What was made ahead was shown"):
-        assert said in events
 
 
 def test_sizes_and_lists_of_names() -> None:

@@ -385,11 +385,3 @@ def test_an_arena_is_told_where_its_models_are_compared(visitor: Visitor, tmp_pa
     [link] = page.one("p[@id='arena']").findall("a")
     assert visitor.get(link.attrib["href"]).status == 200
     assert [each.attrib.get("action") for each in page.all("main//form")] == []
-
-
-def test_a_study_of_items_compares_learners_by_its_log(visitor: Visitor, tmp_path: Path) -> None:
-    [kind] = [kind for kind in KINDS if kind.name == "comparison"]
-    kind.make(tmp_path / "l.heedful").close()
-    page = visitor.get(PROOF)
-    assert [each.attrib["action"].partition("#")[0] for each in page.all("main//form")] == [PROOF, f"{PROOF}/promote"]
-    assert "What the log says, above, compares learners here." in page.at("experiment")
