@@ -108,9 +108,7 @@ class DecisionOperations(Operations):
 
     def _decision_of(self, question: DecideRequest, outcome: Reply | Failure) -> Decision | str:
         """Return the decision in `outcome`, the server's answer to `question`; if the server failed, return the reason
-        as text.
-
-        Raise the error if the request was wrong."""
+        as text."""
         if isinstance(outcome, Failure):
             self._breaker.note_failure()
             reason = outcome.reason

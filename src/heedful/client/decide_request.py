@@ -94,9 +94,7 @@ class DecideRequest:
 
     def _names(self, candidates: Sequence[object] | None, identifier: str) -> list[str]:
         """Return the names of the candidates as the server would name them; without `candidates`, those in the mapping
-        `prior`.
-
-        `identifier` is the attribute that names candidates given as objects."""
+        `prior`."""
         if candidates is None:
             return [str(name) for name in self._prior] if isinstance(self._prior, Mapping) else []
         if candidates and isinstance(candidates[0], Mapping):
@@ -124,9 +122,7 @@ def features_of(features: object, candidates: object = None) -> npt.NDArray[np.f
 def _rows(
     features: object, candidates: object, prior: object
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return (the features (m, N) as float32: N features of each of m candidates; the array to send).
-
-    The array to send is the same, with the caller's scores `prior` as last column if there are any."""
+    """Return (the features (m, N) as float32: N features of each of m candidates; the array to send)."""
     X = features_of(features, candidates)
     if prior is None:
         return X, X
@@ -137,8 +133,7 @@ def _rows(
 
 
 def _numbers(value: object) -> npt.NDArray[np.float32]:
-    """Return `value` as a float32 array. Numbers too large for float32 are infinite; if `value` is not numeric, the
-    array is empty."""
+    """Return `value` as a float32 array."""
     try:
         with np.errstate(over="ignore"):
             return np.array(value, "<f4", order="C")

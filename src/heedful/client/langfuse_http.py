@@ -144,9 +144,8 @@ class Langfuse:
         raise LangfuseError(f"{self._host}: expected at most {most:,} pages, got more")
 
     def _get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Return the JSON object at `path`, asked for with the parameters `query`, again and again where that can help.
-
-        Raise LangfuseError if there is none."""
+        """Return the JSON object at `path`, asked for with the parameters `query`, again and again where that can
+        help."""
         target = f"{self._path}{path}" + (f"?{urlencode(query)}" if query else "")
         wait, reason = 1.0, ""
         for i in range(TRIES):

@@ -87,10 +87,7 @@ class FeedbackOperations(DecisionOperations):
 
     def _tell_first(self, event: Mapping[str, object]) -> Steps[str]:
         """Report to the server what the fallbacks showed that `event` answers, before the event is sent; return why
-        that failed, "" if it did not.
-
-        A fallback is a decision that the client made because the server did not answer. The event is sent in either
-        case, as another process may have reported the fallback; if none has, the server rejects the event."""
+        that failed, "" if it did not."""
         chain = event.get("chain")
         for decision in (event.get("decision"), *(chain if isinstance(chain, list | tuple) else ())):
             untold = self._untold.find(self.name, decision)

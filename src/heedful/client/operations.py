@@ -105,9 +105,7 @@ class Operations:
             pause = min(2.0 * pause, 2.0)
 
     def _tell(self, loop: str, decision: Decision, telling: Call) -> Steps[Decision]:
-        """Report a fallback (a decision made because the server did not answer) to the server; return it as logged.
-
-        `telling` is the request that does so. Raise ValueError or LookupError if the server refuses it."""
+        """Report a fallback (a decision made because the server did not answer) to the server; return it as logged."""
         try:
             logged = decision_of(telling, (yield from self._ask(telling)), decision.id)
         except ValueError as error:

@@ -41,10 +41,7 @@ def _httpx() -> ModuleType:
 
 
 def _check_url(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
-    """Return (`url` without a final slash, whether it is on this machine).
-
-    Raise ValueError if it is no http or https URL, if `key` is not of the form of a key, or if the key would be sent
-    over plain http to another machine (unless `insecure`). No message contains the key."""
+    """Return (`url` without a final slash, whether it is on this machine)."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

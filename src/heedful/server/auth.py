@@ -205,10 +205,7 @@ class Authenticator:
 
     def _new_entry(self, digest: bytes, authorization: bytes, now: float) -> _Entry | None:
         """Return the cached key with this `digest` if it was made since the keys were last read; None if no key has
-        this digest.
-
-        If the database has changed, it is read again for that. `authorization` is the request's header, `now` the time
-        by the clock in seconds."""
+        this digest."""
         if not _HEADER.fullmatch(authorization):
             return None
         self._look_for_new_keys(now)
@@ -221,9 +218,7 @@ class Authenticator:
 
     def _nearby(self, host: bytes | None, origin: bytes | None) -> _Entry:
         """Return the caller shared by all requests from this machine, with its rate limit, as long as no key was ever
-        made.
-
-        Raise Problem if the headers `host` and `origin` say that a web page elsewhere may have caused the request."""
+        made."""
         self._check_readable()
         if host is None or not _HOST.fullmatch(host):
             raise Problem("wrong-host", f"Host: expected localhost, 127.0.0.1 or [::1], got {_describe_header(host)}")

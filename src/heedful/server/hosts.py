@@ -153,9 +153,7 @@ class Front(App):
         await send({"type": "http.response.body", "body": content})
 
     async def _most(self, scope: Any, headers: Headers) -> int:
-        """Return how many bytes the body of a request may have, which is read as a whole here before a host gets it.
-
-        Without a key or a session they are few. Raise Problem if there is no key and the host would ask for one."""
+        """Return how many bytes the body of a request may have, which is read as a whole here before a host gets it."""
         service, most = self.service, self.service.limits.body
         first, last = scope["path"][1:].partition("/")[0], scope["path"].rpartition("/")[2]
         if not first or first in FIRST:
@@ -195,10 +193,7 @@ class Front(App):
         return reply
 
     def _place(self, name: str) -> int:
-        """Return the number of the host that gets requests for the loop `name`: its owner, if that is known.
-
-        Otherwise it is, of the hosts that answer, the one with the highest hash of its number and the loop's name
-        (rendezvous hashing)."""
+        """Return the number of the host that gets requests for the loop `name`: its owner, if that is known."""
         there = [i for i in range(len(self._hosts)) if i not in self._down] or list(range(len(self._hosts)))
         owner = self._owners.get(name)
         if owner in there:
@@ -224,9 +219,7 @@ class Front(App):
             await asyncio.sleep(PING)
 
     async def _start(self) -> None:
-        """Wait for all hosts, but for those that are lost meanwhile: Ray starts them again.
-
-        Raise RuntimeError if all were lost."""
+        """Wait for all hosts, but for those that are lost meanwhile: Ray starts them again."""
         await asyncio.gather(*(self._look(i, None) for i in range(len(self._hosts))))
         if len(self._down) == len(self._hosts):
             raise RuntimeError(f"expected a host that answers, and all of {len(self._hosts)} were lost as they started")

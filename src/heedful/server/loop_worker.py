@@ -247,8 +247,7 @@ class LoopWorker:
         return await answers
 
     def _flush(self) -> None:
-        """Commit the events that wait. If more events came since the last call, wait for one more turn of the event
-        loop first, so that they are committed together."""
+        """Commit the events that wait."""
         if self._looked_at < len(self._waiting) < GROUP and not self._in_thread:
             self._looked_at, self._scheduled = len(self._waiting), True
             self._aio.call_soon(self._flush)
@@ -273,9 +272,7 @@ class LoopWorker:
         self._look_after()
 
     def _answer_or_sync(self, group: Group, answers: Sequence[Answer]) -> None:
-        """Send their `answers` to the requests of a `group` of events that this thread committed.
-
-        A request is answered at once if nothing in it has to be durable, otherwise once its events are on the disk."""
+        """Send their `answers` to the requests of a `group` of events that this thread committed."""
         if self._durable:
             self._answer(group, answers)
             return
@@ -341,8 +338,7 @@ class LoopWorker:
         self.changed = asyncio.Event()
 
     def _keep_up(self) -> None:
-        """Move the contents of the write-ahead file into the log and, if one is due, write a snapshot. This runs in
-        another thread, while commits go on."""
+        """Move the contents of the write-ahead file into the log and, if one is due, write a snapshot."""
         if not self._keeping:
             self._keeping = True
             self._begin(self._finish_keeping, "keeping", self._move_and_snapshot)

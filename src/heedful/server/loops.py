@@ -323,8 +323,7 @@ class Loops:
         await self._end(key, worker.loop.projection.log.close if worker.has_moved() else worker.loop.close)
 
     async def _end(self, key: tuple[str, str], close: Callable[[], None]) -> None:
-        """Drop the open loop with this (tenant, name), and `close` it before it is opened again. Requests under way in
-        it fail."""
+        """Drop the open loop with this (tenant, name), and `close` it before it is opened again."""
         worker = self._open.pop(key)
         self._untrimmed += 1
         aio = asyncio.get_running_loop()

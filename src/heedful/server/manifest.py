@@ -82,8 +82,7 @@ def _kinds_of_columns(value: object) -> dict[str, str]:
 
 
 def _pairs(crosses: object) -> list[list[str]]:
-    """Return the pairs of columns (one of the context, one of the items) in the field `crosses` of a request. Entries
-    that are no pairs are returned, too; they are refused later."""
+    """Return the pairs of columns (one of the context, one of the items) in the field `crosses` of a request."""
     if crosses is not None and crosses != "all" and not isinstance(crosses, list):
         raise ValueError(f'crosses: expected "all" or a list of pairs of columns, got {describe(crosses)}')
     return [pair for pair in crosses if isinstance(pair, list) and len(pair) == 2] if isinstance(crosses, list) else []

@@ -115,8 +115,7 @@ class ClickEndpoint:
         return Click(fields["token"], check_id("decision", fields["decision"]), check_id("item", fields["item"]))
 
     async def _learn(self, tenant: str, loop: str, click: Click) -> dict[str, Any]:
-        """Apply a click to the `loop` of the `tenant` and return the answer as JSON fields. Raise Problem if it is
-        rejected."""
+        """Apply a click to the `loop` of the `tenant` and return the answer as JSON fields."""
         loops = self._service.loops
         with loops.at(tenant, loop) or await loops.open(tenant, loop) as worker:
             event = {"decision": click.decision, "id": event_id(click), "clicks": [click.item]}

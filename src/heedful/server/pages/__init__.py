@@ -132,9 +132,7 @@ async def _respond(service: ServerContext, route: Page, request: Request, caller
 
 
 def _problem(request: Request, problem: Problem, caller: Caller | None = None) -> Response:
-    """Return the page that shows a problem, or only a part of it if a script sent the request.
-
-    Visitors who are not signed in are redirected to the page for that."""
+    """Return the page that shows a problem, or only a part of it if a script sent the request."""
     # A stream of events, which a script opens, cannot be redirected to a page, either.
     scripted = "hx-request" in request.headers or "text/event-stream" in request.headers.get("accept", "")
     if problem.kind == "no-key":

@@ -72,10 +72,7 @@ async def hand_of(visit: Visit, fields: Mapping[str, str], person: str | None) -
 
 
 async def _select(visit: Visit, fields: Mapping[str, str], person: str | None) -> Hand:
-    """Return the cards that the model selects for `person` from all items on offer, and log the decision.
-
-    Items in the field `past`, a JSON list of names, are left out if there are others. A visitor who may teach and names
-    no person gets no cards."""
+    """Return the cards that the model selects for `person` from all items on offer, and log the decision."""
     past = items_on_offer(visit.loop, fields["past"], "past") if fields.get("past") else []
     names = await visit.read(scale_widget.candidates, visit.loop, person, past)
     teaching = visit.may(*TEACH)
@@ -90,9 +87,7 @@ async def _select(visit: Visit, fields: Mapping[str, str], person: str | None) -
 
 
 async def _decide(visit: Visit, **request: object) -> Hand:
-    """Let the loop of the page decide which items to show, which logs a decision; return them as cards with its id.
-
-    `visit` is the request of the page, `request` the arguments of `Loop.decide`."""
+    """Let the loop of the page decide which items to show, which logs a decision; return them as cards with its id."""
     decision = await visit.worker.decide(request)
     visit.note("decision", decision.arm)
     return Hand(decision.shown, decision.shown, decision.id, decision.arm)
@@ -125,8 +120,7 @@ def look(visit: Visit) -> None:
 
 
 def _is_shown(visit: Visit) -> bool:
-    """Return whether a person will see the page. They will not if another site requests it, or if a browser prefetches
-    it."""
+    """Return whether a person will see the page."""
     headers = visit.request.headers
     ours = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
     page = headers.get("sec-fetch-dest", "document") in ("document", "empty")

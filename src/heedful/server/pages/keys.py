@@ -73,9 +73,7 @@ async def make(visit: Visit) -> Response:
 
 
 def _rate(text: str, default: float | None, most: float | None) -> float | None:
-    """Return the rate limit in `text`, in requests per second; `default` if it is empty.
-
-    Raise ValueError if it is no number, or more than `most`."""
+    """Return the rate limit in `text`, in requests per second; `default` if it is empty."""
     try:
         rate = float(text) if text else default
     except ValueError:
@@ -112,8 +110,7 @@ async def _all(visit: Visit) -> list[Key]:
 
 
 async def _render(visit: Visit, status: int = 200, **more: object) -> Response:
-    """Render the page of keys with the HTTP `status`. `more` are values for the template, by name, in place of those of
-    an empty form."""
+    """Render the page of keys with the HTTP `status`."""
     keys = await _all(visit)
     first = not keys
     _, most = _limits(visit, keys)

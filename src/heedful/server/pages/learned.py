@@ -110,10 +110,7 @@ async def _render(visit: Visit, query: LessonQuery, message: str = "") -> Respon
 
 def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, object], int | None]:
     """Return (names and values for the template; the sequence number of the last piece of feedback listed, None if
-    there is no older one).
-
-    `query` is what the visitor chose to see. `words` has phrases for features, "heavier" for more weight. This reads
-    much of the log."""
+    there is no older one)."""
     loop.projection.look()  # another process may have written to it
     log, interaction = loop.projection.log, loop.projection.interaction
     head, _ = log.last()
@@ -155,9 +152,7 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
 
 
 def _about(person: str, visited: bool, personal: bool) -> str:
-    """Return a sentence on which parts of the page are about one person.
-
-    `visited`: whether they were ever shown a list; `personal`: whether the loop learns a model for each person."""
+    """Return a sentence on which parts of the page are about one person."""
     if not visited:
         return f"Nobody called {person} has been here. What is below holds for everybody."
     if not personal:

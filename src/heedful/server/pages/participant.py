@@ -280,9 +280,7 @@ def _require_person(visit: ParticipantVisit) -> str:
 
 
 async def _respond(visit: ParticipantVisit, person: str, form: Mapping[str, str], message: str) -> Response:
-    """Render the next question to `person` if a script sent the request; otherwise redirect to the page.
-
-    `form` has the posted fields (`more`: go on after the last question); `message` is a message on what was sent."""
+    """Render the next question to `person` if a script sent the request; otherwise redirect to the page."""
     more = bool(form.get("more"))
     if "hx-request" not in visit.request.headers:
         return back(visit.base, **({"more": "1"} if more else {}))
@@ -300,9 +298,7 @@ def _questions(visit: ParticipantVisit) -> int:
 async def _render_question(
     visit: ParticipantVisit, person: str, template: str, more: bool = False, message: str = ""
 ) -> Response:
-    """Render the participant's next question with this template, or thanks after the last one.
-
-    With `more` they go on answering after that; `message` is a message on their last request."""
+    """Render the participant's next question with this template, or thanks after the last one."""
     place = await visit.read(question_flow.place_of, visit.worker.loop, person)
     of = _questions(visit)
     question = None

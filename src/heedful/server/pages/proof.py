@@ -194,9 +194,7 @@ def _number(fields: Mapping[str, str], name: str, default: str) -> float:
 
 
 def _share(fields: Mapping[str, str]) -> float:
-    """Return the field `share` of `fields`, in percent of the people, as a number from 0 to 1.
-
-    Raise ValueError if it is not from 0 to 100."""
+    """Return the field `share` of `fields`, in percent of the people, as a number from 0 to 1."""
     percent = _number(fields, "share", SHARE)
     if not (math.isfinite(percent) and 0.0 <= percent <= 100.0):
         raise ValueError(f"share: expected 0 to 100 percent, got {describe(fields.get('share'))}")
@@ -232,10 +230,7 @@ async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
 
 
 def _context(loop: Loop, again: bool) -> dict[str, Any]:
-    """Return the values that the template needs of the loop, by name.
-
-    This reads the log since the newest experiment began. In a log of at most AT_ONCE events, and always if `again`,
-    it also reads the whole log for each promotion, to compute its evidence again."""
+    """Return the values that the template needs of the loop, by name."""
     loop.projection.look()  # another process may have written to it
     interaction = loop.projection.interaction
     try:

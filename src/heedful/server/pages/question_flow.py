@@ -142,10 +142,7 @@ def _request(loop: Loop, study: Study, person: str, number: int) -> dict[str, ob
 
 def _compared(loop: Loop, study: Study, id: str, names: Sequence[str]) -> tuple[str, list[Thing]]:
     """Return (prompt, what is compared) of the question that the decision `id` asks about the items `names`; "" if it
-    has no prompt.
-
-    In an arena that is what the models answered; models that are no longer on offer are left out, as other items are.
-    """
+    has no prompt."""
     outputs = outputs_of(loop.path) if study.kind == "answers" else None
     if outputs is None:
         return "", things(loop, study, names)

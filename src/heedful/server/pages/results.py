@@ -157,9 +157,7 @@ async def _render(visit: Visit, made: NewLink | None = None) -> Response:
 
 def _people(segments: Mapping[str, list[str]], segment: str, without: Sequence[str] = ()) -> list[str] | None:
     """Return the people of a `segment` (a group of participants), from `segments`, but those in `without`; None, for
-    everybody, if it is "" and nobody is left out.
-
-    Raise Problem (404) if nobody of such a segment, or of such a name, answered."""
+    everybody, if it is "" and nobody is left out."""
     if segment and segment not in segments:
         raise Problem("not-found", f"nobody of the segment {describe(segment)} answered")
     everybody = [name for of, people in segments.items() if of != NOT_OWN for name in people]
@@ -261,11 +259,7 @@ async def export_board(visit: Visit) -> Response:
 
 
 async def _export_of(visit: Visit, what: str, types: Mapping[str, str]) -> tuple[Study, str, str, Sequence[str] | None]:
-    """Return (study, ending of the file, segment, people of the segment) for a request for a file. A segment is a group
-    of participants.
-
-    `types` maps the endings that are possible to media types. Raise Problem (404) for another ending, in a sentence
-    that begins with `what`, or if nobody of the segment answered."""
+    """Return (study, ending of the file, segment, people of the segment) for a request for a file."""
     study, form = await study_in(visit), visit.request.path_params["form"]
     if form not in types:
         raise Problem("not-found", f"{what} written as {', '.join(types)}")
@@ -274,10 +268,7 @@ async def _export_of(visit: Visit, what: str, types: Mapping[str, str]) -> tuple
 
 
 def _file(visit: Visit, content: bytes, what: str, segment: str, form: str, media: str) -> Response:
-    """Return the response with which a browser saves `content` as a file of the media type `media`.
-
-    The file's name is made of the name of the loop, `what` the file holds, the segment (group of participants) and the
-    ending `form`."""
+    """Return the response with which a browser saves `content` as a file of the media type `media`."""
     of = f"-{quote(segment.removeprefix('-'), safe='')}" if segment else ""
     disposition = f'attachment; filename="{visit.name}-{what}{of}.{form}"'
     return Response(content, headers={**SAFE, "content-disposition": disposition}, media_type=media)

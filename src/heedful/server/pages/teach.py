@@ -138,18 +138,14 @@ def _board(
     visit: Visit, kind: Card, hand: Hand, person: str | None
 ) -> scale_widget.ScaleWidget | fields_widget.FieldsWidget | None:
     """Return the controls on the cards of `hand`, with answers of `person`; None if people answer by ordering the
-    cards.
-
-    `kind` describes the loop's kind of feedback."""
+    cards."""
     if kind.widget.scale is not None:
         return scale_widget.board(visit.loop, kind.widget.scale, hand, person, wants_actions(visit))
     return fields_widget.board(visit.loop) if kind.widget.name == "fields" else None
 
 
 def _unordered(kind: Card, hand: Hand, board: object) -> str:
-    """Return a sentence on why the predictions on the cards of `hand` do not fall from top to bottom; "" if they do.
-
-    `kind` describes the loop's kind of feedback, and `board` is what is on the cards."""
+    """Return a sentence on why the predictions on the cards of `hand` do not fall from top to bottom; "" if they do."""
     if not isinstance(board, scale_widget.ScaleWidget):
         return ""
     marks = [board.marks[name] for name in hand.names if name in board.marks]
@@ -178,10 +174,7 @@ async def take_answer(visit: Visit) -> Response:
 
 
 async def _take_order(visit: Visit, names: Sequence[str], event: str, person: str | None) -> Response:
-    """Log a person's correction of the order of the cards, and show the cards again.
-
-    The form has the best `item`, a whole `order`, or says that none of the items is wanted. `names` are the cards,
-    `event` is the id of the feedback, `person` is whom it is from."""
+    """Log a person's correction of the order of the cards, and show the cards again."""
     form, kind = visit.form, visit.form.get("kind", "pick")
     dealt = items_on_offer(visit.loop, form["dealt"], "dealt") if form.get("dealt") else names
     better = _parse_order(kind, form)
@@ -201,10 +194,7 @@ async def _take_order(visit: Visit, names: Sequence[str], event: str, person: st
 
 
 async def _take_number(visit: Visit, scale: Scale, names: Sequence[str], event: str, person: str | None) -> Response:
-    """Log a number or an action for one card, and show the cards again; a number replaces the card's earlier one.
-
-    If the model selects the cards, new ones follow when all are answered. `names` are the cards, `event` is the id of
-    the feedback."""
+    """Log a number or an action for one card, and show the cards again; a number replaces the card's earlier one."""
     loop = visit.loop
     item, fields = scale_widget.parse(scale, visit.form)
     before = await visit.read(scale_widget.prediction_of, loop, item, person)
@@ -254,9 +244,7 @@ async def undo(visit: Visit) -> Response:
 
 def _parse_order(kind: str, form: Mapping[str, str]) -> list[str]:
     """Return the names of the items, best first, that a posted form (`form`) puts before all others; [] if the person
-    wants none of them.
-
-    `kind` is "pick" (one item), "order" or "none". Raise ValueError, naming the field, if one is invalid."""
+    wants none of them."""
     if kind == "pick":
         return [records.check_id("item", form.get("item", ""))]
     if kind == "order":
@@ -268,9 +256,7 @@ def _parse_order(kind: str, form: Mapping[str, str]) -> list[str]:
 
 async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | None, reply: Reply) -> Response:
     """Show the cards after an answer: if a script asked, the parts of the page that change; otherwise redirect to the
-    page.
-
-    `hand` has the cards, or the fields from which `hand_of` chooses them; `reply` is the message."""
+    page."""
     if not visit.scripted:
         query: dict[str, str] = {}
         if isinstance(hand, Hand):
@@ -291,9 +277,7 @@ def _rank_after(
     answer: Answer,
     placement: Placement,
 ) -> tuple[Hand, Reply]:
-    """Return (the cards `dealt` after the correction `placement` of `person`, a message on what it changed).
-
-    `before` are the weights before the correction, by feature; `answer` says what became of the feedback."""
+    """Return (the cards `dealt` after the correction `placement` of `person`, a message on what it changed)."""
     version, hand = visit.loop.version, rank_cards(visit, dealt, person)
     first = [name for name in placement.order if name in hand.ranked]
     order = (*first, *[name for name in hand.ranked if name not in first])
@@ -306,9 +290,7 @@ def _rank_after(
 
 
 def _describe_effect(visit: Visit, before: Mapping[str, float], answer: Answer, person: str | None) -> str:
-    """Return in words what a piece of feedback changed: the features whose weights for `person` changed most.
-
-    `before` are the weights before it, by feature; `answer` says what became of the feedback."""
+    """Return in words what a piece of feedback changed: the features whose weights for `person` changed most."""
     if answer.status == "applied" and not answer.learned:
         return f"Noted, but there was no lesson in it{f': {answer.reason}' if answer.reason else ''}."
     phrases = phrases_of(visit.loop, visit.service.options.words)

@@ -38,9 +38,7 @@ async def show(visit: Visit) -> Response:
 
 def _explanation(loop: Loop, id: str, item: str) -> dict[str, object]:
     """Return the values that the template needs of the decision `id` and of why `item` had its score in it, by name; if
-    `item` is "", of the first item shown.
-
-    Raise LookupError if the decision is not in the log, showed nothing, or had no candidate called `item`."""
+    `item` is "", of the first item shown."""
     loop.projection.look()  # another process may have written to it
     logged = find_decision(loop.projection, id)
     names = [logged.names[j] for j in logged.record.shown]
