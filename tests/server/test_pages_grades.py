@@ -15,8 +15,7 @@ from heedful.loop.interactions.findings import Findings
 from heedful.loop.interactions.ordinal import texts as ordinal_texts
 from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.results.report import Arm, Counts, Difference, PredictionReport, PredictionWindow, Report
-from heedful.server.pages.charts import chart
-from heedful.server.pages.score_line import score_line
+from heedful.server.pages.charts import chart, score_line
 from loops import diverged, small_loop, values
 
 

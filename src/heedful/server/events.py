@@ -18,7 +18,7 @@ from heedful.server.auth import Caller
 from heedful.server.codecs import Headers
 from heedful.server.context import ServerContext
 from heedful.server.loop_worker import LoopWorker
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, unavailable
 from heedful.server.server_log import log
 
 KINDS = ("item", "decision", "activate", "feedback", "undo", "rollback", "experiment", "stop", "promote", "style")
@@ -153,7 +153,7 @@ async def _parts(
             new = came
     if not follow:  # who copies the log would take this for its end
         why = "the log was not read to its end: the server ends, or the key was revoked; read the rest"
-        raise Problem("unavailable", why, headers={"Retry-After": "1"})
+        raise unavailable(why)
 
 
 class Round(NamedTuple):

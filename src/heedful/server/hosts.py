@@ -31,7 +31,7 @@ from heedful.server.context import Options, ServerContext
 from heedful.server.page_clicks import SIZE
 from heedful.server.pages import FIRST, page_caller
 from heedful.server.pages.page import FORM
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, unavailable
 from heedful.server.routes import ROUTES, check_caller
 from heedful.server.server_log import log
 from heedful.storage import Address
@@ -185,7 +185,7 @@ class Front(App):
                 self._down.add(i)
                 log.warning("host %d is gone: %s", i, type(error).__name__)
                 detail = "the server of this loop is gone; whether the request was done is not known: send it again"
-                raise Problem("unavailable", detail, headers={"Retry-After": "1"}) from None
+                raise unavailable(detail) from None
             owner = _owner(reply)
             if owner is None or owner == i or owner >= len(self._hosts) or owner in self._down:
                 break

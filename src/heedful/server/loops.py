@@ -10,7 +10,7 @@ import ctypes
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import cache, partial
 from pathlib import Path
@@ -81,7 +81,8 @@ class Loops:
         self._pool = pool
         self._turns = Turns() if turns is None else turns
         self._own = tuple(spec for spec in own if is_own(spec))
-        self._open: dict[tuple[str, str], LoopWorker] = {}
+        self.workers: dict[tuple[str, str], LoopWorker] = {}
+        """the open loops, by (tenant, name)"""
         self._moving: dict[tuple[str, str], asyncio.Future[None]] = {}  # being opened or closed
         self._closing = set[asyncio.Future[None]]()
         self._untrimmed = 0  # loops closed since memory was returned to the system
@@ -115,16 +116,11 @@ class Loops:
         does so in another thread."""
         return await self._turns.run(self._pool, tenant, "long", self.names, tenant)
 
-    @property
-    def workers(self) -> Mapping[tuple[str, str], LoopWorker]:
-        """the open loops, by (tenant, name)"""
-        return self._open
-
     # ------------------------------------------------------------------------ opening, closing
 
     def at(self, tenant: str, name: str) -> LoopWorker | None:
         """Return the worker of the tenant's loop `name` if it is open; otherwise None."""
-        worker = self._open.get((tenant, name))
+        worker = self.workers.get((tenant, name))
         return None if worker is None or worker.moved else worker
 
     async def open(self, tenant: str, name: str) -> LoopWorker:
@@ -133,7 +129,7 @@ class Loops:
         Raise Problem "not-found" if there is no such loop, "damaged" if it cannot be opened."""
         key = tenant, name
         while True:
-            if (worker := self._open.get(key)) is not None and worker.moved:
+            if (worker := self.workers.get(key)) is not None and worker.moved:
                 await self._end(key, worker.loop.projection.log.close)  # another file is in its place, or none
             elif worker is not None:
                 return worker
@@ -155,7 +151,7 @@ class Loops:
         while True:
             if (moving := self._moving.get(key)) is not None:
                 await asyncio.shield(moving)
-            elif (worker := self._open.get(key)) is None:
+            elif (worker := self.workers.get(key)) is None:
                 break
             elif not worker.has_moved():
                 raise FileExistsError
@@ -169,7 +165,7 @@ class Loops:
         try:
             loop = await self._turns.run(self._pool, key[0], "opening", opening)
             loop.projection.log.store.keep_owning(self._lease, self._address)
-            worker = self._open[key] = LoopWorker(loop, self._pool, self._turns, key[0])
+            worker = self.workers[key] = LoopWorker(loop, self._pool, self._turns, key[0])
         finally:
             del self._moving[key]
             moved.set_result(None)
@@ -228,14 +224,14 @@ class Loops:
     def _renew(self) -> None:
         from heedful.loop.log.table import LogTable
 
-        stores = [worker.projection.log.store for worker in list(self._open.values())]
+        stores = [worker.projection.log.store for worker in list(self.workers.values())]
         if self._directory is not None:
             self._directory.renew([store for store in stores if isinstance(store, LogTable)])
 
     async def hand_over(self) -> None:
         """Give up the ownership of all loops of a database at once, so that other servers can take over. Requests under
         way are still answered."""
-        stores = [worker.projection.log.store for worker in self._open.values()]
+        stores = [worker.projection.log.store for worker in self.workers.values()]
         aio = asyncio.get_running_loop()
         for error in await aio.run_in_executor(self._pool, call_all, [store.hand_over for store in stores]):
             log.warning("the ownership of loops could not be given back: %s", error)
@@ -259,9 +255,9 @@ class Loops:
     async def _follow_one(self, key: tuple[str, str], last: int) -> None:
         """Open the loop with this (tenant, name), which some server owns, and learn what that one has written up to
         event `last`."""
-        if key not in self._open and len(self._open) < self.most_open:
+        if key not in self.workers and len(self.workers) < self.most_open:
             await self.open(*key)
-        worker = self._open.get(key)
+        worker = self.workers.get(key)
         if worker is not None and not worker.projection.log.store.owns and worker.projection.is_behind(last):
             with worker:
                 await worker.run(worker.projection.look)
@@ -271,15 +267,15 @@ class Loops:
 
         Each is of the tenant that has the most open, so that none takes the places of others, and of theirs the one
         that was not used for the longest time."""
-        opened = Counter(tenant for tenant, _ in self._open)
+        opened = Counter(tenant for tenant, _ in self.workers)
         idle: dict[str, list[tuple[float, str]]] = {}
-        for (tenant, name), worker in self._open.items():
+        for (tenant, name), worker in self.workers.items():
             if not worker.busy:
                 idle.setdefault(tenant, []).append((worker.used, name))
         for workers in idle.values():
             workers.sort(reverse=True)
         surplus: list[tuple[str, str]] = []
-        while len(self._open) - len(surplus) > self.most_open and idle:
+        while len(self.workers) - len(surplus) > self.most_open and idle:
             tenant = max(idle, key=lambda name: opened[name])
             surplus.append((tenant, idle[tenant].pop()[1]))
             opened[tenant] -= 1
@@ -290,7 +286,7 @@ class Loops:
     async def close_idle(self) -> None:
         """Close loops that were not used for `idle` seconds, and those beyond the `most_open` that may be open."""
         now = time.monotonic()
-        for key, worker in list(self._open.items()):
+        for key, worker in list(self.workers.items()):
             if not worker.busy and now - worker.used > self.idle:
                 await self.close(key)
         for key in self._too_many():
@@ -303,7 +299,7 @@ class Loops:
         """Remove what is left of the data of erased people from the files of all loops, where an earlier attempt
         failed."""
         now = time.monotonic()
-        for worker in list(self._open.values()):
+        for worker in list(self.workers.values()):
             if worker.unerased is not None and now - worker.unerased > AGAIN_AFTER:
                 worker.unerased = now
                 with worker:
@@ -317,14 +313,14 @@ class Loops:
 
     async def close(self, key: tuple[str, str]) -> None:
         """Close the loop with this (tenant, name), if it is open and no request uses it."""
-        worker = self._open.get(key)
+        worker = self.workers.get(key)
         if worker is None or worker.busy:
             return
         await self._end(key, worker.loop.projection.log.close if worker.has_moved() else worker.loop.close)
 
     async def _end(self, key: tuple[str, str], close: Callable[[], None]) -> None:
         """Drop the open loop with this (tenant, name), and `close` it before it is opened again."""
-        worker = self._open.pop(key)
+        worker = self.workers.pop(key)
         self._untrimmed += 1
         aio = asyncio.get_running_loop()
         self._moving[key] = moved = aio.create_future()
@@ -338,12 +334,12 @@ class Loops:
 
     async def close_all(self) -> None:
         """Close all loops, after the requests under way have ended."""
-        for worker in self._open.values():
+        for worker in self.workers.values():
             worker.unerased = None  # the next opening does it
-        while self._open:  # what is under way is finished first
-            for key in list(self._open):
+        while self.workers:  # what is under way is finished first
+            for key in list(self.workers):
                 await self.close(key)
-            await asyncio.sleep(0.05 if self._open else 0.0)
+            await asyncio.sleep(0.05 if self.workers else 0.0)
 
 
 @cache

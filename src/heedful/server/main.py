@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import uvicorn
 
 from heedful.server.app import App, create_app
 from heedful.server.context import Options
-from heedful.server.problems import FILES, Problem
+from heedful.server.problems import FILES, unavailable
 from heedful.server.protocol import Protocol
 from heedful.server.server_log import log
 from heedful.storage import Address, Place, place_of
@@ -136,7 +135,7 @@ class Server(uvicorn.Server):
             for connection in list(self.server_state.connections):
                 if isinstance(connection, Protocol) and connection.began is not None:
                     detail = "the server ends before all of the request came; nothing was changed: send it again"
-                    connection.refuse(Problem("unavailable", detail, headers={"Retry-After": "1"}))
+                    connection.refuse(unavailable(detail))
                 else:
                     connection.transport.abort()
             for task in self.server_state.tasks:
@@ -150,29 +149,29 @@ class Server(uvicorn.Server):
             await server.wait_closed()
 
 
-def config(app: App, **arguments: object) -> uvicorn.Config:
-    """Return the configuration with which uvicorn serves `app`; arguments in `arguments` replace those that heedful
-    sets."""
+def config(app: App, grace: int = 10) -> uvicorn.Config:
+    """Return the configuration with which uvicorn serves `app`; a server that stops waits `grace` seconds for
+    requests in progress."""
     try:
         import uvloop  # noqa: F401
 
         loop = "uvloop"
     except ModuleNotFoundError:  # not made for Windows
         loop = "asyncio"
-    fixed: dict[str, Any] = {
-        "http": Protocol,
-        "loop": loop,
-        "ws": "none",
-        "lifespan": "on",
-        "proxy_headers": False,
-        "server_header": False,
-        "headers": [("x-content-type-options", "nosniff")],  # of every answer
-        "access_log": False,
-        "log_config": None,
-        "timeout_keep_alive": KEEP_ALIVE,
-        "timeout_graceful_shutdown": 10,
-    }
-    return uvicorn.Config(app, **fixed | arguments)
+    return uvicorn.Config(
+        app,
+        http=Protocol,
+        loop=loop,
+        ws="none",
+        lifespan="on",
+        proxy_headers=False,
+        server_header=False,
+        headers=[("x-content-type-options", "nosniff")],  # of every answer
+        access_log=False,
+        log_config=None,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=grace,
+    )
 
 
 def more_files() -> int | None:
@@ -233,12 +232,11 @@ def serve(
     listener: socket.socket,
     ready: Callable[[], None] | None = None,
     sharing: socket.socket | None = None,
-    **arguments: object,
 ) -> None:
     """Serve `app` on `listener` until the process is told to stop, then close every loop in order.
 
     `ready` is called when serving begins. On the second socket `sharing` only the pages of participants are served.
-    `arguments` are those of uvicorn's configuration. Raise ValueError if both sockets have the same port."""
+    Raise ValueError if both sockets have the same port."""
     if sharing is not None:
         app.sharing = sharing.getsockname()[1]
         if app.sharing == listener.getsockname()[1]:
@@ -250,7 +248,7 @@ def serve(
     gc.freeze()
     gc.set_threshold(50_000, 50, 100)
     sys.setswitchinterval(SWITCH)
-    Server(config(app, **arguments), app, ready).run([listener] if sharing is None else [listener, sharing])
+    Server(config(app), app, ready).run([listener] if sharing is None else [listener, sharing])
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

@@ -69,6 +69,11 @@ class Problem(Exception):
         return msgspec.json.encode(self.members)
 
 
+def unavailable(detail: str, seconds: int = 1) -> Problem:
+    """Return the Problem (503) that says why, `detail`, and after how many `seconds` to try again."""
+    return Problem("unavailable", detail, headers={"Retry-After": str(seconds)})
+
+
 def mask_keys(text: str) -> str:
     """Return `text` with each API key in it cut to its first characters, followed by "_...".
 

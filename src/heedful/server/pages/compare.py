@@ -12,7 +12,6 @@ from starlette.responses import Response
 from heedful.loop import records
 from heedful.server.pages import question_flow
 from heedful.server.pages.card_selection import TEACH
-from heedful.server.pages.images import image_response
 from heedful.server.pages.page import Page, Visit, back, render
 from heedful.server.pages.standing import study_in, summary
 from heedful.studies.answers import OWN
@@ -46,7 +45,7 @@ async def undo(visit: Visit) -> Response:
 
 async def picture(visit: Visit) -> Response:
     """Send the picture of an item; `number` in the path identifies it, a digest of its bytes."""
-    return await image_response(visit.worker, visit.request.path_params["number"])
+    return await question_flow.image_response(visit.worker, visit.request.path_params["number"])
 
 
 async def so_far(visit: Visit) -> Response:

@@ -15,8 +15,7 @@ from heedful.loop.signals import duration
 from heedful.results.history import LessonTold
 from heedful.results.sentences import number
 from heedful.results.sentences import sentence as as_sentence
-from heedful.server.pages.charts import chart
-from heedful.server.pages.score_line import threshold
+from heedful.server.pages.charts import chart, threshold
 
 SOME = 4
 """The number of names that a sentence lists before it says how many more there are."""

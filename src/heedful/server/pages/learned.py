@@ -16,20 +16,20 @@ from starlette.responses import Response
 from heedful.core.wording import count
 from heedful.io.exports import Exporter
 from heedful.loop import Loop
+from heedful.loop.interactions.findings import Picture, Stroke
 from heedful.results.history import LessonTold
+from heedful.results.report import MeasuredRegret
 from heedful.server.codecs import whole
 from heedful.server.decisions import answer_fields
 from heedful.server.pages.card_feedback import take_back
 from heedful.server.pages.card_selection import compares_pairs, lacks_weights
 from heedful.server.pages.cards import with_titles
-from heedful.server.pages.charts import Axis
+from heedful.server.pages.charts import Axis, score_line
 from heedful.server.pages.feature_phrases import STRONGEST, Words, level, phrases_of
 from heedful.server.pages.formatting import describe_event, describe_lesson
 from heedful.server.pages.forms import person_of
 from heedful.server.pages.page import Page, Visit, back, example, render
 from heedful.server.pages.prediction_summary import summary
-from heedful.server.pages.report_view import report_context
-from heedful.server.pages.score_line import score_line
 
 MOST = 40
 """The most weights that the page lists; a loop with a column of texts has thousands."""
@@ -115,7 +115,7 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
     log, interaction = loop.projection.log, loop.projection.interaction
     head, _ = log.last()
     lessons = with_titles(loop, loop.lessons(LESSONS + 1, before=query.before, person=query.person))
-    report, card = report_context(loop), interaction.describe()
+    report, card = _report_context(loop), interaction.describe()
     visited = query.person is not None and log.newest("decision", query.person) > 0
     personal = loop.settings.shrink > 0.0 or not card.weights
     state, view = loop.projection.reading(query.person if visited else None)
@@ -185,6 +185,33 @@ def _events(loop: Loop, head: int) -> list[tuple[int, int, str]]:
         if line is not None and len(rows) < EVENTS:
             rows.append((event.seq, event.time, describe_event(loop, line)))
     return rows
+
+
+def _report_context(loop: Loop) -> dict[str, object]:
+    """Return the values that the template needs to show the report of a loop, by name. This reads much of the log."""
+    report, interaction = loop.report(), loop.projection.interaction
+    return {
+        "card": interaction.describe(),
+        "findings": interaction.findings(report),
+        "feedback": report.feedback,
+        "late_after": loop.settings.late_after,
+        "truth": report.simulation,
+        "regret": None if report.simulation is None else _regret_picture(report.simulation),
+    }
+
+
+def _regret_picture(simulation: MeasuredRegret) -> Picture | None:
+    """Return a picture of the mean regret of a `simulation` over time, with the bound that a theorem sets for its
+    learner, if one holds; None before two points of it are known."""
+    if simulation.regret is None or len(simulation.curve) < 2:
+        return None
+    x, regret, limit = zip(
+        *[(point.t, point.regret if point.regret > 0.0 else None, point.bound) for point in simulation.curve]
+    )
+    lines = [Stroke("regret", regret)] + ([Stroke("bound", limit, True)] if simulation.bound is not None else [])
+    caption = "Mean regret so far. Lower is better; logarithmic axis."
+    text = f"Mean regret over {count(simulation.lists, 'answered list')}, now {simulation.regret:.3g}."
+    return Picture(x, "answered lists", "log", tuple(lines), text, caption)
 
 
 PAGES = (

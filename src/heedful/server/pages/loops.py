@@ -14,7 +14,7 @@ from heedful.server.api import about
 from heedful.server.codecs import whole
 from heedful.server.context import as_problem
 from heedful.server.pages.page import Page, Visit, back, render
-from heedful.server.problems import Problem
+from heedful.server.problems import unavailable
 from heedful.server.server_log import log
 
 AT_ONCE = 50
@@ -59,7 +59,7 @@ async def snapshot(visit: Visit) -> Response:
     except OSError as error:
         log.error("%s: no snapshot could be written: %s", visit.loop.path, error)
         why = "no snapshot could be written; the server's log says why"
-        raise Problem("unavailable", why, headers={"Retry-After": "60"}) from error
+        raise unavailable(why, 60) from error
     if not visit.scripted:
         return back("/")
     state = await visit.read(row_of, visit.loop, visit.name)

@@ -25,7 +25,6 @@ from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages import question_flow, session
 from heedful.server.pages.arena import arena_parts
 from heedful.server.pages.card_selection import compares_pairs
-from heedful.server.pages.images import image_response
 from heedful.server.pages.page import back, form_of, in_thread, page, problem_page
 from heedful.server.pages.standing import MANY, segments, summary
 from heedful.server.problems import Problem
@@ -263,7 +262,7 @@ async def picture(visit: ParticipantVisit) -> Response:
     """Send the picture of an item; `number` in the path identifies it, a digest of its bytes."""
     if not visit.link.shows:
         _require_person(visit)
-    return await image_response(visit.worker, visit.request.path_params["number"])
+    return await question_flow.image_response(visit.worker, visit.request.path_params["number"])
 
 
 def _events_since(worker: LoopWorker, id: str) -> int:

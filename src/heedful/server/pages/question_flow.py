@@ -16,6 +16,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
+from starlette.responses import Response
 
 from heedful.core.validation import describe
 from heedful.loop import Loop
@@ -26,13 +27,22 @@ from heedful.server.pages.plates import Plates, plates
 from heedful.server.problems import Problem
 from heedful.studies.answers import decision_id, event_id, prompt_of
 from heedful.studies.arena import outputs_of, request_of
-from heedful.studies.study import Study, picture_ratio
+from heedful.studies.study import Study, picture_in, picture_ratio
 from heedful.studies.things import Thing, things
 
 REMEMBERED = 10_000
 """The most people of a study whose answers are cached."""
 LONGEST = 150
 """The most characters of a person's name, which ids are made of."""
+PICTURE = {
+    # An SVG may hold anything: opened by itself it runs no script and loads nothing.
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    "referrer-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    # The number of a picture is a digest of its bytes, so its content never changes.
+    "cache-control": "private, max-age=86400, immutable",
+}
+"""The headers of a picture."""
 HIGHEST = 999_999
 """The highest number of a question, or of an attempt at it, that a form may send."""
 
@@ -221,3 +231,12 @@ def _plates(worker: LoopWorker, shown: Sequence[Thing]) -> Plates | None:
     if not all(thing.picture for thing in shown):
         return None
     return plates([picture_ratio(worker.loop.path, thing.picture) for thing in shown])
+
+
+async def image_response(worker: LoopWorker, number: str) -> Response:
+    """Return the response that sends the picture with this `number`, a digest of its bytes. Raise Problem (404) if the
+    study has none."""
+    image = await worker.read(partial(picture_in, worker.loop.path, number))
+    if image is None:
+        raise Problem("not-found", "there is no such picture")
+    return Response(image[0], headers=PICTURE, media_type=image[1])

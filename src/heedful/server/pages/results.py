@@ -25,7 +25,7 @@ from heedful.server.pages.forms import names_of
 from heedful.server.pages.page import SAFE, Page, Visit, back, in_thread, render
 from heedful.server.pages.participant import created_at
 from heedful.server.pages.standing import MANY, NOT_OWN, Summary, segments, study_in, summary
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, unavailable
 from heedful.studies.answers import StudyAnswer, choices_of, study_answers, what_changes
 from heedful.studies.arena import leaderboard_of
 from heedful.studies.study import Study
@@ -235,7 +235,7 @@ async def export_ranking(visit: Visit) -> Response:
     standing, fresh = await _summary(visit, people, segment, _without(visit))
     if standing is None and not fresh:
         detail = "the ranking is being computed: ask for it again in a few seconds"
-        raise Problem("unavailable", detail, headers={"Retry-After": "3"})
+        raise unavailable(detail, 3)
     if standing is None:
         raise ValueError(NO_ANSWER)
     content = ranking.table(standing) if form == "csv" else ranking.picture(standing, study.ask)
