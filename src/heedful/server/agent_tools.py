@@ -123,7 +123,7 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
     ) -> dict[str, Any]:
         """Order candidates by what was learned, best first, and log that decision; the answer says why, and has the id
         that `learn` needs."""
-        with _refusing():
+        with _refusing(ToolError):
             decision = loop.decide(candidates, person=person or None, context=context, show=show, id=id or None)
             strange = {"unknown": decision.unknown, "undeclared": decision.undeclared}
             order = {"decision": decision.id, "order": list(decision.shown), "arm": decision.arm}
@@ -147,7 +147,7 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
     ) -> dict[str, Any]:
         """Tell what a person did with what was shown, in exactly one way: better, edit (or attributes), thumb, choice,
         rating or grade."""
-        with _refusing():
+        with _refusing(ToolError):
             if edit and attributes is not None:
                 raise ValueError("attributes: expected none with edit, got some")
             forms = {"better": better, "edit": edit or attributes, "thumb": thumb, "choice": choice}
@@ -165,13 +165,13 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
         id: Annotated[str, about(ID_TOLD)] = "",
     ) -> dict[str, Any]:
         """Take back what was learned in one event: the model becomes the one that never saw it."""
-        with _refusing():
+        with _refusing(ToolError):
             return _answered(loop.undo(event, id=id or None))
 
     @tool(destroys=True)
     def forget(person: Annotated[str, about("whose decisions and answers are erased")]) -> dict[str, Any]:
         """Erase a person: all decisions for them and all that was learned from their answers. This cannot be undone."""
-        with _refusing():
+        with _refusing(ToolError):
             gone = loop.forget(person)
             left = {"exports": list(gone.exports), "unreached": list(gone.unreached), "alike": list(gone.alike)}
             return {"person": person, "events": gone.events, **left, "erased": gone.erased}
@@ -183,7 +183,7 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
         id: Annotated[str, about(ID_TOLD)] = "",
     ) -> dict[str, Any]:
         """Return the next two to compare: show both, ask which is better, and tell `learn` the choice."""
-        with _refusing():
+        with _refusing(ToolError):
             if "choice" not in loop.projection.interaction.forms:
                 taken = ", ".join(loop.projection.interaction.forms)
                 raise ValueError(f"ask: expected a loop that takes choices, got one that takes {taken}")
@@ -194,40 +194,32 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
             answers = ["first", "second", "equal", "both_bad", "cannot_judge"]
             return {"decision": decision.id, "pair": list(decision.shown), "answers": answers}
 
-    def likes(person: str | None) -> str:
-        try:
-            return likes_in_words(loop, person)
-        except (KeyError, IndexError):
-            raise
-        except (ValueError, LookupError, TimeoutError, OSError) as error:
-            raise ResourceError(str(error)) from None
-
     @server.resource(LIKES, name="likes", mime_type="text/plain", description="What everybody likes, in words.")
     def likes_of_all() -> str:
-        return likes(None)
+        with _refusing(ResourceError):
+            return likes_in_words(loop, None)
 
     @server.resource(
         LIKES + "/{person}", name="likes of a person", mime_type="text/plain",
         description="What a person likes, in words: their style in texts, what counts for them, what is best.",
     )  # fmt: skip
     def likes_of_person(person: str) -> str:
-        return likes(person)
+        with _refusing(ResourceError):
+            return likes_in_words(loop, person)
 
     return server
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
-    """Turn what a loop refuses in the block (ValueError and the like) into an error of the tool with the same text; a
-    bug is raised as it is."""
-    from mcp.server.mcpserver.exceptions import ToolError
-
+def _refusing(kind: type[Exception]) -> Iterator[None]:
+    """Turn what a loop refuses in the block into an error of this `kind` with the same text; a bug is raised as it
+    is."""
     try:
         yield
     except (KeyError, IndexError):
         raise
     except (ValueError, LookupError, TimeoutError, OSError) as error:
-        raise ToolError(str(error)) from None
+        raise kind(str(error)) from None
 
 
 def _unreadable(error: Exception) -> SessionMessage:

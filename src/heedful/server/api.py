@@ -4,7 +4,7 @@ routes."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from heedful.learners.registry import is_own, is_packaged
 from heedful.loop import Loop
 from heedful.loop.retraction import Unerased
 from heedful.loop.settings import check_learner
-from heedful.results.answers import plain
+from heedful.results.answers import Answer, plain
 from heedful.server.auth import refuse_scope
 from heedful.server.codecs import check_list, whole
 from heedful.server.decisions import answer_fields, outcome
@@ -133,6 +133,14 @@ def require(body: dict[str, Any], *names: str) -> dict[str, Any]:
     return body
 
 
+async def answered(request: ApiRequest, kind: str, work: Callable[[], Answer]) -> object:
+    """Return the answer to the event of this `kind` that `work` writes, as JSON fields. Raise Problem if it is
+    rejected."""
+    answer = await request.worker.run(work)
+    request.note(kind, outcome(answer))
+    return answer_fields(answer)
+
+
 async def rank(request: ApiRequest) -> object:
     def ranking() -> object:
         request.loop.projection.look()  # another process may have taught it
@@ -143,9 +151,7 @@ async def rank(request: ApiRequest) -> object:
 
 async def activate(request: ApiRequest) -> object:
     body = require(request.body, "decision")
-    answer = await request.worker.run(partial(request.loop.activate, body["decision"], time=body.get("time")))
-    request.note("activate", outcome(answer))
-    return answer_fields(answer)
+    return await answered(request, "activate", partial(request.loop.activate, body["decision"], time=body.get("time")))
 
 
 async def undo(request: ApiRequest) -> object:
@@ -153,9 +159,7 @@ async def undo(request: ApiRequest) -> object:
     about_style = partial(is_rule, request.loop, body["event"])
     if "admin" not in request.caller.scopes and await request.worker.read(about_style):
         refuse_scope(request.caller, "admin")
-    answer = await request.worker.run(partial(request.loop.undo, body["event"], id=body.get("id")))
-    request.note("undo", outcome(answer))
-    return answer_fields(answer)
+    return await answered(request, "undo", partial(request.loop.undo, body["event"], id=body.get("id")))
 
 
 def is_rule(loop: Loop, event: object) -> bool:
@@ -226,9 +230,7 @@ async def style(request: ApiRequest) -> object:
 async def correct_style(request: ApiRequest) -> object:
     body = dict(request.body)
     person = body.pop("person", None)
-    answer = await request.worker.run(partial(request.loop.correct_style, person, **body))
-    request.note("style", outcome(answer))
-    return answer_fields(answer)
+    return await answered(request, "style", partial(request.loop.correct_style, person, **body))
 
 
 # ---------------------------------------------------------------------------- trying another learner
@@ -238,15 +240,11 @@ async def start_experiment(request: ApiRequest) -> object:
     body = require(request.body, "learner")
     check_known(request.loop, body["learner"])
     with about_learner(("experiment", "share", "frozen", "alpha", "id")):
-        answer = await request.worker.run(partial(request.loop.start_experiment, **body))
-    request.note("experiment", outcome(answer))
-    return answer_fields(answer)
+        return await answered(request, "experiment", partial(request.loop.start_experiment, **body))
 
 
 async def stop_experiment(request: ApiRequest) -> object:
-    answer = await request.worker.run(partial(request.loop.stop_experiment, id=request.body.get("id")))
-    request.note("stop", outcome(answer))
-    return answer_fields(answer)
+    return await answered(request, "stop", partial(request.loop.stop_experiment, id=request.body.get("id")))
 
 
 async def experiment(request: ApiRequest) -> object:

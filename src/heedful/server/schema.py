@@ -63,6 +63,7 @@ Strict = Annotated[
         "loop's settings say where it is not said"
     ),
 ]
+Prior = Annotated[dict[Id, Number] | list[Number] | UnsetType, Meta(description="your own scores, by name or in order")]
 Names = Annotated[list[Id], Meta(min_length=1, max_length=100_000, extra_json_schema={"uniqueItems": True})]
 
 
@@ -79,9 +80,7 @@ class Decide(_Body):
     candidates: Candidates | UnsetType = UNSET
     person: Id | UnsetType = UNSET
     context: Object | UnsetType = UNSET
-    prior: Annotated[
-        dict[Id, Number] | list[Number] | UnsetType, Meta(description="your own scores, by name or in order")
-    ] = UNSET
+    prior: Prior = UNSET
     show: Annotated[int, Meta(ge=1, le=MOST, description="where there are fewer, all of them")] | UnsetType = UNSET
     id: Id | UnsetType = UNSET
     deferred: bool | UnsetType = UNSET
@@ -102,9 +101,7 @@ class Rank(_Body):
     candidates: Candidates | UnsetType = UNSET
     person: Id | UnsetType = UNSET
     context: Object | UnsetType = UNSET
-    prior: Annotated[
-        dict[Id, Number] | list[Number] | UnsetType, Meta(description="your own scores, by name or in order")
-    ] = UNSET
+    prior: Prior = UNSET
     strict: Strict | UnsetType = UNSET
 
 
