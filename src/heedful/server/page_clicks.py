@@ -147,8 +147,13 @@ async def send_script(request: Request) -> Response:
         "cache-control": f"public, max-age={AGE}",
         "cross-origin-resource-policy": "cross-origin",
         "access-control-allow-origin": "*",
-        "etag": f'"{digest}"',
     }
+    return digested(request, content, digest, headers, "text/javascript")
+
+
+def digested(request: Request, content: bytes, digest: str, headers: dict[str, str], media: str) -> Response:
+    """Return the response that sends `content` of the type `media`, or 304 if the browser has it by its `digest`."""
+    headers |= {"etag": f'"{digest}"'}
     if request.headers.get("if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
-    return Response(content, headers=headers, media_type="text/javascript")
+    return Response(content, headers=headers, media_type=media)

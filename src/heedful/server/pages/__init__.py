@@ -21,6 +21,7 @@ from heedful.server.auth import Caller
 from heedful.server.codecs import unique_fields
 from heedful.server.context import ServerContext, as_problem
 from heedful.server.keys import in_order
+from heedful.server.page_clicks import digested
 from heedful.server.pages import compare, health, keys, learned, loops, participant, proof, results, session, teach, why
 from heedful.server.pages.formatting import join_names
 from heedful.server.pages.page import SAFE, Page, Visit, back, folder_for, form_of, problem_page, static_files
@@ -176,8 +177,5 @@ async def static(request: Request) -> Response:
     headers = {
         "cache-control": "public, max-age=31536000, immutable" if current else "no-cache",
         "cross-origin-resource-policy": "same-origin",
-        "etag": f'"{digest}"',
     }
-    if request.headers.get("if-none-match") == headers["etag"]:
-        return Response(status_code=304, headers=headers)
-    return Response(content, headers=headers, media_type=mimetypes.guess_type(path)[0] or "application/octet-stream")
+    return digested(request, content, digest, headers, mimetypes.guess_type(path)[0] or "application/octet-stream")
