@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import Seen, Visitor, words
+from browsing import Visitor, words
 
 from heedful import Loop
 from heedful.core.wording import count, share_of
@@ -379,17 +379,3 @@ def test_it_is_asked_for_again_when_something_happens(visitor: Visitor, folder: 
     with visitor.http.stream("GET", f"{address}?after={int(after) - 1}") as stream:
         assert stream.status_code == 200
         assert any(line.startswith("event: feedback") for line in stream.iter_lines())
-
-
-def test_ids_are_unique_and_no_style_or_script_is_inline(visitor: Visitor, folder: Path) -> None:
-    taught(folder / "cars.heedful", 30).close()
-
-    def fine(page: Seen) -> None:
-        ids = [each.attrib["id"] for each in page.all("*[@id]")]
-        assert len(set(ids)) == len(ids)
-        assert not any("style" in each.attrib or any(a.startswith("on") for a in each.attrib) for each in page.all("*"))
-        assert not page.all("style")
-        assert all(each.attrib["src"].startswith("/static/") for each in page.all("script"))
-
-    for path in ("/", "/keys", "/loops/cars/learned"):
-        fine(visitor.get(path))

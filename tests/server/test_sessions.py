@@ -310,7 +310,9 @@ def test_a_key_has_its_rate_on_pages_too(tmp_path: Path, keys: Keys, browsers: E
 
 
 def test_pages_hold_nothing_inline_and_ask_nobody_else(tmp_path: Path, browsers: ExitStack) -> None:
-    small_loop(tmp_path / "cars.heedful").close()
+    with small_loop(tmp_path / "cars.heedful") as loop:
+        for n in range(3):
+            loop.feedback(loop.decide(id=f"d{n}").id, better=["i5"])
     templates = list((Path(__file__).parents[2] / "src/heedful/server/templates").glob("*.html"))
     assert len(templates) > 5
     for file in templates:
@@ -321,8 +323,11 @@ def test_pages_hold_nothing_inline_and_ask_nobody_else(tmp_path: Path, browsers:
         assert "|safe" not in text, file.name
     with served(tmp_path) as url:
         ask = browser(browsers, url)
-        for path in ("/", "/loops/cars", "/loops/cars/hand", "/loops/nothing", "/keys", "/sign-in", "/loops/cars/no"):
-            headers = ask.get(path).headers
+        pages = "", "/hand", "/learned", "/proof", "/health", "/why?decision=d0", "/no"
+        for path in ("/", "/loops/nothing", "/keys", "/sign-in", *[f"/loops/cars{page}" for page in pages]):
+            answer = ask.get(path)
+            headers, ids = answer.headers, re.findall(r'\sid="([^"]*)"', answer.text)
+            assert len(set(ids)) == len(ids), path
             assert headers["content-type"] == "text/html; charset=utf-8", path
             assert "default-src 'none'; script-src 'self';" in headers["content-security-policy"], path
             assert "frame-ancestors 'none'" in headers["content-security-policy"], path
