@@ -891,31 +891,3 @@ def test_a_crowd_that_goes_away(url: str, ask: Caller, folder: Path) -> None:
         for thread in threads:
             thread.join()
     until(lambda: ask.get(f"{CARS}/weights").status == 200)  # what the crowd asked for has the turn until it is done
-
-
-WRONG = (
-    ("experiments", {"learner": 3}, "learner"),
-    ("experiments", {"learner": "x" * 600}, "learner"),
-    ("experiments", {"learner": "perceptron", "share": 2}, "share"),
-    ("experiments", {"learner": "perceptron", "share": "half"}, "share"),
-    ("experiments", {"learner": "perceptron", "share": [0.5]}, "share"),
-    ("experiments", {"learner": "perceptron", "alpha": 0}, "alpha"),
-    ("experiments", {"learner": "perceptron", "frozen": "yes"}, "frozen"),
-    ("experiments", {}, "learner"),
-    ("promotions", {"learner": "perceptron", "force": "yes"}, "force"),
-    ("promotions", {"learner": "perceptron", "by": 3}, "by"),
-    ("promotions", {"learner": "perceptron", "reason": "x" * 2000}, "reason"),
-    ("promotions", {"learner": "os:system"}, "learner"),
-)
-
-
-@pytest.mark.parametrize(("route", "body", "field"), WRONG)
-def test_experiments_and_promotions_that_make_no_sense(
-    ask: Caller, route: str, body: dict[str, Any], field: str
-) -> None:
-    before = ask.get(f"{CARS}/promotions").value
-    refused(ask.post(f"{CARS}/{route}", body), "bad-input", field=field)
-    for wrong in ("share=2", "share=x", "days=0", "alpha=nan"):
-        refused(ask.get(f"{CARS}/experiments/plan?{wrong}"), "bad-input", field=wrong.partition("=")[0])
-    assert ask.get(f"{CARS}/promotions").value == before == {"promotions": []}
-    assert ask.get(f"{CARS}/experiments/latest").status == 404

@@ -892,6 +892,7 @@ def test_with_a_key_from_anywhere(tmp_path: Path) -> None:
             assert "heedful keys create" in told["detail"]
             assert before.get("/v1/loops").headers["www-authenticate"] == "Bearer"
             assert ok(caller.post("/v1/loops/cars/decisions", {}, host="api.example.com", origin="https://a.b"))
+            assert ok(caller.get("/v1/loops/cars", sec_fetch_site="cross-site", sec_fetch_mode="no-cors"))
             for scope, call in {"feedback": ("POST", "/v1/loops/x/feedback"), "admin": ("POST", "/v1/loops")}.items():
                 assert repr(scope) in is_problem(caller(*call, {}), "no-scope")["detail"]
             assert before.get("/healthz").status == before.get("/openapi.json").status == 200
