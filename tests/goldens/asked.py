@@ -26,6 +26,7 @@ from heedful import Loop
 from heedful.core.serialization import arrays_of
 from heedful.io import export_lines
 from heedful.server.main import served
+from loops import empty_copy
 
 FEEDBACK: dict[str, Any] = {
     "ranking": lambda shown: {"clicks": [shown[1]]},
@@ -136,7 +137,10 @@ def _outputs(kind: str, lines: list[str]) -> list[str]:
 
 
 ROUTES = ("", "/items?limit=3", "/weights", "/weights?person=p0", "/report", "/standing", "/decisions/d0/explanation")
-PAGES = ("", "?person=p0", "/learned", "/learned?person=p0", "/compare", "/results")
+PAGES = ("", "?person=p0", "/learned", "/learned?person=p0&why=1", "/compare", "/results", "/row", "/health")
+PAGES += ("/proof?learner=OTHER&plan=1", "/why?decision=LAST")
+BEFORE = ("?person=p0", "/learned", "/results", "/health", "/row")
+"""Pages of a loop in which nothing happened."""
 
 
 def answers(kind: str, url: str, key: str, folder: Path) -> str:
@@ -172,13 +176,15 @@ def pages(kind: str, url: str, key: str, folder: Path) -> str:
     visitor, told = Visitor(url), []
     try:
         visitor.sign_in(key)
-        for path in PAGES:
+        paths = [f"{kind}{page.replace('OTHER', OTHERS[kind]).replace('LAST', LAST[kind])}" for page in PAGES]
+        paths += [f"new-{kind}{page}" for page in BEFORE if kind != "routes"]
+        for path in paths:
             random.seed(0)  # which cards are dealt
-            seen, until = visitor.get(f"/loops/{kind}{path}"), time.monotonic() + 60.0
+            seen, until = visitor.get(f"/loops/{path}"), time.monotonic() + 60.0
             while "The ranking is being computed" in _visible(seen) and time.monotonic() < until:
                 time.sleep(0.2)
-                seen = visitor.get(f"/loops/{kind}{path}")
-            told.append(f"GET /loops/{kind}{path} {seen.status}\n{_visible(seen)}\n")
+                seen = visitor.get(f"/loops/{path}")
+            told.append(f"GET /loops/{path} {seen.status}\n{_visible(seen)}\n")
     finally:
         visitor.close()
     return _steady("\n".join(told), folder)
@@ -219,6 +225,8 @@ def texts(folder: Path) -> dict[str, str]:
         for kind in MAKERS:
             with Loop.open(place(kind, folder / "export")) as loop:
                 found[f"{kind}/export.jsonl"] = exported(loop)
+                if kind != "routes":  # which is nothing without its models
+                    empty_copy(folder / "served" / f"new-{kind}.heedful", loop.manifest).close()
             with chdir(folder / "cli"):
                 place(kind, folder / "cli", snapshot=False)
                 found[f"{kind}/commands.txt"] = commands(kind, folder / "cli")

@@ -18,7 +18,6 @@ from heedful.loop.settings import Settings
 from heedful.server import main
 from heedful.server.app import create_app
 from heedful.server.context import Options
-from heedful.server.keys import Keys
 from heedful.server.main import served
 from heedful.server.pages.page import static_url
 from loops import small_loop
@@ -87,14 +86,6 @@ def test_a_page_of_elsewhere_cannot_make_a_browser_ask(url: str, site: str, mode
             # A page of this machine says who it is.
             origin = "http://localhost:3000"
             assert ask.get(path, sec_fetch_site=site, sec_fetch_mode="cors", origin=origin).status == 200
-
-
-def test_who_has_a_key_asks_from_anywhere(tmp_path: Path) -> None:
-    small_loop(tmp_path / "cars.heedful").close()
-    with closing(Keys(tmp_path)) as keys:
-        key = keys.create("m")[1]
-    with served(tmp_path) as url, closing(Caller(url, key)) as ask:
-        assert ask.get(CARS, sec_fetch_site="cross-site", sec_fetch_mode="no-cors").status == 200
 
 
 # ---------------------------------------------------------------------------- keys in the wrong place

@@ -220,13 +220,20 @@ def test_an_idempotency_key_is_the_id(
     [
         ("experiments", {}, "learner"),
         ("experiments", {"learner": FIXED}, "learner"),
+        ("experiments", {"learner": 3}, "learner"),
+        ("experiments", {"learner": "x" * 600}, "learner"),
         ("experiments", {"learner": CANDIDATE, "share": 1.5}, "share"),
+        ("experiments", {"learner": CANDIDATE, "share": "half"}, "share"),
+        ("experiments", {"learner": CANDIDATE, "share": [0.5]}, "share"),
+        ("experiments", {"learner": CANDIDATE, "alpha": 0}, "alpha"),
+        ("experiments", {"learner": CANDIDATE, "frozen": "yes"}, "frozen"),
         ("experiments", {"learner": CANDIDATE, "people": 3}, "body"),
         ("experiments", {"learner": CANDIDATE, "id": ""}, "id"),
         ("experiments/stop", {"id": ""}, "id"),
         ("experiments/stop", {"experiment": "x"}, "body"),
         ("promotions", {}, "learner"),
         ("promotions", {"learner": FIXED, "force": True}, "learner"),
+        ("promotions", {"learner": "os:system"}, "learner"),
         ("promotions", {"learner": "perceptron", "force": True}, "learner"),
         ("promotions", {"learner": CANDIDATE}, "promote"),
         ("promotions", {"learner": CANDIDATE, "force": "yes"}, "force"),
@@ -235,12 +242,12 @@ def test_an_idempotency_key_is_the_id(
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_by_name(
-    folder: Path, ask: Caller, url: str, route: str, body: dict[str, Any], field: str
+    folder: Path, plain: Caller, route: str, body: dict[str, Any], field: str
 ) -> None:
     path = folder / "plain.heedful"
     if not path.exists():
         small_loop(path, "perceptron").close()
-    is_problem(ask.post(f"/v1/loops/plain/{route}", body), "bad-input", field)
+    is_problem(plain.post(f"/v1/loops/plain/{route}", body), "bad-input", field)
     with Loop.open(path) as loop:
         assert loop.projection.log.counts().keys() == {"loop", "item"}
 
@@ -248,10 +255,10 @@ def test_what_makes_no_sense_is_refused_by_name(
 @pytest.mark.parametrize(("query", "field"), [("share=2", "share"), ("days=x", "days"), ("alpha=nan", "alpha"),
                                               ("people=3", "query"), ("days=1_0", "days"), ("days=%D9%A3", "days"),
                                               ("days=%203", "days")])  # fmt: skip
-def test_a_plan_refuses_a_number_by_name(folder: Path, ask: Caller, query: str, field: str) -> None:
+def test_a_plan_refuses_a_number_by_name(folder: Path, plain: Caller, query: str, field: str) -> None:
     if not (folder / "plain.heedful").exists():
         small_loop(folder / "plain.heedful", "perceptron").close()
-    is_problem(ask.get(f"/v1/loops/plain/experiments/plan?{query}"), "bad-input", field)
+    is_problem(plain.get(f"/v1/loops/plain/experiments/plan?{query}"), "bad-input", field)
 
 
 def test_one_experiment_at_a_time_and_none_where_questions_are_asked(folder: Path, ask: Caller, name: str) -> None:

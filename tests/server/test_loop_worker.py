@@ -156,9 +156,7 @@ def test_deciding_and_answering_at_once_is_the_fold(tmp_path: Path, monkeypatch:
             model = replay(loop.projection, version).model
             state = loop.projection.published._replace(version=version, shared=model.shared, people=model.people)
             with monkeypatch.context() as patched:
-                patched.setattr(
-                    loop.projection, "reading", lambda person, state=state: (state, state.people.get(person))
-                )
+                patched.setattr(loop.projection, "reading", lambda person, state=state: (state, state.view(person)))
                 for event in decisions:
                     if event.version == version:
                         request = loop.decider.parse(None, None, None, None)

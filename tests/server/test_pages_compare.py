@@ -28,7 +28,6 @@ from heedful.data.comparisons import Comparison, ComparisonTable
 from heedful.data.preflib import load_preflib
 from heedful.features import infer
 from heedful.server.agent_tools import likes_in_words
-from heedful.server.keys import Keys
 from heedful.server.main import served
 from heedful.server.pages import standing
 from heedful.server.pages.plates import MARGIN, SHAPES, plates
@@ -456,34 +455,6 @@ def test_a_loop_of_choices_that_was_made_otherwise_has_them_too(visitor: Visitor
     page = visitor.get("/loops/words/compare")
     assert words(page.one("h1")) == "Which is better?"
     assert len(ranking(found_out(visitor, "/loops/words/results"))) == 5
-
-
-def test_what_a_key_may(url: str, path: Path) -> None:
-    with closing(Keys(path.parent)) as keys:
-        secrets = {
-            name: keys.create(name, scopes=scopes)[1]
-            for name, scopes in (
-                ("read", ["read"]),
-                ("teach", ["read", "feedback", "decide"]),
-                ("all", ["read", "admin", "feedback", "decide"]),
-            )
-        }
-    got = {}
-    for name, secret in secrets.items():
-        with closing(Visitor(url)) as visitor:
-            visitor.post("/sign-in", {"key": secret, "next": "/"})
-            got[name] = [
-                visitor.get("/loops/words/results").status,
-                visitor.get("/loops/words/compare").status,
-                visitor.post("/loops/words/compare/answer", {"number": "0", "attempt": "0", "choice": "first"}).status,
-                visitor.post("/loops/words/links", {"days": "1"}).status,
-                visitor.post("/loops/words/links/revoke", {"handle": "x"}).status,
-            ]
-    assert got == {
-        "read": [200, 403, 403, 403, 403],
-        "teach": [200, 200, 303, 403, 403],
-        "all": [200, 200, 303, 200, 303],
-    }
 
 
 @pytest.mark.parametrize(("field", "value"), [("days", "2"), ("days", ""), ("segment", "a/b"), ("segment", "<b>")])

@@ -15,8 +15,7 @@ from heedful.loop.interactions.findings import Findings
 from heedful.loop.interactions.ordinal import texts as ordinal_texts
 from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.results.report import Arm, Counts, Difference, PredictionReport, PredictionWindow, Report
-from heedful.server.pages.charts import chart
-from heedful.server.pages.score_line import score_line
+from heedful.server.pages.charts import chart, score_line
 from loops import diverged, small_loop, values
 
 
@@ -88,17 +87,6 @@ def test_thresholds_are_drawn_where_they_lie(visitor: Visitor, tmp_path: Path) -
     assert [float(each.attrib["x"].rstrip("%")) for each in rects] == spots
     assert grades[0][2] in page.at("weights")
     assert "style=" not in page.html
-
-
-def test_of_too_few_people_the_errors_are_told_and_no_difference(visitor: Visitor, tmp_path: Path) -> None:
-    with small_loop(tmp_path / "films.heedful", "prank:n_ranks=5", **CALM) as loop:
-        loop.decide(["i0", "i1"], id="d")
-        loop.feedback("d", grade={"i0": 2, "i1": 5})
-    told = visitor.get(f"{BASE}/learned").at("report")
-    assert (
-        "Too early to say. Mean |predicted − given|, over 2 answers: predictions 1.50, the median grade so far" in told
-    )
-    assert "Too few people have graded: it takes two at least." in told
 
 
 @pytest.mark.parametrize(

@@ -95,13 +95,6 @@ def test_a_key_that_may_not_read_is_shown_nothing(
     assert (refused.status, SECRET in refused.html, "i5" in refused.html) == (403, False, False)
 
 
-def test_a_key_that_may_only_admin_reads_no_row(keys: Keys, visitor: Visitor) -> None:
-    visitor.sign_in(keys.create("ops", scopes=["admin"])[1])
-    assert visitor.get("/loops/cars/row").status == 403
-    refused = visitor.post("/loops/cars/snapshot", {"x": "y"}, hx_request="true")
-    assert (refused.status, "pairwise-logistic" in refused.html) == (403, False)
-
-
 @pytest.mark.parametrize(("rate", "made"), [("", 5.0), ("2", 2.0), ("100000", None), ("inf", None)])
 def test_nobody_makes_a_key_that_may_ask_more_often_than_their_own(
     keys: Keys, visitor: Visitor, rate: str, made: float | None

@@ -15,7 +15,7 @@ from heedful import Loop
 from heedful.io import export_lines
 from heedful.server.keys import Keys
 from heedful.server.pages.fields_widget import PREFIX
-from kinds import KINDS, Kind, each_kind
+from kinds import KINDS, Kind
 from loops import bits
 
 BASE = "/loops/l"
@@ -197,11 +197,3 @@ def test_names_are_only_ever_text(visitor: Visitor, cards: Cards, tmp_path: Path
         assert page.status == 200
         assert evil not in page.html
         assert evil in words(page.tree)
-
-
-@each_kind
-def test_the_list_of_loops_says_of_which_kind_each_is(visitor: Visitor, kind: Kind, tmp_path: Path) -> None:
-    told = {"ordinal": "grades 1–5", "rating": "ratings 1 to 5", "comparison": "choices", "best-worst": "best-worst"}
-    kind.make(tmp_path / "l.heedful").close()
-    row = words(visitor.get("/loops/l/row").one("th"))
-    assert {name for name, text in told.items() if text in row} == {kind.name} & told.keys()

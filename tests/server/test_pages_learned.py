@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import Seen, Visitor, words
+from browsing import Visitor, words
 
 from heedful import Loop
 from heedful.core.wording import count, share_of
@@ -168,33 +168,13 @@ def test_a_query_that_makes_no_sense_is_refused(visitor: Visitor, folder: Path, 
     assert "expected" in words(page.one("main"))
 
 
-def test_a_loop_that_learned_nothing_says_so(visitor: Visitor, folder: Path) -> None:
-    small_loop(folder / "new.heedful").close()
-    page = visitor.get("/loops/new/learned")
-    assert page.status == 200
-    assert page.at("so-far") == "Nobody has answered yet, so it has learned nothing."
-    assert "Nothing yet" in page.at("weights")
-    assert "Too early to say." in page.at("report")
-    assert "No correction yet." in page.at("lessons")
-    assert page.all("div[@data-plot]") == []
-    assert page.at("truth") == ""
-
-
-def test_who_may_only_read_sees_no_button_and_cannot_undo(visitor: Visitor, folder: Path) -> None:
+def test_who_may_only_read_sees_no_button(visitor: Visitor, folder: Path) -> None:
     taught(folder / "cars.heedful", 3).close()
     with closing(Keys(folder)) as keys:
-        _, looker = keys.create("looker", scopes=["read"])
-        _, stranger = keys.create("stranger", tenant="acme")
-    visitor.sign_in(looker)
+        visitor.sign_in(keys.create("looker", scopes=["read"])[1])
     page = visitor.get("/loops/cars/learned")
     assert len(page.all("tr[@data-event]")) == 3
     assert not any("Undo" in words(button) for button in page.all("button"))
-    assert visitor.post("/loops/cars/learned/undo", {"event": "e1"}).status == 403
-    with closing(Visitor(visitor.url)) as other:
-        other.sign_in(stranger)
-        assert other.get("/loops/cars/learned").status == 404
-    with closing(Visitor(visitor.url)) as nobody:
-        assert nobody.get("/loops/cars/learned").headers["location"] == "/sign-in?next=%2Floops%2Fcars%2Flearned"
 
 
 def test_what_people_wrote_is_text_and_never_markup(visitor: Visitor, folder: Path) -> None:
@@ -243,20 +223,6 @@ def test_the_verdict_says_what_the_interval_says() -> None:
     assert (open_.kind, open_.short) == ("open", "No difference can be shown yet.")
 
 
-def test_where_it_cannot_be_said_the_page_says_why_and_what_to_do(visitor: Visitor, folder: Path) -> None:
-    taught(folder / "blind.heedful", 9, control=0.0).close()
-    blind = visitor.get("/loops/blind/learned").at("report")
-    assert "That cannot be known here." in blind
-    assert "as control is 0" in blind
-    assert "--control 0.05" in blind
-    early = findings.compare(
-        report(Arm(5, 5, 1.0), unsaid="no list was left in its own order so far"), WORDS, Settings()
-    )
-    assert early.short == "Too early to say."
-    assert early.more[0] == "No list was left in its own order so far."
-    assert early.more[1].startswith("One list in 20 belongs to the control")
-
-
 def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folder: Path) -> None:
     with taught(folder / "cars.heedful", 120) as loop:
         loop.feedback("d0", id="again", clicks=[])
@@ -291,19 +257,6 @@ def test_what_is_in_neither_kind_of_list_is_said(visitor: Visitor, folder: Path)
     )
     assert told in page.at("report")
     assert "Shown: i1 and i0 (not a first deal: the page had put these in order)" in page.at("events")
-
-
-def test_edits_are_said_to_tell_nothing_of_lists(visitor: Visitor, folder: Path) -> None:
-    with small_loop(folder / "letters.heedful", control=0.2) as loop:
-        for n in range(3):
-            loop.decide(["i0", "i1"], id=f"d{n}")
-            loop.feedback(f"d{n}", edit={"f0": 1.0, "f1": 0.0, "f2": 0.0, "f3": 0.0})
-    told = visitor.get("/loops/letters/learned").at("report")
-    assert "That cannot be told here." in told
-    assert "Thumbs and edits, which are all that came, do not say which item was preferred to which." in told
-    with Loop.open(folder / "letters.heedful") as loop:
-        loop.feedback("d0", clicks=["i1"])
-    assert "Too early to say." in visitor.get("/loops/letters/learned").at("report")
 
 
 def test_a_kind_of_list_with_few_answers_is_drawn_as_a_level(visitor: Visitor) -> None:
@@ -396,38 +349,6 @@ def test_lessons_in_words() -> None:
     assert told("none") == "Wanted none of these"
 
 
-def test_every_form_of_feedback_is_told_on_the_page(visitor: Visitor, folder: Path) -> None:
-    forms: list[dict[str, Any]] = [
-        {"clicks": ["i1"]},
-        {"clicks": []},
-        {"better": ["i2"]},
-        {"thumb": "up"},
-        {"thumb": "down", "item": "i1"},
-        {"action": "buy", "item": "i0"},
-        {"rating": {"i0": 1, "i1": 5}},
-        {"grade": {"i0": 2}},
-        {"edit": {"f0": 1.0, "f1": 0.0, "f2": 0.0, "f3": 0.0}},
-        {"none": True},
-    ]
-    with small_loop(folder / "cars.heedful") as loop:
-        for n, form in enumerate(forms):
-            loop.decide(["i0", "i1", "i2"], id=f"d{n}", deferred=n == 0)
-            if n == 0:
-                loop.activate("d0")
-            assert loop.feedback(f"d{n}", **form).status == "applied", form
-        loop.decide(["i0", "i1"], id="pair")
-        loop.feedback("pair", choice="second")
-        loop.record(["i0", "i1"], ["i1", "i0"], id="theirs")
-        loop.withdraw("i0")
-    page = visitor.get("/loops/cars/learned")
-    assert len(page.all("tr[@data-event]")) == len(forms) + 1
-    events = page.at("events")
-    for said in ("clicked i1", "clicked nothing", "thumb up", "buy: i0", "none of these", "corrected", "the second"):
-        assert f"Answer: {said}" in events
-    for said in ("(in an order from elsewhere)", "Item i0 was taken off", "What was made ahead was shown"):
-        assert said in events
-
-
 def test_sizes_and_lists_of_names() -> None:
     assert [formatting.size(n) for n in (0, 999, 1000, 12_345, 5e6, 3e9, 2e15)] == [
         *("0 B", "999 B", "1.0 kB", "12 kB", "5.0 MB", "3.0 GB", "2,000.0 TB")
@@ -454,17 +375,3 @@ def test_it_is_asked_for_again_when_something_happens(visitor: Visitor, folder: 
     with visitor.http.stream("GET", f"{address}?after={int(after) - 1}") as stream:
         assert stream.status_code == 200
         assert any(line.startswith("event: feedback") for line in stream.iter_lines())
-
-
-def test_ids_are_unique_and_no_style_or_script_is_inline(visitor: Visitor, folder: Path) -> None:
-    taught(folder / "cars.heedful", 30).close()
-
-    def fine(page: Seen) -> None:
-        ids = [each.attrib["id"] for each in page.all("*[@id]")]
-        assert len(set(ids)) == len(ids)
-        assert not any("style" in each.attrib or any(a.startswith("on") for a in each.attrib) for each in page.all("*"))
-        assert not page.all("style")
-        assert all(each.attrib["src"].startswith("/static/") for each in page.all("script"))
-
-    for path in ("/", "/keys", "/loops/cars/learned"):
-        fine(visitor.get(path))

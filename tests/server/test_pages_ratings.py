@@ -11,8 +11,7 @@ import pytest
 from browsing import Visitor, words
 from scales import ANN, BASE, RATINGS
 
-from heedful import Loop, Settings
-from heedful.loop.interactions.rating.explanation import RatingPrediction
+from heedful import Loop
 from heedful.server.pages.charts import Axis
 from loops import rating_loop
 
@@ -155,28 +154,6 @@ def test_actions_of_ones_own_are_always_there(visitor: Visitor, tmp_path: Path) 
     assert "Share: film 0" in words(then.tree)
 
 
-def test_names_are_only_ever_text(visitor: Visitor, tmp_path: Path) -> None:
-    evil = "<img src=x onerror=alert(1)>\"'&"
-    path = tmp_path / "films.heedful"
-    items = [{"id": evil}, {"id": "plain", "title": evil}]
-    Loop.create(path, items=items, settings=Settings(ratings=(1, 5), actions={evil: (5, 0.5)}, control=0.0)).close()
-    seen = visitor.get(f"{BASE}?person={evil.replace('&', '%26')}")
-    then = RATINGS.give(visitor, seen, evil, 2, "e1", person=evil)
-    acted = RATINGS.give(visitor, seen, "plain", "", "e2", person=evil, kind="action", action=evil)
-    learned = visitor.get(f"{BASE}/learned?person={evil.replace('&', '%26')}&why=1")
-    for each in (seen, then, acted, learned):
-        assert each.status == 200
-        assert evil not in each.html
-        assert evil in words(each.tree) or evil.strip() in words(each.tree)
-    assert then.said.startswith(f"{evil}: 2.")
-
-
-def test_a_loop_without_items_says_so(visitor: Visitor, tmp_path: Path) -> None:
-    RATINGS.made(tmp_path, n_items=0)
-    assert "Nothing is on offer yet" in words(visitor.get(ANN).tree)
-    assert visitor.get(f"{BASE}/learned").status == 200
-
-
 # ---------------------------------------------------------------------------- what was learned
 
 
@@ -238,31 +215,6 @@ def test_what_is_liked_best_is_what_the_loop_expects(visitor: Visitor, tmp_path:
         assert f"The highest predictions for {who or 'somebody new'}, on a scale from 1 to 5" in page.at("weights")
 
 
-def test_why_is_told_of_a_persons_last_list(visitor: Visitor, tmp_path: Path) -> None:
-    with taught(tmp_path / "films.heedful", control=0.0, repeats=False, lists=18) as loop:
-        decision = loop.decide(person="p1", id="last")
-        found = loop.explain("last")
-    assert found.prediction is not None
-    rating = RatingPrediction(**found.prediction)
-    asks = visitor.get(f"{BASE}/learned?person=p1")  # it folds the log again, so it is told where somebody asks
-    first = f"Why film {decision.shown[0][1:]}? It came first in the last list for p1"
-    assert asks.at("why") == f"{first}. See why"
-    page = visitor.get(asks.one("div[@id='why']//a").attrib["href"].partition("#")[0])
-    why = page.at("why")
-    assert why.startswith(first)
-    assert f"a rating of {rating.expected:.2f} was expected, give or take {rating.spread:.2f}" in why
-    tables = {
-        words(each.find("caption")): words(each.find("tbody")) for each in page.all("table[@class='weights reasons']")
-    }
-    assert f"of this item, by all{rating.by_all:#.3g}{rating.mean_of_all:.2f}" in tables["What was known"]
-    assert f"by this person, of all items{rating.by_person:#.3g}" in tables["What was known"]
-    largest = found.features[0]
-    assert tables["What it is the sum of"].startswith(f"{largest.name}{largest.counts:+#.3g}")
-    assert "Rated film " in why
-    for address in (f"{BASE}/learned", f"{BASE}/learned?person=nobody&why=1"):
-        assert visitor.get(address).at("why") == ""
-
-
 def test_a_learner_without_an_opinion(visitor: Visitor, tmp_path: Path) -> None:
     taught(tmp_path / "films.heedful", "random-item", 4, control=0.0).close()
     assert set(visitor.get(ANN).marks.values()) == {"No prediction yet"}
@@ -270,24 +222,6 @@ def test_a_learner_without_an_opinion(visitor: Visitor, tmp_path: Path) -> None:
     assert "Its learner, random-item, predicts no ratings." in page.at("weights")
     assert "RandomItem showed this, and does not say what it expects." in page.at("why")
     assert "The learner does not say what it expects." in page.at("report")
-
-
-def test_actions_count_by_their_weight_and_are_told(visitor: Visitor, tmp_path: Path) -> None:
-    path = RATINGS.made(tmp_path, n_items=5)
-    with Loop.open(path) as loop:
-        decision = loop.decide(person="ann", id="d")
-        one, other, _ = decision.shown
-        loop.feedback("d", id="e", actions={one: "view", other: ["cart", "buy"]})
-    page = visitor.get(f"{BASE}/learned?person=ann")
-    assert page.at("so-far").startswith("1.6 ratings by 1 person, of 2 of 5 items on offer, where actions count by")
-    assert f"View: film {one[1:]} and Cart, buy: film {other[1:]}" in page.at("lessons")
-    assert f"view: {one} and cart, buy: {other}" in page.at("events")
-    assert "looked at" in page.at("weights")
-
-
-def test_the_list_of_loops_tells_the_scale(visitor: Visitor, tmp_path: Path) -> None:
-    RATINGS.made(tmp_path, ratings=(-10, 10))
-    assert "ratings −10 to 10" in words(visitor.get("/loops/films/row").tree)
 
 
 @pytest.mark.parametrize(

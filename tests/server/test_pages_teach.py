@@ -305,14 +305,6 @@ def test_lessons_tell_the_titles_that_are_on_the_cards(folder: Path, url: str) -
     )
 
 
-def test_of_a_corrected_text_its_first_words_are_told(folder: Path, url: str) -> None:
-    with Loop.create(folder / "letters.heedful", encoding=TEXTS) as loop:
-        loop.decide([{"id": "a", "text": "Parcel is here."}, {"id": "b", "text": "It is here."}], id="d")
-        loop.feedback("d", edit="Your parcel has arrived, and it waits for you at the worker.")
-    told = Page(url, "letters").get().text
-    assert "Corrected what was shown to “Your parcel has arrived, and it waits for …”" in told
-
-
 def test_none_of_these_is_noted_and_others_are_dealt(page: Page) -> None:
     seen = page.get()
     then = page.teach(seen, kind="none")
@@ -370,22 +362,6 @@ def test_each_person_has_her_own_where_the_loop_learns_that(folder: Path, url: s
 
 
 # ---------------------------------------------------------------------------- without a script, and live
-
-
-def test_it_works_without_a_script(page: Page) -> None:
-    seen = page.get()
-    event = "".join(re.findall(r'name="event" value="([^"]*)"', seen.text.split('id="cards"')[0]))
-    form = {"hand": seen.names, "decision": seen.decision, "event": event, "person": "", "item": "mini"}
-    then = page.post("/teach", part=False, **form)
-    assert then.status == 303
-    again = Seen(page.http.get(then.response.headers["location"]))
-    assert (again.names[0], again.lessons) == ("mini", {event: True})
-    assert list(again.marks) == ["mini"]
-    none = page.post("/teach", part=False, **form | {"event": "n", "kind": "none"} | {"item": ""})
-    assert none.response.headers["location"] == page.base
-    undone = page.post("/undo", part=False, event=event, hand=seen.names, person="ann")
-    assert undone.response.headers["location"].endswith("&person=ann")
-    assert page.get().lessons[event] is False
 
 
 def test_what_others_teach_comes_as_events(page: Page, url: str) -> None:

@@ -5,38 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
-import pytest
 from browsing import Visitor, words
 
-from kinds import Kind, each_kind, teach
 from loops import small_loop
-
-
-@pytest.mark.slow
-@each_kind
-def test_the_page_is_the_loops_answer(visitor: Visitor, kind: Kind, tmp_path: Path) -> None:
-    with kind.make(tmp_path / "l.heedful") as loop:
-        teach(kind, loop, range(9))
-        known = loop.projection.find_decision("d8")
-        assert known is not None
-        shown = [known.names[j] for j in known.record.shown]
-        told = {item: loop.why("d8", item) for item in known.names}
-    first = visitor.get("/loops/l/why?decision=d8")
-    assert first.status == 200
-    assert "script" not in first.html
-    assert "style=" not in first.html
-    links = first.all("nav[@class='card stack']//a")
-    assert [link.get("aria-current") for link in links] == ["true"] + [None] * (len(shown) - 1)
-    for item, link in zip(shown, links):
-        page = visitor.get(link.attrib["href"])
-        text = page.at("explanation")
-        assert told[item].events_about[1:] in text
-        assert told[item].features_about[1:] in text
-        assert f"in place {told[item].place}" in text
-        assert len(page.all("tbody/tr")) == min(len(told[item].features), 20) + len(told[item].events)
-    unseen = next((item for item in known.names if item not in shown), None)
-    if unseen is not None:
-        assert "was not shown" in visitor.get(f"/loops/l/why?decision=d8&item={unseen}").at("explanation")
 
 
 def test_feedback_is_told_in_words_and_lessons_lead_here(visitor: Visitor, tmp_path: Path) -> None:

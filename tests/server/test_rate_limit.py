@@ -34,7 +34,7 @@ def test_a_bucket_without_a_rate_is_never_empty() -> None:
 
 
 def test_each_name_has_its_own_and_who_came_last_is_remembered() -> None:
-    buckets = Buckets(1.0, 1.0, known=2)
+    buckets = Buckets(1.0, 1.0, most_names=2)
     buckets.take("a", 0.0)
     buckets.take("b", 0.0)
     for name in "ab":

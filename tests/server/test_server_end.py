@@ -163,7 +163,7 @@ def test_who_never_read_and_went_away_is_forgotten(tmp_path: Path) -> None:
 def test_what_was_half_sent_when_it_was_told_to_end_is_no_error_of_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("processes.config", lambda app: config(app, timeout_graceful_shutdown=0))
+    monkeypatch.setattr("processes.config", lambda app: config(app, 0))
     folder = made(tmp_path / "served", "a")
     with here(folder) as (_, client):
         half = socket.create_connection((client.base_url.host, client.base_url.port or 0))

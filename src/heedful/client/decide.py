@@ -96,31 +96,29 @@ class DecisionOperations(Operations):
                 outcome = yield from self._send(
                     self._within(question.call._replace(timeout=self.timeout), until), until
                 )
-            found = self._decision_of(question, outcome)
-            if isinstance(found, Decision):
+            result = self._decision_of(question, outcome)
+            if isinstance(result, Decision):
                 if untold is not None:
                     self._untold.mark_told(self.name, untold)
-                return found
-            reason = found
+                return result
+            reason = result
         decision = question.fallback(reason, self.identifier, self._few.get(self.name), before.shown if before else ())
         self._untold.keep(self.name, decision)
         return decision
 
     def _decision_of(self, question: DecideRequest, outcome: Reply | Failure) -> Decision | str:
         """Return the decision in `outcome`, the server's answer to `question`; if the server failed, return the reason
-        as text.
-
-        Raise the error if the request was wrong."""
+        as text."""
         if isinstance(outcome, Failure):
             self._breaker.note_failure()
-            reason = outcome.told
+            reason = outcome.reason
         else:
             self._breaker.note_success()
             try:
-                found = decision_of(question.call, outcome, question.id, question.deferred)
-                if question.is_cut(len(found.shown), self.identifier):
-                    self._few[self.name] = max(len(found.shown), self._few.get(self.name, 1))
-                return found
+                decision = decision_of(question.call, outcome, question.id, question.deferred)
+                if question.is_cut(len(decision.shown), self.identifier):
+                    self._few[self.name] = max(len(decision.shown), self._few.get(self.name, 1))
+                return decision
             except AWAY as error:
                 reason = str(error)
         logger.warning("%s: decision %s is the caller's own order: %s", self.name, describe(question.id), reason)
@@ -145,7 +143,7 @@ class DecisionOperations(Operations):
         `shown` are the names of the items shown, best first, among the `candidates`; `probability` is that of showing
         just this list, if known; `time` is when it was shown (microseconds since 1970 or ISO 8601; None: now). The
         other arguments are those of `decide`."""
-        asked = new_id() if id is None else str(id)
+        event = new_id() if id is None else str(id)
         fields = messages.present_fields(
             person=person, context=context, prior=prior, probability=probability, time=time
         )
@@ -153,10 +151,10 @@ class DecisionOperations(Operations):
         fields |= {
             "candidates": list_of("candidates", candidates, "names or of objects"),
             "shown": list_of("shown", shown, "names"),
-            "id": asked,
+            "id": event,
         }
         call = Call("POST", self._path("records"), messages.body(fields, MSGPACK), MSGPACK)
-        return decision_of(call, (yield from self._ask(call)), asked)
+        return decision_of(call, (yield from self._ask(call)), event)
 
     @either
     def tell(self, decision: str | Decision) -> Steps[bool]:
@@ -178,10 +176,10 @@ class DecisionOperations(Operations):
         untold = self._untold.find(self.name, decision)
         if untold is not None and untold.telling is not None:
             try:
-                told = yield from self._tell(self.name, untold, untold.telling)
+                logged = yield from self._tell(self.name, untold, untold.telling)
             except (ValueError, LookupError) as error:
                 return Answer("rejected", id, None, 0, reason=str(error))
-            return Answer("applied", id, told.seq, told.version or 0)
+            return Answer("applied", id, logged.seq, logged.version or 0)
         call = Call("POST", self._path("activate"), messages.body(messages.present_fields(decision=id, time=time)))
         return answer_of((yield from self._ask(call)), id)
 

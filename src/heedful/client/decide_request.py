@@ -48,8 +48,8 @@ class DecideRequest:
         if features is not None:
             self._rows, rows = _rows(features, candidates, prior)
             query.pop("strict", None)  # numbered candidates are all known
-            said = {**query, "prior": None if prior is None else True, "id": self.id}
-            self.call = Call("POST", messages.path("loops", loop, "decisions", **said), rows.tobytes(), FLOATS)
+            parameters = {**query, "prior": None if prior is None else True, "id": self.id}
+            self.call = Call("POST", messages.path("loops", loop, "decisions", **parameters), rows.tobytes(), FLOATS)
         else:
             self._listed = None if candidates is None else list_of("candidates", candidates, "names or of objects")
             fields = {**messages.present_fields(candidates=self._listed, prior=prior), **query, "id": self.id}
@@ -94,13 +94,11 @@ class DecideRequest:
 
     def _names(self, candidates: Sequence[object] | None, identifier: str) -> list[str]:
         """Return the names of the candidates as the server would name them; without `candidates`, those in the mapping
-        `prior`.
-
-        `identifier` is the attribute that names candidates given as objects."""
+        `prior`."""
         if candidates is None:
             return [str(name) for name in self._prior] if isinstance(self._prior, Mapping) else []
         if candidates and isinstance(candidates[0], Mapping):
-            rows = [each if isinstance(each, Mapping) else {} for each in candidates]
+            rows = [candidate if isinstance(candidate, Mapping) else {} for candidate in candidates]
             if are_hits(candidates):
                 return [str(row.get(HIT, j)) for j, row in enumerate(rows)]
             return [str(row.get(identifier, row.get("id", j))) for j, row in enumerate(rows)]
@@ -124,9 +122,7 @@ def features_of(features: object, candidates: object = None) -> npt.NDArray[np.f
 def _rows(
     features: object, candidates: object, prior: object
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return (the features (m, N) as float32: N features of each of m candidates; the array to send).
-
-    The array to send is the same, with the caller's scores `prior` as last column if there are any."""
+    """Return (the features (m, N) as float32: N features of each of m candidates; the array to send)."""
     X = features_of(features, candidates)
     if prior is None:
         return X, X
@@ -137,8 +133,7 @@ def _rows(
 
 
 def _numbers(value: object) -> npt.NDArray[np.float32]:
-    """Return `value` as a float32 array. Numbers too large for float32 are infinite; if `value` is not numeric, the
-    array is empty."""
+    """Return `value` as a float32 array."""
     try:
         with np.errstate(over="ignore"):
             return np.array(value, "<f4", order="C")

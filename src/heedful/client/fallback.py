@@ -126,11 +126,19 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
     the reply is something else, or another decision."""
     if not 200 <= reply.status < 300:
         raise messages.error_of(call, reply)
-    said = messages.read(reply, DecisionReply)
-    if said.id != id:
-        raise ConnectionError(f"expected decision {describe(id)}, got {describe(said.id)}: an answer to somebody else")
-    optional: dict[str, Any] = {"predicted": said.predicted, "unknown": said.unknown, "undeclared": said.undeclared}
-    return Decision(id, said.shown, said.probability, said.version, said.arm, said.seq, deferred=deferred, **optional)
+    answer = messages.read(reply, DecisionReply)
+    if answer.id != id:
+        raise ConnectionError(
+            f"expected decision {describe(id)}, got {describe(answer.id)}: an answer to somebody else"
+        )
+    optional: dict[str, Any] = {
+        "predicted": answer.predicted,
+        "unknown": answer.unknown,
+        "undeclared": answer.undeclared,
+    }
+    return Decision(
+        id, answer.shown, answer.probability, answer.version, answer.arm, answer.seq, deferred=deferred, **optional
+    )
 
 
 def caller_order(names: Sequence[str], prior: Prior) -> list[str]:
@@ -157,20 +165,20 @@ def _item(score: object) -> Any:
     return score.item() if hasattr(score, "item") else score
 
 
-def fall_back(path: str, asked: str, record: dict[str, Any], reason: str, deferred: bool) -> Decision:
+def fall_back(path: str, request_id: str, record: dict[str, Any], reason: str, deferred: bool) -> Decision:
     """Return the fallback decision: the caller's own order, shown because the server did not answer.
 
-    - `asked`: the id of the request that was not answered.
+    - `request_id`: the id of the request that was not answered.
     - `record`: its fields, together with the list `shown`; they are reported to the server at `path` before feedback.
     - `reason`: why the server's decision is missing.
     - `deferred`: whether the list was requested before it is shown."""
     shown = tuple(record["shown"])
-    digest = hashlib.blake2b(messages.body([asked, record], messages.MSGPACK), digest_size=8).hexdigest()
-    id = f"{asked[:150]}-fallback-{digest}"
+    digest = hashlib.blake2b(messages.body([request_id, record], messages.MSGPACK), digest_size=8).hexdigest()
+    id = f"{request_id[:150]}-fallback-{digest}"
     telling = None
     if shown:
-        told = messages.body({**record, "id": id, "time": time.time_ns() // 1000}, messages.MSGPACK)
-        telling = Call("POST", path, told, messages.MSGPACK)
+        body = messages.body({**record, "id": id, "time": time.time_ns() // 1000}, messages.MSGPACK)
+        telling = Call("POST", path, body, messages.MSGPACK)
     return Decision(id, shown, None, None, ARM, None, reason, deferred=deferred, telling=telling)
 
 
@@ -259,6 +267,6 @@ class UntoldFallbacks:
         server knows of.
 
         A fallback is a decision that the client made because the server did not answer."""
-        given = decision if isinstance(decision, Decision) and decision.fallback else None
-        id = given.id if given is not None else decision
-        return self._kept.get((loop, id), given) if isinstance(id, str) else None
+        fallback = decision if isinstance(decision, Decision) and decision.fallback else None
+        id = fallback.id if fallback is not None else decision
+        return self._kept.get((loop, id), fallback) if isinstance(id, str) else None

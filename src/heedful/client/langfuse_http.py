@@ -94,41 +94,47 @@ class Langfuse:
         """Yield the scores, a page of (place, object) at a time; `since` is an ISO 8601 time from which on.
 
         Raise LangfuseError if a page cannot be read, and if pages repeat or never end."""
-        asked = {"fields": "subject", "limit": str(PAGE)} | ({} if since is None else {"fromTimestamp": since})
-        yield from self._pages("/api/public/v3/scores", asked, MOST_PAGES)
+        query = {"fields": "subject", "limit": str(PAGE)} | ({} if since is None else {"fromTimestamp": since})
+        yield from self._pages("/api/public/v3/scores", query, MOST_PAGES)
 
     def outputs(self, trace: str) -> list[Located]:
         """Return the observations of a trace with their inputs and outputs, as (place, object); [] if there are none.
 
         A server before version 4, which cannot list them, is asked for the trace itself. Raise LangfuseError as
         `scores` does."""
-        asked = {"traceId": trace, "fields": "core,basic,io", "limit": "1000"}
+        query = {"traceId": trace, "fields": "core,basic,io", "limit": "1000"}
         try:
             if self._lists_observations:
                 path = "/api/public/v2/observations"
-                return [each for page in self._pages(path, asked, TRACE_PAGES) for each in page]
+                return [observation for page in self._pages(path, query, TRACE_PAGES) for observation in page]
         except _Missing:
             self._lists_observations = False
         try:
-            found = self._get(f"/api/public/traces/{urlencode({'': trace})[1:]}")
+            document = self._get(f"/api/public/traces/{urlencode({'': trace})[1:]}")
         except _Missing:
             return []
-        observations = found.get("observations")
+        observations = document.get("observations")
         at = f"{self._host}: trace"
-        inside = [each for each in observations if isinstance(each, dict)] if isinstance(observations, list) else []
-        return [(at, {"traceId": trace, **each, "isRootObservation": False}) for each in inside] + [(at, found)]
+        inside = (
+            [observation for observation in observations if isinstance(observation, dict)]
+            if isinstance(observations, list)
+            else []
+        )
+        return [(at, {"traceId": trace, **observation, "isRootObservation": False}) for observation in inside] + [
+            (at, document)
+        ]
 
-    def _pages(self, path: str, asked: Mapping[str, str], most: int) -> Iterator[list[Located]]:
+    def _pages(self, path: str, query: Mapping[str, str], most: int) -> Iterator[list[Located]]:
         cursor, seen, empty = "", set[int](), 0
         for number in range(1, most + 1):
-            found = self._get(path, {**asked, **({"cursor": cursor} if cursor else {})})
-            data, meta = found.get("data"), found.get("meta")
+            answer = self._get(path, {**query, **({"cursor": cursor} if cursor else {})})
+            data, meta = answer.get("data"), answer.get("meta")
             at = f"{self._host}: page {number}"
-            if not isinstance(data, list) or not all(isinstance(each, dict) for each in data):
+            if not isinstance(data, list) or not all(isinstance(record, dict) for record in data):
                 raise LangfuseError(f"{at}: data: expected a list of objects, got something else")
             if not isinstance(meta, dict) or not isinstance(meta.get("cursor") or "", str):
                 raise LangfuseError(f"{at}: meta: expected an object with a cursor or without, got something else")
-            yield [(f"{at}: record {i}", each) for i, each in enumerate(data, 1)]
+            yield [(f"{at}: record {i}", record) for i, record in enumerate(data, 1)]
             cursor, empty = meta.get("cursor") or "", 0 if data else empty + 1
             if not cursor:
                 return
@@ -137,12 +143,11 @@ class Langfuse:
             seen.add(hash(cursor))
         raise LangfuseError(f"{self._host}: expected at most {most:,} pages, got more")
 
-    def _get(self, path: str, asked: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Return the JSON object at `path`, asked for with the parameters `asked`, again and again where that can help.
-
-        Raise LangfuseError if there is none."""
-        target = f"{self._path}{path}" + (f"?{urlencode(asked)}" if asked else "")
-        wait, told = 1.0, ""
+    def _get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Return the JSON object at `path`, asked for with the parameters `query`, again and again where that can
+        help."""
+        target = f"{self._path}{path}" + (f"?{urlencode(query)}" if query else "")
+        wait, reason = 1.0, ""
         for i in range(TRIES):
             if i:
                 self._sleep(wait)
@@ -150,17 +155,19 @@ class Langfuse:
             try:
                 answer = self._send(target)
             except (OSError, http.client.HTTPException) as error:
-                told = f"no answer: {type(error).__name__}{f': {error}' if isinstance(error, OSError) else ''}"
+                reason = f"no answer: {type(error).__name__}{f': {error}' if isinstance(error, OSError) else ''}"
                 if isinstance(error, ssl.SSLCertVerificationError):
                     break
                 continue
             if answer.status == 200:
                 return self._object(answer.body)
-            told = f"status {answer.status}"
+            reason = f"status {answer.status}"
             if answer.status == 429 or answer.status >= 500:
                 wait = _seconds(answer.retry_after, wait)
                 if wait > LONGEST_WAIT:
-                    told += f", and to try again in {wait:.0f} s: what was imported until here is in; start again then"
+                    reason += (
+                        f", and to try again in {wait:.0f} s: what was imported until here is in; start again then"
+                    )
                     break
                 continue
             if answer.status == 404:
@@ -168,22 +175,22 @@ class Langfuse:
                     f"{self._host}: {path}: expected an answer, got status 404: is it Langfuse 3.179 or newer?"
                 )
             if 300 <= answer.status < 400:
-                told += ", a redirect, which is not followed: name the host that it leads to"
+                reason += ", a redirect, which is not followed: name the host that it leads to"
             if answer.status in (401, 403):
-                told += ": do LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY belong to this host and project?"
+                reason += ": do LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY belong to this host and project?"
             break
-        raise LangfuseError(f"{self._host}: {path}: expected an answer, got {told}")
+        raise LangfuseError(f"{self._host}: {path}: expected an answer, got {reason}")
 
     def _object(self, body: bytes) -> dict[str, Any]:
         if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:
             raise LangfuseError(f"{self._host}: json: expected at most {MOST_VALUES:,} values in an answer, got more")
         try:
-            found = parse_document(self._host, body)
+            document = parse_document(self._host, body)
         except ValueError as error:
             raise LangfuseError(str(error)) from None
-        if not isinstance(found, dict):
+        if not isinstance(document, dict):
             raise LangfuseError(f"{self._host}: json: expected an object, got something else")
-        return found
+        return document
 
     def _send(self, target: str) -> _Answer:
         """Send one request and return the answer. Raise OSError or HTTPException if none is there in time."""
@@ -193,9 +200,9 @@ class Langfuse:
 
         def give_up() -> None:
             late.set()
-            for each in sockets:
+            for opened in sockets:
                 with suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)  # whoever reads wakes up, however slowly it dribbles
+                    opened.shutdown(socket.SHUT_RDWR)  # whoever reads wakes up, however slowly it dribbles
 
         timer = threading.Timer(self._seconds, give_up)
         timer.daemon = True
@@ -234,8 +241,8 @@ class _Missing(LangfuseError):
 
 def _seconds(retry_after: str | None, wait: float) -> float:
     """Return how many seconds to wait, as the header Retry-After says; `wait` if it says nothing of use."""
-    told = (retry_after or "").strip()
-    return max(float(told), 0.0) if told.isascii() and told.isdecimal() and len(told) < 10 else wait
+    text = (retry_after or "").strip()
+    return max(float(text), 0.0) if text.isascii() and text.isdecimal() and len(text) < 10 else wait
 
 
 def _check_url(url: str) -> tuple[str, int | None, str, bool]:
@@ -248,8 +255,8 @@ def _check_url(url: str) -> tuple[str, int | None, str, bool]:
     if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment or not url.isprintable():
         raise ValueError("--langfuse: expected a URL such as https://cloud.langfuse.com, got something else")
     if "@" in parts.netloc or " " in url or not url.isascii():
-        told = "keys are read from LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY"
-        raise ValueError(f"--langfuse: expected a plain URL without user and password, got another; {told}")
+        hint = "keys are read from LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY"
+        raise ValueError(f"--langfuse: expected a plain URL without user and password, got another; {hint}")
     try:
         here = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

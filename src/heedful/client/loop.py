@@ -55,16 +55,16 @@ class FeedbackOperations(DecisionOperations):
         ConnectionError if it is not known whether the server has it; the message has the id with which to send it
         again."""
         if isinstance(decision, Mapping):  # the event as one object, as in the JSON lines
-            given = {"id": id, "time": time, **decision, **form}
+            fields = {"id": id, "time": time, **decision, **form}
         else:
-            given = {**form, "decision": decision, "id": id, "time": time}
-        event = _event(given)
-        trouble = yield from self._tell_first(given)
+            fields = {**form, "decision": decision, "id": id, "time": time}
+        event = _event(fields)
+        trouble = yield from self._tell_first(fields)
         try:
             reply = yield from self._ask(Call("POST", self._path("feedback"), *messages.short(event)))
         except (TimeoutError, ConnectionError) as error:
-            told = f"{error}; it may have arrived: send it again with id={event['id']!r}, and it counts once"
-            raise type(error)(told) from None
+            message = f"{error}; it may have arrived: send it again with id={event['id']!r}, and it counts once"
+            raise type(error)(message) from None
         return _because(answer_of(reply, event["id"]), trouble)
 
     @either
@@ -75,10 +75,10 @@ class FeedbackOperations(DecisionOperations):
         others are learned. Give events ids of your own if you may have to send them again."""
         sent: list[object] = []
         troubles: list[str] = []
-        for given in list_of("events", events, "objects"):
-            known = isinstance(given, Mapping)
-            troubles.append((yield from self._tell_first(given)) if known else "")
-            sent.append(_event(given) if known else given)
+        for event in list_of("events", events, "objects"):
+            is_object = isinstance(event, Mapping)
+            troubles.append((yield from self._tell_first(event)) if is_object else "")
+            sent.append(_event(event) if is_object else event)
         answers: list[Answer] = []
         for some, content in messages.batches(sent, MOST, SIZE):
             reply = yield from self._ask(Call("POST", self._path("feedback"), content, MSGPACK))
@@ -87,10 +87,7 @@ class FeedbackOperations(DecisionOperations):
 
     def _tell_first(self, event: Mapping[str, object]) -> Steps[str]:
         """Report to the server what the fallbacks showed that `event` answers, before the event is sent; return why
-        that failed, "" if it did not.
-
-        A fallback is a decision that the client made because the server did not answer. The event is sent in either
-        case, as another process may have reported the fallback; if none has, the server rejects the event."""
+        that failed, "" if it did not."""
         chain = event.get("chain")
         for decision in (event.get("decision"), *(chain if isinstance(chain, list | tuple) else ())):
             untold = self._untold.find(self.name, decision)
@@ -215,8 +212,8 @@ class LoopOperations(FeedbackOperations):
         The last one is that of the caller's score of a candidate (`prior`). Weights are NaN if they have overflowed,
         which the loop's caveats report."""
         reply = yield from self._ask(Call("GET", self._path("weights", person=person)))
-        found = messages.read(reply, _Weights).weights
-        return {name: math.nan if weight is None else weight for name, weight in found.items()}
+        weights = messages.read(reply, _Weights).weights
+        return {name: math.nan if weight is None else weight for name, weight in weights.items()}
 
     @either
     def explain(self, decision: str | Decision) -> Steps[Explanation]:
@@ -279,8 +276,8 @@ class LoopOperations(FeedbackOperations):
 
         `id` is the id of this event, which `undo` takes; return what became of it."""
         event = id or new_id()
-        given = messages.present_fields(person=person, deny=deny, always=always, id=event)
-        return answer_of((yield from self._ask(Call("POST", self._path("style"), messages.body(given)))), event)
+        fields = messages.present_fields(person=person, deny=deny, always=always, id=event)
+        return answer_of((yield from self._ask(Call("POST", self._path("style"), messages.body(fields)))), event)
 
     @either
     def evaluate(self, *learners: str, alpha: float = 0.05) -> Steps[Evaluation]:
@@ -289,8 +286,8 @@ class LoopOperations(FeedbackOperations):
 
         Each confidence interval misses with probability `alpha` at most. Raise ValueError if there is no such
         learner."""
-        given = {"learners": list(learners), "alpha": alpha}
-        reply = yield from self._ask(Call("POST", self._path("evaluations"), messages.body(given)), long=True)
+        fields = {"learners": list(learners), "alpha": alpha}
+        reply = yield from self._ask(Call("POST", self._path("evaluations"), messages.body(fields)), long=True)
         return messages.read_as(reply, Evaluation)
 
     @either
@@ -303,8 +300,8 @@ class LoopOperations(FeedbackOperations):
         one people prefer. If `frozen`, both sides rank as they do now. The verdict is wrong with probability `alpha` at
         most. `id` is the event's id. Raise ValueError if the learner does not fit, or an experiment is running."""
         event = id or new_id()
-        given = {"learner": learner, "share": share, "frozen": frozen, "alpha": alpha, "id": event}
-        reply = yield from self._ask(Call("POST", self._path("experiments"), messages.body(given)), long=True)
+        fields = {"learner": learner, "share": share, "frozen": frozen, "alpha": alpha, "id": event}
+        reply = yield from self._ask(Call("POST", self._path("experiments"), messages.body(fields)), long=True)
         return answer_of(reply, event)
 
     @either
@@ -346,8 +343,8 @@ class LoopOperations(FeedbackOperations):
         If `learner` is None, it is the candidate of the experiment, and people have to prefer it; otherwise it has to
         predict the answers in the log better. `force` overrides that. `by` (who does it) and `reason` are logged; `id`
         is the event's id. Raise ValueError, with the reasons, if the evidence does not suffice."""
-        given = messages.present_fields(learner=learner, force=force, by=by, reason=reason, id=id or new_id())
-        call = Call("POST", self._path("promotions"), messages.body(given))
+        fields = messages.present_fields(learner=learner, force=force, by=by, reason=reason, id=id or new_id())
+        call = Call("POST", self._path("promotions"), messages.body(fields))
         return messages.read_as((yield from self._ask(call, long=True)), Promoted)
 
     @either
@@ -385,14 +382,14 @@ class _Weights(msgspec.Struct):
     """weight by name of the feature; None for one that is not finite"""
 
 
-def _event(given: Mapping[str, object]) -> dict[str, Any]:
-    """Return the event `given` as it is sent: with an id, and with ids in place of Decision objects."""
-    event = messages.present_fields(**given)
+def _event(fields: Mapping[str, object]) -> dict[str, Any]:
+    """Return the event `fields` as it is sent: with an id, and with ids in place of Decision objects."""
+    event = messages.present_fields(**fields)
     event.setdefault("id", new_id())
     if "decision" in event:
         event["decision"] = id_of(event["decision"])
     if isinstance(event.get("chain"), list | tuple):
-        event["chain"] = [id_of(each) for each in event["chain"]]
+        event["chain"] = [id_of(decision) for decision in event["chain"]]
     return event
 
 

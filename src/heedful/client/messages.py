@@ -58,7 +58,7 @@ class Reply(NamedTuple):
 class Failure(NamedTuple):
     """Why a call got no answer from the server."""
 
-    told: str
+    reason: str
     """what went wrong, for an error message"""
     timed_out: bool
     """whether time ran out, not the connection"""
@@ -82,15 +82,15 @@ def path(*parts: str, **query: object) -> str:
     Its segments are `parts`, any names, which are percent-encoded. The `query` is added without fields that are None.
     Raise ValueError, beginning with the field's name, if a value cannot be written as JSON, or if the path is too
     long."""
-    found = "/v1" + "".join(f"/{_segment(part)}" for part in parts)
-    given = {name: _text(name, value) for name, value in query.items() if value is not None}
-    if given:
-        found += f"?{'&'.join(f'{name}={said}' for name, said in given.items())}"
-    if len(found) > LONGEST:
-        longest = max(given, key=lambda name: len(given[name]), default="name")
-        told = f"expected less: {LONGEST:,} characters go in the address of a request, quoted, got {len(found):,}"
-        raise ValueError(f"{longest}: {told}")
-    return found
+    address = "/v1" + "".join(f"/{_segment(part)}" for part in parts)
+    parameters = {name: _text(name, value) for name, value in query.items() if value is not None}
+    if parameters:
+        address += f"?{'&'.join(f'{name}={text}' for name, text in parameters.items())}"
+    if len(address) > LONGEST:
+        longest = max(parameters, key=lambda name: len(parameters[name]), default="name")
+        message = f"expected less: {LONGEST:,} characters go in the address of a request, quoted, got {len(address):,}"
+        raise ValueError(f"{longest}: {message}")
+    return address
 
 
 def _segment(name: str) -> str:
@@ -122,8 +122,8 @@ def body(value: object, content: str = JSON) -> bytes:
         return _encode("body", value, encode)
     except ValueError:
         if isinstance(value, dict):
-            for name, each in value.items():  # the field that is to blame, where it is a single one
-                _encode(str(name), each, encode)
+            for name, entry in value.items():  # the field that is to blame, where it is a single one
+                _encode(str(name), entry, encode)
         raise
 
 
@@ -144,7 +144,7 @@ def _plain(value: object) -> object:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, Mapping):
-        return {str(key) if isinstance(key, str) else key: each for key, each in value.items()}
+        return {str(key) if isinstance(key, str) else key: entry for key, entry in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return list(value)
     if isinstance(value, str):
@@ -208,16 +208,16 @@ def owner_of(outcome: Reply | Failure) -> str:
 
 def loop_of(call: Call) -> str:
     """Return the name of the loop that `call` is about, as it is in its path; "" if it is about none."""
-    found = call.path.partition("?")[0].split("/")
-    return found[3] if found[1:3] == ["v1", "loops"] and len(found) > 3 else ""
+    parts = call.path.partition("?")[0].split("/")
+    return parts[3] if parts[1:3] == ["v1", "loops"] and len(parts) > 3 else ""
 
 
 def _problem(reply: Reply) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(reply.body)
+        problem = msgspec.json.decode(reply.body)
     except msgspec.MsgspecError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return problem if isinstance(problem, dict) else {}
 
 
 def error_of(call: Call, outcome: Reply | Failure) -> Exception:
@@ -234,21 +234,21 @@ def error_of(call: Call, outcome: Reply | Failure) -> Exception:
     - all others: ConnectionError."""
     where = f"{call.method} {call.path.partition('?')[0]}"
     if isinstance(outcome, Failure):
-        return (TimeoutError if outcome.timed_out else ConnectionError)(f"{where}: {outcome.told}")
-    told = _problem(outcome).get("detail") or f"{where}: the server answered {outcome.status}"
+        return (TimeoutError if outcome.timed_out else ConnectionError)(f"{where}: {outcome.reason}")
+    detail = _problem(outcome).get("detail") or f"{where}: the server answered {outcome.status}"
     status = outcome.status
     if status == 409 and kind_of(outcome) == "exists":
-        return FileExistsError(told)
+        return FileExistsError(detail)
     if status in _ERRORS:
-        return _ERRORS[status](told)
-    return ValueError(told) if 400 <= status < 500 else ConnectionError(told)
+        return _ERRORS[status](detail)
+    return ValueError(detail) if 400 <= status < 500 else ConnectionError(detail)
 
 
 def retry_after(outcome: Reply | Failure) -> float:
     """Return how many seconds the answer `outcome` asks to wait before another try (header Retry-After), 0 without
     it."""
-    said = outcome.headers.get("retry-after", "") if isinstance(outcome, Reply) else ""
-    return float(said) if said.isascii() and said.isdigit() else 0.0
+    header = outcome.headers.get("retry-after", "") if isinstance(outcome, Reply) else ""
+    return float(header) if header.isascii() and header.isdigit() else 0.0
 
 
 def read(reply: Reply, expected: type[T]) -> T:
@@ -258,8 +258,10 @@ def read(reply: Reply, expected: type[T]) -> T:
     try:
         return decoder(expected).decode(reply.body)
     except msgspec.MsgspecError as error:
-        told = f"expected an answer of heedful's, got {describe(reply.body[:40])} ({error}); is the url the server's?"
-        raise ConnectionError(told) from None
+        message = (
+            f"expected an answer of heedful's, got {describe(reply.body[:40])} ({error}); is the url the server's?"
+        )
+        raise ConnectionError(message) from None
 
 
 def read_as(reply: Reply, expected: type[T]) -> T:
@@ -284,11 +286,11 @@ def _of(expected: Any, value: object) -> Any:
     Fields that the type does not have, at any depth, are dropped: a newer server may send more."""
     kinds = get_args(expected)
     if get_origin(expected) is UnionType:  # this or None
-        return None if value is None else _of(next(each for each in kinds if each is not type(None)), value)
+        return None if value is None else _of(next(kind for kind in kinds if kind is not type(None)), value)
     if get_origin(expected) is tuple:
         if not isinstance(value, list):
             raise TypeError(f"expected a list, got {describe(value)}")
-        return tuple(_of(kinds[0], each) for each in value) if kinds[-1] is Ellipsis else tuple(value)
+        return tuple(_of(kinds[0], entry) for entry in value) if kinds[-1] is Ellipsis else tuple(value)
     if hasattr(expected, "_fields"):
         if not isinstance(value, dict):
             raise TypeError(f"expected an object, got {describe(value)}")
@@ -308,17 +310,17 @@ def answer_of(reply: Reply, event: str) -> Answer:
     if reply.status != 409:
         return read_as(reply, Answer)
     problem = _problem(reply)
-    told = problem.get("answer") or problem
-    reason = told.get("reason") or problem.get("detail")
+    rejection = problem.get("answer") or problem
+    reason = rejection.get("reason") or problem.get("detail")
     rejected = REJECTED.get(kind_of(reply), Answer)
-    return rejected("rejected", told.get("event") or event, None, told.get("version") or 0, reason=reason)
+    return rejected("rejected", rejection.get("event") or event, None, rejection.get("version") or 0, reason=reason)
 
 
 def answers_of(reply: Reply, n: int) -> list[Answer]:
     """Return the answers to the `n` events of a batch, in order, from the server's `reply`.
 
     Raise ConnectionError if there are not n."""
-    answers = [_convert(Answer, each) for each in read(reply, list[dict[str, Any]])]
+    answers = [_convert(Answer, answer) for answer in read(reply, list[dict[str, Any]])]
     if len(answers) != n:
         raise ConnectionError(f"expected {n} answers, got {len(answers)}")
     return answers

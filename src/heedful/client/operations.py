@@ -59,10 +59,10 @@ class Operations:
             if outcome.sent or left.timeout <= LEAST:
                 return outcome
             owner, outcome = "", (yield left)
-        told = messages.owner_of(outcome)
-        if told in ("", owner) or not self._owners.note(loop, told, self._clock()):
+        address = messages.owner_of(outcome)
+        if address in ("", owner) or not self._owners.note(loop, address, self._clock()):
             return outcome
-        answer: Reply | Failure = yield self._within(call, until)._replace(server=told)
+        answer: Reply | Failure = yield self._within(call, until)._replace(server=address)
         if isinstance(answer, Failure):
             self._owners.lose(loop, answer.sent, self._clock())
         return outcome if isinstance(answer, Failure) and not answer.sent else answer
@@ -99,24 +99,22 @@ class Operations:
             if not again or self._clock() + wait + LEAST > until:
                 if isinstance(outcome, Failure) and outcome.timed_out:  # of all tries, not of the last alone
                     what = "answer" if outcome.sent else "connection"
-                    outcome = outcome._replace(told=f"no {what} within {self._clock() - started:.3g} s")
+                    outcome = outcome._replace(reason=f"no {what} within {self._clock() - started:.3g} s")
                 raise messages.error_of(call, outcome)
             yield Wait(wait)
             pause = min(2.0 * pause, 2.0)
 
     def _tell(self, loop: str, decision: Decision, telling: Call) -> Steps[Decision]:
-        """Report a fallback (a decision made because the server did not answer) to the server; return it as logged.
-
-        `telling` is the request that does so. Raise ValueError or LookupError if the server refuses it."""
+        """Report a fallback (a decision made because the server did not answer) to the server; return it as logged."""
         try:
-            told = decision_of(telling, (yield from self._ask(telling)), decision.id)
+            logged = decision_of(telling, (yield from self._ask(telling)), decision.id)
         except ValueError as error:
             # It was told before, and an item has changed since. The id says that it is the same.
             if not str(error).startswith("id:"):
                 raise
-            told = decision
+            logged = decision
         self._untold.mark_told(loop, decision)
-        return told
+        return logged
 
 
 class ClientOperations(Operations):
@@ -197,5 +195,5 @@ def list_of(name: str, values: object, expected: str) -> list[Any]:
     single = isinstance(values, np.ndarray) and values.ndim == 0
     if single or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise ValueError(f"{name}: expected a list of {expected}, got {describe(values)}")
-    found: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    return found
+    entries: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    return entries

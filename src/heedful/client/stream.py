@@ -47,8 +47,8 @@ class EventFollower:
         """Note that the server answered, with the media type `content`. Raise ConnectionError if that is no stream of
         events."""
         if content.partition(";")[0].strip().lower() != "text/event-stream":
-            told = f"events: expected text/event-stream, got {describe(content)}; is the url the server's?"
-            raise ConnectionError(told)
+            message = f"events: expected text/event-stream, got {describe(content)}; is the url the server's?"
+            raise ConnectionError(message)
         self._away = None
 
     def take(self, chunk: bytes) -> Iterator[dict[str, Any]]:

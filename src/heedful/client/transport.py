@@ -35,16 +35,13 @@ def _httpx() -> ModuleType:
     try:
         import httpx
     except ModuleNotFoundError:
-        told = "the client needs httpx, which is not installed: pip install 'heedful[client]'"
-        raise ModuleNotFoundError(told, name="httpx") from None
+        message = "the client needs httpx, which is not installed: pip install 'heedful[client]'"
+        raise ModuleNotFoundError(message, name="httpx") from None
     return httpx
 
 
 def _check_url(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
-    """Return (`url` without a final slash, whether it is on this machine).
-
-    Raise ValueError if it is no http or https URL, if `key` is not of the form of a key, or if the key would be sent
-    over plain http to another machine (unless `insecure`). No message contains the key."""
+    """Return (`url` without a final slash, whether it is on this machine)."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -63,8 +60,8 @@ def _check_url(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
     except ValueError:
         here = False
     if key is not None and parts.scheme == "http" and not here and not insecure:
-        told = "a key over plain http can be read by everybody on the way; insecure=True sends it all the same"
-        raise ValueError(f"url: expected https, got http to {host}: {told}")
+        message = "a key over plain http can be read by everybody on the way; insecure=True sends it all the same"
+        raise ValueError(f"url: expected https, got http to {host}: {message}")
     return url.rstrip("/"), here
 
 
@@ -128,10 +125,10 @@ class _Transport:
             headers.append((b"Content-Type", call.content.encode()))
         if call.last_id:
             headers += [(b"Last-Event-ID", call.last_id.encode()), (b"Cache-Control", b"no-store")]
-        found: httpx.Request = self.httpx.Request(
+        request: httpx.Request = self.httpx.Request(
             call.method, url, headers=headers, content=call.body, extensions={"timeout": timeouts}
         )
-        return found
+        return request
 
     def failure(self, error: Exception, call: Call) -> Failure:
         """Return the Failure that describes `error`, an exception that sending `call` raised. It leaves out the HTTP
@@ -209,8 +206,8 @@ class Transport(_Transport):
                 else:
                     step = steps.send(self.send(step))
         except StopIteration as end:
-            found: T = end.value
-            return found
+            result: T = end.value
+            return result
 
     def send(self, call: Call) -> Reply | Failure:
         """Send the request `call` and return the server's reply, or a Failure that says why there was none."""
@@ -281,8 +278,8 @@ class AsyncTransport(_Transport):
                 else:
                     step = steps.send(await self.send(step))
         except StopIteration as end:
-            found: T = end.value
-            return found
+            result: T = end.value
+            return result
 
     async def send(self, call: Call) -> Reply | Failure:
         """Send the request `call` and return the server's reply, or a Failure that says why there was none."""

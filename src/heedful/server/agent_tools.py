@@ -41,11 +41,11 @@ PERSON_TOLD = "whom it is for: a name of yours for a person; without it nobody i
 ID_TOLD = "an id of your own for this event: sent again under it, it counts once"
 
 
-def about(told: str) -> Any:
-    """Return the annotation that gives an argument of an MCP tool the description `told`, as the MCP SDK reads it."""
+def about(text: str) -> Any:
+    """Return the annotation that gives an argument of an MCP tool the description `text`, as the MCP SDK reads it."""
     from pydantic import Field
 
-    return Field(description=told)
+    return Field(description=text)
 
 
 def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
@@ -81,9 +81,9 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
                 await lower.run(requests, answers, lower.create_initialization_options())
 
         async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-            known = accepted.get(name)
-            if known is not None and (unknown := [each for each in arguments if each not in known]):
-                raise ToolError(f"{name}: expected only {', '.join(known)}, got {describe(unknown[0])}")
+            names = accepted.get(name)
+            if names is not None and (unknown := [argument for argument in arguments if argument not in names]):
+                raise ToolError(f"{name}: expected only {', '.join(names)}, got {describe(unknown[0])}")
             try:
                 return await super().call_tool(name, arguments, context)
             except ToolError as error:
@@ -123,7 +123,7 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
     ) -> dict[str, Any]:
         """Order candidates by what was learned, best first, and log that decision; the answer says why, and has the id
         that `learn` needs."""
-        with _refusing():
+        with _refusing(ToolError):
             decision = loop.decide(candidates, person=person or None, context=context, show=show, id=id or None)
             strange = {"unknown": decision.unknown, "undeclared": decision.undeclared}
             order = {"decision": decision.id, "order": list(decision.shown), "arm": decision.arm}
@@ -147,14 +147,14 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
     ) -> dict[str, Any]:
         """Tell what a person did with what was shown, in exactly one way: better, edit (or attributes), thumb, choice,
         rating or grade."""
-        with _refusing():
+        with _refusing(ToolError):
             if edit and attributes is not None:
                 raise ValueError("attributes: expected none with edit, got some")
-            given = {"better": better, "edit": edit or attributes, "thumb": thumb, "choice": choice}
-            given |= {"rating": rating, "grade": grade}
-            form: dict[str, Any] = {field: value for field, value in given.items() if value is not None and value != ""}
+            forms = {"better": better, "edit": edit or attributes, "thumb": thumb, "choice": choice}
+            forms |= {"rating": rating, "grade": grade}
+            form: dict[str, Any] = {field: value for field, value in forms.items() if value is not None and value != ""}
             if not form:
-                taken = [field for field in given if field in loop.projection.interaction.forms]
+                taken = [field for field in forms if field in loop.projection.interaction.forms]
                 raise ValueError(f"learn: expected one of {', '.join(taken)}, got none")
             form |= {"item": item} if item else {}
             return _answered(loop.feedback(decision, id=id or None, **form))
@@ -165,13 +165,13 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
         id: Annotated[str, about(ID_TOLD)] = "",
     ) -> dict[str, Any]:
         """Take back what was learned in one event: the model becomes the one that never saw it."""
-        with _refusing():
+        with _refusing(ToolError):
             return _answered(loop.undo(event, id=id or None))
 
     @tool(destroys=True)
     def forget(person: Annotated[str, about("whose decisions and answers are erased")]) -> dict[str, Any]:
         """Erase a person: all decisions for them and all that was learned from their answers. This cannot be undone."""
-        with _refusing():
+        with _refusing(ToolError):
             gone = loop.forget(person)
             left = {"exports": list(gone.exports), "unreached": list(gone.unreached), "alike": list(gone.alike)}
             return {"person": person, "events": gone.events, **left, "erased": gone.erased}
@@ -183,51 +183,43 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
         id: Annotated[str, about(ID_TOLD)] = "",
     ) -> dict[str, Any]:
         """Return the next two to compare: show both, ask which is better, and tell `learn` the choice."""
-        with _refusing():
+        with _refusing(ToolError):
             if "choice" not in loop.projection.interaction.forms:
                 taken = ", ".join(loop.projection.interaction.forms)
                 raise ValueError(f"ask: expected a loop that takes choices, got one that takes {taken}")
-            among = loop.items if candidates is None else {str(each) for each in candidates}
+            among = loop.items if candidates is None else {str(candidate) for candidate in candidates}
             if len(among) < 2:  # before anything is decided
                 raise ValueError(f"candidates: expected two or more to ask about, got {len(among)}")
             decision = loop.decide(candidates, person=person or None, show=2, id=id or None, strict=True)
             answers = ["first", "second", "equal", "both_bad", "cannot_judge"]
             return {"decision": decision.id, "pair": list(decision.shown), "answers": answers}
 
-    def likes(person: str | None) -> str:
-        try:
-            return likes_in_words(loop, person)
-        except (KeyError, IndexError):
-            raise
-        except (ValueError, LookupError, TimeoutError, OSError) as error:
-            raise ResourceError(str(error)) from None
-
     @server.resource(LIKES, name="likes", mime_type="text/plain", description="What everybody likes, in words.")
     def likes_of_all() -> str:
-        return likes(None)
+        with _refusing(ResourceError):
+            return likes_in_words(loop, None)
 
     @server.resource(
         LIKES + "/{person}", name="likes of a person", mime_type="text/plain",
         description="What a person likes, in words: their style in texts, what counts for them, what is best.",
     )  # fmt: skip
     def likes_of_person(person: str) -> str:
-        return likes(person)
+        with _refusing(ResourceError):
+            return likes_in_words(loop, person)
 
     return server
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
-    """Turn what a loop refuses in the block (ValueError and the like) into an error of the tool with the same text; a
-    bug is raised as it is."""
-    from mcp.server.mcpserver.exceptions import ToolError
-
+def _refusing(kind: type[Exception]) -> Iterator[None]:
+    """Turn what a loop refuses in the block into an error of this `kind` with the same text; a bug is raised as it
+    is."""
     try:
         yield
     except (KeyError, IndexError):
         raise
     except (ValueError, LookupError, TimeoutError, OSError) as error:
-        raise ToolError(str(error)) from None
+        raise kind(str(error)) from None
 
 
 def _unreadable(error: Exception) -> SessionMessage:
@@ -236,11 +228,11 @@ def _unreadable(error: Exception) -> SessionMessage:
     from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError
     from pydantic import ValidationError
 
-    told, line = str(error), ""
+    reason, line = str(error), ""
     if isinstance(error, ValidationError):
-        told, line = error.errors()[0]["msg"], str(error.errors()[0]["input"])
-    told = f"request: expected a line of JSON, got one that cannot be read: {told}"
-    problem = ErrorData(code=PARSE_ERROR, message=told)
+        reason, line = error.errors()[0]["msg"], str(error.errors()[0]["input"])
+    reason = f"request: expected a line of JSON, got one that cannot be read: {reason}"
+    problem = ErrorData(code=PARSE_ERROR, message=reason)
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=_id_in(line), error=problem))
 
 
@@ -262,15 +254,15 @@ _PARTS = re.compile(
 """What counts in a line that may be no JSON: an id, texts, of which nothing counts, and where levels open and close."""
 
 
-def _refused_argument(found: Mapping[str, Any]) -> str:
-    """Return an error that pydantic `found` in an argument of a tool in one sentence that names the argument."""
-    name = ".".join(str(part) for part in found["loc"])
-    if found["type"] == "missing":
+def _refused_argument(error: Mapping[str, Any]) -> str:
+    """Return an error that pydantic `error` in an argument of a tool in one sentence that names the argument."""
+    name = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "missing":
         return f"{name}: expected a value, got none"
-    expected = _EXPECTED.get(found["type"].partition("_")[0])
+    expected = _EXPECTED.get(error["type"].partition("_")[0])
     if expected is None:
-        return f"{name}: {found['msg']}, got {describe(found['input'])}"
-    return f"{name}: expected {expected}, got {describe(found['input'])}"
+        return f"{name}: {error['msg']}, got {describe(error['input'])}"
+    return f"{name}: expected {expected}, got {describe(error['input'])}"
 
 
 _EXPECTED = {
@@ -284,8 +276,8 @@ def _answered(answer: Answer) -> dict[str, Any]:
     """Return the answer to an event as JSON. Raise ValueError with the reason if it was rejected."""
     if answer.status == "rejected":
         raise ValueError(answer.reason or "it was rejected")
-    told: dict[str, Any] = plain(answer)
-    return {name: told[name] for name in ("status", "event", "learned", "version", "reason") if name in told}
+    fields: dict[str, Any] = plain(answer)
+    return {name: fields[name] for name in ("status", "event", "learned", "version", "reason") if name in fields}
 
 
 # ---------------------------------------------------------------------------- in words
@@ -296,30 +288,30 @@ def _why(loop: Loop, decision: str) -> str:
     from heedful.studies.things import as_seen
 
     try:
-        told = loop.explain(decision)
+        explanation = loop.explain(decision)
     except (KeyError, IndexError):
         raise
     except (LookupError, ValueError):
         return ""
-    return _in_words(loop.projection.interaction.tell_explanation(as_seen(loop, told)))
+    return _in_words(loop.projection.interaction.tell_explanation(as_seen(loop, explanation)))
 
 
 def _in_words(parts: Sequence[Part]) -> str:
     """Return lines and tables as plain text, of each table the first rows."""
     from heedful.loop.interactions.telling import Line
 
-    said = []
+    texts = []
     for part in parts:
         if isinstance(part, Line):
-            said.append(part.text)
+            texts.append(part.text)
         else:
             rows = "; ".join(
                 ", ".join(f"{name} {cell}" if i else cell for i, (name, cell) in enumerate(zip(part.columns, row)))
                 for row in part.rows[:MOST]
             )
             more = f"; and {len(part.rows) - MOST:,} more" if len(part.rows) > MOST else ""
-            said.append(f"{part.title}: {rows}{more}")
-    return "\n".join(said)
+            texts.append(f"{part.title}: {rows}{more}")
+    return "\n".join(texts)
 
 
 def likes_in_words(loop: Loop, person: str | None) -> str:
@@ -327,24 +319,26 @@ def likes_in_words(loop: Loop, person: str | None) -> str:
 
     That is their style, where they edit texts, the weights that count most, and what is best for them now; of everybody
     also whether learning helps. Raise ValueError if it is no name of a person."""
-    style, said = loop.style_of(person), list[str]()
+    style, texts = loop.style_of(person), list[str]()
     if style.prompt:
-        said.append(style.prompt)
+        texts.append(style.prompt)
     if style.unsaid and (style.edits or style.unread):
-        said.append(f"Of their style in texts nothing can be told: {style.unsaid}.")
+        texts.append(f"Of their style in texts nothing can be told: {style.unsaid}.")
     if style.pooled:
-        said.append(style.pooled)
+        texts.append(style.pooled)
     learned = loop.weights_of(person) if loop.version else {}
-    weights = sorted(learned.items(), key=lambda each: -abs(each[1]))
+    weights = sorted(learned.items(), key=lambda row: -abs(row[1]))
     if counts := [f"{name} {signed(weight)}" for name, weight in weights[:MOST] if weight]:
-        said.append(f"What counts most, by weight: {', '.join(counts)}.")
+        texts.append(f"What counts most, by weight: {', '.join(counts)}.")
     if loop.version and loop.items:
         from heedful.studies.things import labels
 
         best = loop.rank(person=person)[:MOST]
-        said.append(f"Best of the items on offer: {', '.join(labels(loop, best).values())}.")
-    found = loop.report() if person is None else None
-    if found is not None and found.decisions:
-        verdict = loop.projection.interaction.findings(found).verdict
-        said.append(" ".join(["Does learning help?", verdict.short, *verdict.more]))
-    return "\n".join(said) if said else f"Nothing was learned so far about {describe(person) if person else 'anybody'}."
+        texts.append(f"Best of the items on offer: {', '.join(labels(loop, best).values())}.")
+    report = loop.report() if person is None else None
+    if report is not None and report.decisions:
+        verdict = loop.projection.interaction.findings(report).verdict
+        texts.append(" ".join(["Does learning help?", verdict.short, *verdict.more]))
+    return (
+        "\n".join(texts) if texts else f"Nothing was learned so far about {describe(person) if person else 'anybody'}."
+    )

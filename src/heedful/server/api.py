@@ -4,27 +4,28 @@ routes."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from starlette.responses import Response
 
-from heedful.core.validation import check_between, describe
+from heedful.core.validation import describe
 from heedful.io import events_of_person
 from heedful.learners.registry import is_own, is_packaged
 from heedful.loop import Loop
 from heedful.loop.retraction import Unerased
 from heedful.loop.settings import check_learner
-from heedful.results.answers import plain
+from heedful.results.answers import Answer, plain
 from heedful.server.auth import refuse_scope
-from heedful.server.codecs import check_list
+from heedful.server.codecs import check_list, whole
 from heedful.server.decisions import answer_fields, outcome
 from heedful.server.events import stream
 from heedful.server.loops import MAIN, loop_name
 from heedful.server.manifest import loop_maker, naming
 from heedful.server.request import ApiRequest
+from heedful.server.schema import MOST_LEARNERS, WHOLE_PARAMETERS
 from heedful.storage import Closed, Damaged
 
 # ---------------------------------------------------------------------------- loops
@@ -35,12 +36,12 @@ async def loops(request: ApiRequest) -> object:
 
 
 async def new_loop(request: ApiRequest) -> object:
-    given = request.given
-    name = loop_name("name", given.get("name"))
-    if given.get("learner") is not None:
+    body = request.body
+    name = loop_name("name", body.get("name"))
+    if body.get("learner") is not None:
         with about_learner():
-            check_learner(check_packaged(given["learner"]))
-    make = loop_maker({key: value for key, value in given.items() if key != "name"})
+            check_learner(check_packaged(body["learner"]))
+    make = loop_maker({key: value for key, value in body.items() if key != "name"})
     worker = await request.service.loops.create(request.caller.tenant, name, make)
     with worker:
         return await worker.run(partial(about, worker.loop, name))
@@ -80,32 +81,32 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
 async def weights(request: ApiRequest) -> object:
     loop, person = request.loop, request.query.get("person")
 
-    def found() -> object:
+    def read_weights() -> object:
         loop.projection.look()  # another process may have taught it
         return {"version": loop.version, "weights": plain(loop.weights_of(person))}
 
-    return await request.worker.read(found)
+    return await request.worker.read(read_weights)
 
 
 # ---------------------------------------------------------------------------- items
 
 
 async def put_items(request: ApiRequest) -> object:
-    rows = check_list(request.given, request.service.limits.batch * 10)
+    rows = check_list(request.body, request.service.limits.batch * 10)
     with naming("items"):
         return plain(await request.worker.run(partial(request.loop.put_items, rows)))
 
 
 async def items(request: ApiRequest) -> object:
-    start, limit = whole(request.query, "start", 0, 0), whole(request.query, "limit", 1000, 1, 10_000)
+    start, limit = whole_parameter(request, "start"), whole_parameter(request, "limit")
     loop = request.loop
 
-    def found() -> object:
+    def read_page() -> object:
         loop.projection.look()  # another process may have put some
         names = loop.items
         return {"items": names[start : start + limit], "total": len(names)}
 
-    return await request.worker.read(found)
+    return await request.worker.read(read_page)
 
 
 async def withdraw(request: ApiRequest) -> object:
@@ -116,45 +117,49 @@ async def withdraw(request: ApiRequest) -> object:
 
 
 async def record(request: ApiRequest) -> object:
-    given = require(request.given, "candidates", "shown", "id")
-    decision, again = await request.worker.decide_in_thread(partial(request.loop.record, **given), given["id"])
+    body = require(request.body, "candidates", "shown", "id")
+    decision, again = await request.worker.decide_in_thread(partial(request.loop.record, **body), body["id"])
     request.note("decision", "duplicate" if again else decision.arm)
     if decision.unknown and not again:
         request.note("candidate", "unknown", len(decision.unknown))
     return decision.plain()
 
 
-def require(given: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return `given`; raise ValueError if it lacks one of the fields `names`."""
+def require(body: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return `body`; raise ValueError if it lacks one of the fields `names`."""
     for name in names:
-        if given.get(name) is None:
+        if body.get(name) is None:
             raise ValueError(f"{name}: expected, got none")
-    return given
+    return body
+
+
+async def answered(request: ApiRequest, kind: str, work: Callable[[], Answer]) -> object:
+    """Return the answer to the event of this `kind` that `work` writes, as JSON fields. Raise Problem if it is
+    rejected."""
+    answer = await request.worker.run(work)
+    request.note(kind, outcome(answer))
+    return answer_fields(answer)
 
 
 async def rank(request: ApiRequest) -> object:
     def ranking() -> object:
         request.loop.projection.look()  # another process may have taught it
-        return plain(request.loop.ranking(**request.given))
+        return plain(request.loop.ranking(**request.body))
 
     return await request.worker.read(ranking)
 
 
 async def activate(request: ApiRequest) -> object:
-    given = require(request.given, "decision")
-    answer = await request.worker.run(partial(request.loop.activate, given["decision"], time=given.get("time")))
-    request.note("activate", outcome(answer))
-    return answer_fields(answer)
+    body = require(request.body, "decision")
+    return await answered(request, "activate", partial(request.loop.activate, body["decision"], time=body.get("time")))
 
 
 async def undo(request: ApiRequest) -> object:
-    given = require(request.given, "event")
-    about_style = partial(is_rule, request.loop, given["event"])
+    body = require(request.body, "event")
+    about_style = partial(is_rule, request.loop, body["event"])
     if "admin" not in request.caller.scopes and await request.worker.read(about_style):
         refuse_scope(request.caller, "admin")
-    answer = await request.worker.run(partial(request.loop.undo, given["event"], id=given.get("id")))
-    request.note("undo", outcome(answer))
-    return answer_fields(answer)
+    return await answered(request, "undo", partial(request.loop.undo, body["event"], id=body.get("id")))
 
 
 def is_rule(loop: Loop, event: object) -> bool:
@@ -165,9 +170,9 @@ def is_rule(loop: Loop, event: object) -> bool:
 
 
 async def rollback(request: ApiRequest) -> object:
-    given = require(request.given, "to")
+    body = require(request.body, "to")
     back = await request.worker.run(
-        partial(request.loop.rollback, given["to"], id=given.get("id"), reason=given.get("reason") or "")
+        partial(request.loop.rollback, body["to"], id=body.get("id"), reason=body.get("reason") or "")
     )
     request.note("rollback", outcome(back.answer))
     return plain(back) | {"answer": answer_fields(back.answer)}
@@ -194,14 +199,14 @@ async def explanation(request: ApiRequest) -> object:
 async def why(request: ApiRequest) -> object:
     """Return the score of an item of a decision as JSON, with what each feature and each piece of feedback added to
     it."""
-    item, top = request.query.get("item"), whole(request.query, "top", 10, 0, 1_000)
+    item, top = request.query.get("item"), whole_parameter(request, "top")
     if item is None:
         raise ValueError("item: expected, got none")
     return plain(await request.worker.read(partial(request.loop.why, request.path["id"], item, top)))
 
 
 async def report(request: ApiRequest) -> object:
-    last = whole(request.query, "last", 10_000, 1, 1_000_000)
+    last = whole_parameter(request, "last")
     return plain(await request.worker.read(partial(request.loop.report, last)))
 
 
@@ -223,29 +228,23 @@ async def style(request: ApiRequest) -> object:
 
 
 async def correct_style(request: ApiRequest) -> object:
-    given = dict(request.given)
-    person = given.pop("person", None)
-    answer = await request.worker.run(partial(request.loop.correct_style, person, **given))
-    request.note("style", outcome(answer))
-    return answer_fields(answer)
+    body = dict(request.body)
+    person = body.pop("person", None)
+    return await answered(request, "style", partial(request.loop.correct_style, person, **body))
 
 
 # ---------------------------------------------------------------------------- trying another learner
 
 
 async def start_experiment(request: ApiRequest) -> object:
-    given = require(request.given, "learner")
-    check_known(request.loop, given["learner"])
+    body = require(request.body, "learner")
+    check_known(request.loop, body["learner"])
     with about_learner(("experiment", "share", "frozen", "alpha", "id")):
-        answer = await request.worker.run(partial(request.loop.start_experiment, **given))
-    request.note("experiment", outcome(answer))
-    return answer_fields(answer)
+        return await answered(request, "experiment", partial(request.loop.start_experiment, **body))
 
 
 async def stop_experiment(request: ApiRequest) -> object:
-    answer = await request.worker.run(partial(request.loop.stop_experiment, id=request.given.get("id")))
-    request.note("stop", outcome(answer))
-    return answer_fields(answer)
+    return await answered(request, "stop", partial(request.loop.stop_experiment, id=request.body.get("id")))
 
 
 async def experiment(request: ApiRequest) -> object:
@@ -253,23 +252,28 @@ async def experiment(request: ApiRequest) -> object:
 
 
 async def plan_experiment(request: ApiRequest) -> object:
-    given = {name: number(request.query, name) for name in ("share", "days", "alpha") if name in request.query}
-    return plain(await request.worker.read(partial(request.loop.plan_experiment, **given)))
+    numbers = {name: number(request.query, name) for name in ("share", "days", "alpha") if name in request.query}
+    return plain(await request.worker.read(partial(request.loop.plan_experiment, **numbers)))
 
 
 async def promote(request: ApiRequest) -> object:
-    given = dict(request.given)
-    if given.get("learner") is not None:
-        check_known(request.loop, given["learner"])
+    body = dict(request.body)
+    if body.get("learner") is not None:
+        check_known(request.loop, body["learner"])
     with about_learner(("promote", "force", "by", "reason", "id")):
-        made = await request.worker.run(partial(request.loop.promote, **given))
+        made = await request.worker.run(partial(request.loop.promote, **body))
     request.note("promote", outcome(made.answer))
     return plain(made) | {"answer": answer_fields(made.answer)}
 
 
 async def promotions(request: ApiRequest) -> object:
-    found = await request.worker.read(request.loop.promotions)
-    return {"promotions": [plain(each) for each in found]}
+    rows = await request.worker.read(request.loop.promotions)
+    return {"promotions": [plain(row) for row in rows]}
+
+
+def whole_parameter(request: ApiRequest, name: str) -> int:
+    """Return the whole number `name` of the query, as `WHOLE_PARAMETERS` bounds it."""
+    return whole(request.query, name, *WHOLE_PARAMETERS[name])
 
 
 def number(query: Mapping[str, str], name: str) -> float:
@@ -283,17 +287,13 @@ def number(query: Mapping[str, str], name: str) -> float:
         raise ValueError(f"{name}: expected a number, got {describe(query[name])}") from None
 
 
-MOST_LEARNERS = 10
-
-
 async def evaluation(request: ApiRequest) -> object:
-    learners, alpha = request.given.get("learners", []), request.given.get("alpha", 0.05)
+    learners, alpha = request.body.get("learners", []), request.body.get("alpha", 0.05)
     if not isinstance(learners, list) or len(learners) > MOST_LEARNERS:
         raise ValueError(f"learners: expected a list of at most {MOST_LEARNERS} names, got {describe(learners)}")
-    check_between("alpha", alpha, 1e-6, 0.5)
     for name in learners:
         check_known(request.loop, name.partition("@")[0] if isinstance(name, str) else name)
-    with about_learner():
+    with about_learner(("alpha",)):
         return plain(await request.worker.run(partial(request.loop.evaluate, *learners, alpha=alpha)))
 
 
@@ -309,9 +309,9 @@ def about_learner(others: Sequence[str] = ()) -> Iterator[None]:
     except (Closed, Damaged):
         raise
     except ValueError as error:
-        told = str(error)
-        named = told.startswith("learner") or told.partition(":")[0] in others
-        raise ValueError(told if named else f"learner: {told}") from None
+        message = str(error)
+        named = message.startswith("learner") or message.partition(":")[0] in others
+        raise ValueError(message if named else f"learner: {message}") from None
 
 
 def check_packaged(learner: object) -> str:
@@ -328,18 +328,6 @@ def check_known(loop: Loop, learner: object) -> str:
     if isinstance(learner, str) and len(learner) <= 500 and is_own(learner) and loop.projection.is_named(learner):
         return learner
     return check_packaged(learner)
-
-
-def whole(query: Mapping[str, str], name: str, default: int, least: int, most: int = 2**62) -> int:
-    """Return the query parameter `name` as a whole number from `least` to `most`, or `default` if it is missing.
-
-    Raise ValueError if it is anything else."""
-    text = query.get(name)
-    if text is None:
-        return default
-    if not text.isascii() or not text.isdecimal() or len(text) > 19 or not least <= int(text) <= most:
-        raise ValueError(f"{name}: expected a whole number from {least} to {most}, got {describe(text)}")
-    return int(text)
 
 
 # ---------------------------------------------------------------------------- the server

@@ -131,13 +131,13 @@ class Authenticator:
         else:
             # The scheme is looked at for unknown digests only: `_HEADER` says what a key may look like.
             digest = sha256(authorization[7:]).digest()
-            known = self._entries.get(digest) or self._new_entry(digest, authorization, now)
+            cached = self._entries.get(digest) or self._new_entry(digest, authorization, now)
             # A digest of 256 random bits is not to be guessed bit by bit; comparing again costs nothing.
-            if known is None or not compare_digest(known.digest, digest):
+            if cached is None or not compare_digest(cached.digest, digest):
                 _no_key()
             if authorization[:7] != b"Bearer " and authorization[:7].lower() != b"bearer ":
                 _no_key()
-            entry = known
+            entry = cached
         return self._check_scope_and_rate(entry, now, scope)
 
     def visit(self, prefix: str | None, host: bytes | None, origin: bytes | None) -> Caller:
@@ -205,10 +205,7 @@ class Authenticator:
 
     def _new_entry(self, digest: bytes, authorization: bytes, now: float) -> _Entry | None:
         """Return the cached key with this `digest` if it was made since the keys were last read; None if no key has
-        this digest.
-
-        If the database has changed, it is read again for that. `authorization` is the request's header, `now` the time
-        by the clock in seconds."""
+        this digest."""
         if not _HEADER.fullmatch(authorization):
             return None
         self._look_for_new_keys(now)
@@ -221,9 +218,7 @@ class Authenticator:
 
     def _nearby(self, host: bytes | None, origin: bytes | None) -> _Entry:
         """Return the caller shared by all requests from this machine, with its rate limit, as long as no key was ever
-        made.
-
-        Raise Problem if the headers `host` and `origin` say that a web page elsewhere may have caused the request."""
+        made."""
         self._check_readable()
         if host is None or not _HOST.fullmatch(host):
             raise Problem("wrong-host", f"Host: expected localhost, 127.0.0.1 or [::1], got {_describe_header(host)}")
@@ -235,8 +230,8 @@ class Authenticator:
 
     def _check_readable(self) -> None:
         if self._broken:
-            told = "the keys cannot be read, so nobody is let in; the server's log says more"
-            raise Problem(self._broken, told, headers={"Retry-After": "1"} if self._broken == "unavailable" else None)
+            detail = "the keys cannot be read, so nobody is let in; the server's log says more"
+            raise Problem(self._broken, detail, headers={"Retry-After": "1"} if self._broken == "unavailable" else None)
 
     @property
     def takes_keys(self) -> bool:
@@ -265,11 +260,11 @@ class Authenticator:
         self._keyed = self._ever and not self._broken
 
     def _look(self, now: float, wait: float = 0.0) -> None:
-        found = self._keys.since(self._stamp, wait)
-        if found is not None:
-            self._stamp = found[0]
-            self._ever |= bool(found[1])
-            self._take_over(found[1], now)
+        changes = self._keys.since(self._stamp, wait)
+        if changes is not None:
+            self._stamp = changes[0]
+            self._ever |= bool(changes[1])
+            self._take_over(changes[1], now)
 
     def _take_over(self, keys: list[Key], now: float) -> None:
         entries = {}
@@ -304,11 +299,13 @@ def _describe_header(header: bytes | None) -> str:
 def refuse_scope(caller: Caller, scope: str) -> NoReturn:
     """Raise the Problem that the key of `caller` lacks `scope`."""
     held = ", ".join(in_order(caller.scopes))
-    told = f"expected a key that may {scope!r}, got one that may: {held}"
-    raise Problem("no-scope", f"{told}; heedful keys scopes {caller.prefix} sets what it may")
+    detail = f"expected a key that may {scope!r}, got one that may: {held}"
+    raise Problem("no-scope", f"{detail}; heedful keys scopes {caller.prefix} sets what it may")
 
 
 def _no_key() -> NoReturn:
     """Raise the Problem for a request with a missing or invalid key; it does not say which."""
-    told = "expected the header Authorization: Bearer and a key: none came, or one that is mistyped, unknown or revoked"
-    raise Problem("no-key", f"{told}; heedful keys create makes one", headers={"WWW-Authenticate": "Bearer"})
+    detail = (
+        "expected the header Authorization: Bearer and a key: none came, or one that is mistyped, unknown or revoked"
+    )
+    raise Problem("no-key", f"{detail}; heedful keys create makes one", headers={"WWW-Authenticate": "Bearer"})

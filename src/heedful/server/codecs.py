@@ -28,6 +28,8 @@ _LITTLE = np.dtype("<f4")
 LARGE = 2**18
 """Bytes from which on a body is checked before it is decoded. An empty list takes one byte of msgpack, or three of
 JSON, but sixty of memory, and decoding holds up all other requests."""
+KEY_LENGTH = 180
+"""The most characters of an Idempotency-Key."""
 VALUES = 1_000_000
 """The most values in a JSON body: twice those of 10,000 items with 50 attributes."""
 MANY = 100_000
@@ -98,17 +100,17 @@ async def read(headers: Headers, receive: Receive, limits: Limits, kind: bytes =
 
 
 def _too_large(most: int, of: str) -> Problem:
-    told = f"body: expected at most {most} bytes{of}, got more"
-    return Problem("too-large", told, field="body", headers={"Connection": "close"})
+    detail = f"body: expected at most {most} bytes{of}, got more"
+    return Problem("too-large", detail, field="body", headers={"Connection": "close"})
 
 
 def media_type(headers: Headers) -> bytes:
     """Return the media type of the body, by the header Content-Type, JSON without one. Raise Problem if it is
     unsupported."""
-    given = headers.get(b"content-type")
-    if given is None:
+    header = headers.get(b"content-type")
+    if header is None:
         return JSON
-    kind, _, parameters = given.partition(b";")
+    kind, _, parameters = header.partition(b";")
     kind = kind.strip().lower()
     if kind == JSON:
         if parameters and b"charset" in parameters.lower() and b"utf-8" not in parameters.lower():
@@ -118,8 +120,8 @@ def media_type(headers: Headers) -> bytes:
         return MSGPACK
     if kind == FLOAT32:
         return FLOAT32
-    told = f"Content-Type: expected application/json or application/msgpack, got {describe(kind.decode('latin-1'))}"
-    raise Problem("unsupported", told, field="Content-Type")
+    detail = f"Content-Type: expected application/json or application/msgpack, got {describe(kind.decode('latin-1'))}"
+    raise Problem("unsupported", detail, field="Content-Type")
 
 
 def decode(body: bytes | memoryview, kind: bytes) -> Any:
@@ -141,11 +143,11 @@ def decode(body: bytes | memoryview, kind: bytes) -> Any:
         return msgspec.json.decode(body) if kind == JSON else msgspec.msgpack.decode(body)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, OverflowError, ValueError, TypeError) as error:
         if isinstance(error, msgspec.ValidationError) and large and kind == MSGPACK:
-            told = f"body: expected plain values, at most {MANY} in a list, in msgpack of more than {LARGE} bytes"
-            raise Problem("too-large", f"{told}, got others: {error}", field="body") from None
+            detail = f"body: expected plain values, at most {MANY} in a list, in msgpack of more than {LARGE} bytes"
+            raise Problem("too-large", f"{detail}, got others: {error}", field="body") from None
         name = "JSON" if kind == JSON else "msgpack"
-        told = f"body: expected {name}, got {_fault(body, error)}"
-        raise Problem("malformed", told, field="body") from None
+        detail = f"body: expected {name}, got {_fault(body, error)}"
+        raise Problem("malformed", detail, field="body") from None
 
 
 def _fault(body: bytes | memoryview, error: Exception) -> str:
@@ -167,40 +169,53 @@ def count_values(body: bytes) -> int:
     return 1 + body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
-def check_fields(given: object, allowed: frozenset[str], name: str = "body") -> dict[str, Any]:
-    """Return `given`. Raise ValueError, beginning with `name`, unless it is an object whose fields are all
+def check_fields(fields: object, allowed: frozenset[str], name: str = "body") -> dict[str, Any]:
+    """Return `fields`. Raise ValueError, beginning with `name`, unless it is an object whose fields are all
     `allowed`."""
-    if type(given) is not dict:
-        raise ValueError(f"{name}: expected an object, got {describe(given)}")
-    if not given.keys() <= allowed:
-        strange = min((key for key in given if key not in allowed), key=str)
+    if type(fields) is not dict:
+        raise ValueError(f"{name}: expected an object, got {describe(fields)}")
+    if not fields.keys() <= allowed:
+        strange = min((key for key in fields if key not in allowed), key=str)
         raise ValueError(f"{name}: expected {', '.join(sorted(allowed))}, got another field: {describe(strange)}")
-    return given
+    return fields
 
 
-def check_list(given: object, most: int, name: str = "body") -> list[Any]:
-    """Return `given`. Raise ValueError, beginning with `name`, unless it is a list; Problem if it has more than `most`
+def check_list(values: object, most: int, name: str = "body") -> list[Any]:
+    """Return `values`. Raise ValueError, beginning with `name`, unless it is a list; Problem if it has more than `most`
     values."""
-    if type(given) is not list:
-        raise ValueError(f"{name}: expected a list, got {describe(given)}")
-    if len(given) > most:
+    if type(values) is not list:
+        raise ValueError(f"{name}: expected a list, got {describe(values)}")
+    if len(values) > most:
         raise Problem(
-            "too-large", f"{name}: expected at most {most} at once, got {len(given)}: send several", field=name
+            "too-large", f"{name}: expected at most {most} at once, got {len(values)}: send several", field=name
         )
-    return given
+    return values
 
 
 def unique_fields(pairs: Sequence[tuple[str, str]], allowed: Collection[str] | None = None) -> dict[str, str]:
     """Return the fields of a query or a form by name. Raise ValueError for one that comes twice or is not among
     `allowed`."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for name, value in pairs:
         if allowed is not None and name not in allowed:
             raise ValueError(f"query: expected {', '.join(allowed) or 'none'}, got {describe(name)}")
-        if name in found:
+        if name in fields:
             raise ValueError(f"{name}: expected it once, got it twice")
-        found[name] = value
-    return found
+        fields[name] = value
+    return fields
+
+
+def whole(fields: Mapping[str, str], name: str, default: int, least: int, most: int = 2**62) -> int:
+    """Return the field `name` of a query or a form as a whole number from `least` to `most`, or `default` if it is
+    missing.
+
+    Raise ValueError if it is anything else."""
+    text = fields.get(name)
+    if text is None:
+        return default
+    if not text.isascii() or not text.isdecimal() or len(text) > 19 or not least <= int(text) <= most:
+        raise ValueError(f"{name}: expected a whole number from {least} to {most}, got {describe(text)}")
+    return int(text)
 
 
 def matrix(body: bytes | memoryview, columns: int) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -214,31 +229,31 @@ def matrix(body: bytes | memoryview, columns: int) -> np.ndarray[Any, np.dtype[n
 
 def key(headers: Headers) -> str | None:
     """Return the Idempotency-Key of a request; None without one. Raise Problem if it is malformed."""
-    given = headers.get(b"idempotency-key")
-    if given is None:
+    header = headers.get(b"idempotency-key")
+    if header is None:
         return None
-    text = given.decode("latin-1").strip()
+    text = header.decode("latin-1").strip()
     if len(text) >= 2 and text[0] == text[-1] == '"':
         text = text[1:-1]
-    if not 1 <= len(text) <= 180 or not text.isprintable():
-        told = f"Idempotency-Key: expected 1 to 180 printable characters, got {describe(text)}"
-        raise Problem("malformed", told, field="Idempotency-Key")
+    if not 1 <= len(text) <= KEY_LENGTH or not text.isprintable():
+        detail = f"Idempotency-Key: expected 1 to {KEY_LENGTH} printable characters, got {describe(text)}"
+        raise Problem("malformed", detail, field="Idempotency-Key")
     return text
 
 
-def with_key(given: dict[str, Any], key: str | None) -> dict[str, Any]:
-    """Return the fields `given` of a request with its Idempotency-Key, `key`, as their `id`; unchanged if it is None.
+def with_key(body: dict[str, Any], key: str | None) -> dict[str, Any]:
+    """Return the fields `body` of a request with its Idempotency-Key, `key`, as their `id`; unchanged if it is None.
 
     Raise ValueError if the body has another id."""
     if key is None:
-        return given
-    id = given.get("id")
+        return body
+    id = body.get("id")
     if id is not None and str(id) != key:
         raise ValueError(
             f"Idempotency-Key: expected none, or the id of the body, got {describe(key)} "
             f"where the body has {describe(id)}"
         )
-    return given | {"id": key}
+    return body | {"id": key}
 
 
 # ---------------------------------------------------------------------------- out
@@ -296,4 +311,4 @@ def problem_bytes(problem: Problem) -> tuple[bytes, bytes]:
     """Return (header lines, body) of an answer that is a problem, for a connection on which no ASGI request is under
     way."""
     body = problem.body
-    return b"".join([b"%s: %s\r\n" % each for each in _problem_headers(problem, body)]), body
+    return b"".join([b"%s: %s\r\n" % header for header in _problem_headers(problem, body)]), body

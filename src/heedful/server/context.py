@@ -17,7 +17,7 @@ from heedful.server.keys import Keys
 from heedful.server.links import Links
 from heedful.server.loops import Loops
 from heedful.server.metrics import Metrics, Texts
-from heedful.server.problems import Problem, bad_input, out_of_files
+from heedful.server.problems import Problem, bad_input, out_of_files, unavailable
 from heedful.server.server_log import log
 from heedful.server.sessions import Sessions
 from heedful.server.threads import Threads, Turns
@@ -197,37 +197,31 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
     if isinstance(error, FileExistsError):
         return Problem("exists", "there is a loop of that name")
     if isinstance(error, Owned):
-        told = "another server owns this loop at the moment; nothing was changed: send it there, or again"
-        return Problem(
-            "unavailable", told, headers={"Retry-After": "1"}, **({"owner": error.owner} if error.owner else {})
-        )
+        detail = "another server owns this loop at the moment; nothing was changed: send it there, or again"
+        problem = unavailable(detail)
+        problem.members |= {"owner": error.owner} if error.owner else {}
+        return problem
     if isinstance(error, Newer):
         _log_cause("a log of another version", error)
-        told = "a newer heedful has written the log of this loop; nothing was changed: ask a server of that version"
-        return Problem("unavailable", told, headers={"Retry-After": "60"})
+        detail = "a newer heedful has written the log of this loop; nothing was changed: ask a server of that version"
+        return unavailable(detail, 60)
     if isinstance(error, OutOfConnections):
         _log_cause("out of connections", error)
-        told = "the database has no connection left; nothing was changed: send it again"
-        return Problem("unavailable", told, headers={"Retry-After": "1"})
+        return unavailable("the database has no connection left; nothing was changed: send it again")
     if isinstance(error, Unreachable):
-        told = "the database cannot be reached; whether anything was changed is not known: send it again, with its id"
-        return Problem("unavailable", told, headers={"Retry-After": "1"})
+        detail = "the database cannot be reached; whether anything was changed is not known: send it again, with its id"
+        return unavailable(detail)
     if isinstance(error, TimeoutError | InterruptedError):
-        told = "somebody else has been writing for too long; nothing was changed: send it again"
-        return Problem("unavailable", told, headers={"Retry-After": "1"})
+        return unavailable("somebody else has been writing for too long; nothing was changed: send it again")
     if isinstance(error, OSError) and out_of_files(error):
         _log_cause("no more files may be opened", error)
-        told = "the server has as many files open as it may; nothing was changed: send it again"
-        return Problem("unavailable", told, headers={"Retry-After": "1"})
+        return unavailable("the server has as many files open as it may; nothing was changed: send it again")
     if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
         _log_cause(_OF_THE_DISK[error.errno], error)
-        return Problem(
-            "unavailable", f"{_OF_THE_DISK[error.errno]}; nothing was changed", headers={"Retry-After": "60"}
-        )
+        return unavailable(f"{_OF_THE_DISK[error.errno]}; nothing was changed", 60)
     if isinstance(error, Moved):  # the next request gets what is in its place
         log.warning("%s", error)
-        told = "the loop's folder was moved or replaced; nothing was changed: send it again"
-        return Problem("unavailable", told, headers={"Retry-After": "1"})
+        return unavailable("the loop's folder was moved or replaced; nothing was changed: send it again")
     inside = isinstance(error, Closed | Damaged | KeyError | IndexError)
     if isinstance(error, LookupError) and not inside:
         return bad_input(str(error)) if lookup == "bad-input" else Problem(lookup, str(error))

@@ -104,10 +104,10 @@ class Database(sqlite.Database):
         """Return `version` after checking that this heedful can use the file.
 
         Raise Damaged if it cannot, also for a file without tables that is not empty."""
-        found = super().check(connection)
-        if found == 0 and os.stat(self.path).st_size:
+        version = super().check(connection)
+        if version == 0 and os.stat(self.path).st_size:
             raise Damaged(f"{self.path}: expected a {self.schema.noun}, got a file of another kind or a damaged one")
-        return found
+        return version
 
     @contextmanager
     def reading(self, wait: float | None = None) -> Iterator[Connection | None]:

@@ -27,18 +27,18 @@ def read_decision(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, An
 
     An empty body means that all items on offer are the candidates. A body of raw numbers has the candidates' features,
     and the other arguments are in the query. Raise ValueError or Problem if it has another form."""
-    given: dict[str, Any]
+    fields: dict[str, Any]
     if kind == FLOAT32:
         interaction = request.loop.projection.interaction
         size = 0 if interaction.by_number else request.loop.manifest.candidates.size
         if not size:
             raise ValueError(f"body: expected names of items, in {interaction.words.loop}, got raw numbers")
-        given = from_numbers(body, {name: _parameter(name, text) for name, text in request.query.items()}, size)
+        fields = from_numbers(body, {name: _parameter(name, text) for name, text in request.query.items()}, size)
     else:
         if (name := next(iter(request.query), None)) is not None:
             raise ValueError(f"query: expected none, as only raw numbers have fields there, got {describe(name)}")
-        given = codecs.check_fields(codecs.decode(body, kind) if body else {}, names(Decide))
-    return codecs.with_key(given, codecs.key(request.headers))
+        fields = codecs.check_fields(codecs.decode(body, kind) if body else {}, names(Decide))
+    return codecs.with_key(fields, codecs.key(request.headers))
 
 
 def read_feedback(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, Any] | list[Any]:
@@ -47,18 +47,18 @@ def read_feedback(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, An
     The Idempotency-Key is the id of one event; in a list, events without ids get it with a number. The fields of an
     event are checked by the loop, as they depend on the kind of feedback. Raise ValueError or Problem if it is
     neither."""
-    given = codecs.decode(body, kind)
+    value = codecs.decode(body, kind)
     key = codecs.key(request.headers)
-    if type(given) is dict:
-        return codecs.with_key(given, key)
-    if type(given) is not list:
-        raise ValueError(f"body: expected an event, or a list of them, got {describe(given)}")
-    events = codecs.check_list(given, request.service.limits.batch)
+    if type(value) is dict:
+        return codecs.with_key(value, key)
+    if type(value) is not list:
+        raise ValueError(f"body: expected an event, or a list of them, got {describe(value)}")
+    events = codecs.check_list(value, request.service.limits.batch)
     if key is None:
         return events
     return [
-        each | {"id": f"{key}-{i}"} if type(each) is dict and each.get("id") is None else each
-        for i, each in enumerate(events)
+        event | {"id": f"{key}-{i}"} if type(event) is dict and event.get("id") is None else event
+        for i, event in enumerate(events)
     ]
 
 
@@ -67,7 +67,7 @@ def read_feedback(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, An
 
 async def decide(request: ApiRequest) -> dict[str, Any]:
     """Return the decision for a request, new or made earlier under its id, as JSON fields; count it in the metrics."""
-    decision, again = await request.worker.decide_once(request.given, request.large)
+    decision, again = await request.worker.decide_once(request.body, request.large)
     request.note("decision", "duplicate" if again else decision.arm)
     if decision.unknown and not again:
         request.note("candidate", "unknown", len(decision.unknown))
@@ -79,17 +79,17 @@ async def take_feedback(request: ApiRequest) -> dict[str, Any] | list[dict[str, 
     """Apply one piece of feedback, or a list of them, and return the answers as JSON fields; count them in the metrics.
 
     Raise Problem (409) if a single one is rejected."""
-    given, worker = request.given, request.worker
-    if type(given) is not list:
-        answer = await worker.feedback(given, request.large)
+    body, worker = request.body, request.worker
+    if type(body) is not list:
+        answer = await worker.feedback(body, request.large)
         request.note("feedback", outcome(answer))
         return answer_fields(answer)
-    request.service.authenticator.spend(request.caller, len(given))
-    if request.large or len(given) <= FEW:  # a large body has the turn of its tenant already
-        answers = await worker.feedback_many(given, request.large)
+    request.service.authenticator.spend(request.caller, len(body))
+    if request.large or len(body) <= FEW:  # a large body has the turn of its tenant already
+        answers = await worker.feedback_many(body, request.large)
     else:
         async with request.service.turns.of(request.caller.tenant, "large"):
-            answers = await worker.feedback_many(given)
+            answers = await worker.feedback_many(body)
     for answer in answers:
         request.note("feedback", outcome(answer))
     return [_fields(answer) for answer in answers]
@@ -129,13 +129,13 @@ def from_numbers(body: bytes | memoryview, parameters: dict[str, Any], columns: 
 
     A row has `columns` features. If the query parameter `prior` is true, the caller's score follows them as last
     number. The other arguments are in the query, whose fields are `parameters`."""
-    given = parameters.copy()
-    scored = given.pop("prior", False)
+    arguments = parameters.copy()
+    scored = arguments.pop("prior", False)
     rows = codecs.matrix(body, columns + scored)
-    given["candidates"] = rows[:, :columns] if scored else rows
+    arguments["candidates"] = rows[:, :columns] if scored else rows
     if scored:
-        given["prior"] = rows[:, columns].tolist()
-    return given
+        arguments["prior"] = rows[:, columns].tolist()
+    return arguments
 
 
 def _parameter(name: str, text: str) -> object:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from heedful.loop.interactions.registry import interactions
-from heedful.server.events import KINDS
+from heedful.server.codecs import KEY_LENGTH
+from heedful.server.events import DIGITS, KINDS
 from heedful.server.problems import TITLES
 from heedful.server.result_schema import json_type
-from heedful.server.schema import MOST, NAME, PRINTABLE, Problem
+from heedful.server.schema import ALPHA, LOOP_NAME, MOST, WHOLE_PARAMETERS, Id, Problem
 
 if TYPE_CHECKING:
     from heedful.server.routes import Route
@@ -40,19 +41,20 @@ EVENTS = Text(
     },
 )
 SCRIPT = Text("text/javascript", {"type": "string"})
+_SEQ = {"type": "integer", "minimum": 0, "maximum": 10**DIGITS - 1}
 _HEADERS: dict[str, dict[str, Any]] = {
     "Idempotency-Key": {
         "description": "the id, where the body has none; with or without quotes",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 180},
+        "schema": {"type": "string", "minLength": 1, "maxLength": KEY_LENGTH},
     },
     "Last-Event-ID": {
         "description": "what a reader of streams sends by itself when it connects again: it goes before `after`",
-        "schema": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
+        "schema": _SEQ,
     },
 }
-_NAMED: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": PRINTABLE}
+_NAMED = {name: value for name, value in msgspec.json.schema(Id).items() if name != "description"}
 _PATH: dict[str, dict[str, Any]] = {
-    "loop": {"type": "string", "pattern": NAME},
+    "loop": {"type": "string", "pattern": LOOP_NAME},
     "item": _NAMED,
     "id": _NAMED,
     "person": _NAMED,
@@ -65,41 +67,42 @@ _REQUIRED = {"item"}
 _QUERY: dict[str, dict[str, Any]] = {
     "share": {"type": "number", "minimum": 1e-6, "maximum": 1},
     "days": {"type": "number", "minimum": 1e-3, "maximum": 3650},
-    "alpha": {"type": "number", "minimum": 1e-6, "maximum": 0.5},
-    "start": {"type": "integer", "minimum": 0},
-    "limit": {"type": "integer", "minimum": 1, "maximum": 10_000},
+    "alpha": {"type": "number", "minimum": ALPHA[0], "maximum": ALPHA[1]},
     "person": _NAMED,
     "item": _NAMED,
-    "top": {"type": "integer", "minimum": 0, "maximum": 1_000},
-    "after": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
+    "after": _SEQ,
     "kinds": {"type": "string", "pattern": f"^({_KINDS})(,({_KINDS}))*$", "description": "with commas"},
     "follow": {"type": "boolean"},
-    "last": {"type": "integer", "minimum": 1, "maximum": 1_000_000, "description": "decisions, the newest"},
     "show": {"type": "integer", "minimum": 1, "maximum": MOST},
     "id": _NAMED,
     "deferred": {"type": "boolean"},
     "context": {"type": "object"},
     "prior": {"type": "boolean", "description": "whether the last number of each row is your score"},
+    **{
+        name: {"type": "integer", "minimum": least, "maximum": most}
+        for name, (_, least, most) in WHOLE_PARAMETERS.items()
+    },
 }
+_QUERY["last"]["description"] = "decisions, the newest"
 
 
 def openapi(routes: Sequence[Route], version: str) -> bytes:
     """Return the OpenAPI 3.1 document of these `routes` as JSON; `version` is that of heedful."""
-    bodies = [each for route in routes for each in (route.takes, route.gives) if not isinstance(each, Text | None)]
-    details = [each for kind in interactions().values() if (each := kind.details) is not None]
+    bodies = [body for route in routes for body in (route.takes, route.gives) if not isinstance(body, Text | None)]
+    details = [details for kind in interactions().values() if (details := kind.details) is not None]
     schemas, components = msgspec.json.schema_components(
-        [json_type(each) for each in (*bodies, Problem, *details)], ref_template=_REFERENCE
+        [json_type(kind) for kind in (*bodies, Problem, *details)], ref_template=_REFERENCE
     )
     components["PredictionReport"]["properties"]["details"] |= {
         "anyOf": [
-            *({"$ref": _REFERENCE.format(name=each.__name__)} for each in details),
+            *({"$ref": _REFERENCE.format(name=kind.__name__)} for kind in details),
             {"type": "object", "description": "of a kind of feedback of your own"},
         ]
     }
-    known = dict(zip([*map(str, bodies), "problem"], schemas))
+    by_type = dict(zip([*map(str, bodies), "problem"], schemas))
     paths: dict[str, Any] = {}
     for route in routes:
-        paths.setdefault(route.template, {})[route.method.lower()] = _operation(route, known)
+        paths.setdefault(route.template, {})[route.method.lower()] = _operation(route, by_type)
     return msgspec.json.encode(
         {
             "openapi": "3.1.0",
@@ -111,14 +114,14 @@ def openapi(routes: Sequence[Route], version: str) -> bytes:
             "paths": paths,
             "components": {
                 "schemas": components,
-                "responses": _problems(known["problem"]),
+                "responses": _problems(by_type["problem"]),
                 "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "heedful keys create"}},
             },
         }
     )
 
 
-def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:
+def _operation(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     named = [part[1:-1] for part in route.template.split("/") if part.startswith("{")]
     parameters = [{"name": name, "in": "path", "required": True, "schema": _PATH[name]} for name in named]
     parameters += [_number_parameter(name) if route.numbers else _query_parameter(name) for name in route.query]
@@ -126,7 +129,7 @@ def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:
     if isinstance(route.gives, Text):
         content = {route.gives.media: {"schema": route.gives.schema}}
     else:
-        content = {"application/json": {"schema": {} if route.gives is None else known[str(route.gives)]}}
+        content = {"application/json": {"schema": {} if route.gives is None else by_type[str(route.gives)]}}
         if route.gives is not None and route.scope is not None:
             content["application/msgpack"] = content["application/json"]
     operation: dict[str, Any] = {
@@ -143,7 +146,7 @@ def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:
         operation["description"] = f"Needs the scope {route.scope}."
         operation["security"] = [{"key": []}]
     if route.takes is not None:
-        schema = {"schema": known[str(route.takes)]}
+        schema = {"schema": by_type[str(route.takes)]}
         text = {"type": "string", "contentMediaType": "application/json", "description": "the same"}
         other = {"text/plain": {"schema": text}} if route.plain else {"application/msgpack": schema}
         forms = {"application/json": schema, **other}
@@ -151,7 +154,7 @@ def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:
             numbers = {"type": "string", "format": "binary", "description": "m x N float32, little-endian"}
             forms["application/octet-stream"] = {"schema": numbers}
         operation["requestBody"] = {"required": not route.numbers, "content": forms}
-    for name in _problems(known["problem"]):
+    for name in _problems(by_type["problem"]):
         operation["responses"][name.removeprefix(_PROBLEM)] = {"$ref": f"#/components/responses/{name}"}
     return operation
 
@@ -163,7 +166,9 @@ def _problems(schema: dict[str, Any]) -> dict[str, Any]:
         if kind != "not-allowed":
             titles.setdefault(code, []).append(title)
     content = {"application/problem+json": {"schema": schema}}
-    return {f"{_PROBLEM}{code}": {"description": "; ".join(told), "content": content} for code, told in titles.items()}
+    return {
+        f"{_PROBLEM}{code}": {"description": "; ".join(texts), "content": content} for code, texts in titles.items()
+    }
 
 
 def _name(route: Route) -> str:
@@ -178,9 +183,9 @@ def _query_parameter(name: str) -> dict[str, Any]:
 def _number_parameter(name: str) -> dict[str, Any]:
     """Return the description of a query parameter of a request whose body is raw numbers; other bodies have it as a
     field."""
-    found = _query_parameter(name) | {"description": "with application/octet-stream only"}
+    parameter = _query_parameter(name) | {"description": "with application/octet-stream only"}
     if name == "after":  # the page before; that of events is a number
-        found["schema"] = _NAMED
+        parameter["schema"] = _NAMED
     if name == "context":
-        found["content"] = {"application/json": {"schema": found.pop("schema")}}
-    return found
+        parameter["content"] = {"application/json": {"schema": parameter.pop("schema")}}
+    return parameter

@@ -18,10 +18,12 @@ from heedful.server.auth import Caller
 from heedful.server.codecs import Headers
 from heedful.server.context import ServerContext
 from heedful.server.loop_worker import LoopWorker
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, unavailable
 from heedful.server.server_log import log
 
 KINDS = ("item", "decision", "activate", "feedback", "undo", "rollback", "experiment", "stop", "promote", "style")
+DIGITS = 18
+"""The most digits of the number of an event."""
 AT_ONCE = 500
 SILENCE = 15.0
 """Seconds without an event after which a comment is sent, to show that the stream is alive."""
@@ -75,11 +77,11 @@ class Stream(StreamingResponse):
 
     def __init__(self, first: Iterable[bytes], parts: AsyncIterator[bytes], worker: LoopWorker) -> None:
         super().__init__(parts, media_type="text/event-stream", headers={"cache-control": "no-store"})
-        self._first, self._desk = first, worker
+        self._first, self._worker = first, worker
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Send the stream until it ends or the client disconnects."""
-        with self._desk:
+        with self._worker:
             await super().__call__(scope, receive, send)
 
     async def stream_response(self, send: Any) -> None:
@@ -91,23 +93,23 @@ class Stream(StreamingResponse):
             async for part in self.body_iterator:
                 await send({"type": "http.response.body", "body": part, "more_body": True})
         except (OSError, ValueError, Problem) as error:
-            log.warning("%s: a stream of events ended: %s", self._desk.path, error)
+            log.warning("%s: a stream of events ended: %s", self._worker.path, error)
             return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _after(given: str | None, last: bytes | None) -> int:
-    text = last.decode("latin-1") if last is not None else given if given is not None else "0"
+def _after(after: str | None, last: bytes | None) -> int:
+    text = last.decode("latin-1") if last is not None else after if after is not None else "0"
     name = "Last-Event-ID" if last is not None else "after"
-    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+    if not text.isascii() or not text.isdecimal() or len(text) > DIGITS:
         raise ValueError(f"{name}: expected the number of an event, got {describe(text)}")
     return int(text)
 
 
-def _kinds(given: str | None) -> tuple[str, ...]:
-    if given is None:
+def _kinds(names: str | None) -> tuple[str, ...]:
+    if names is None:
         return KINDS
-    kinds = tuple(given.split(","))
+    kinds = tuple(names.split(","))
     if strange := [kind for kind in kinds if kind not in KINDS]:
         raise ValueError(f"kinds: expected some of {', '.join(KINDS)}, got {describe(strange[0])}")
     return kinds
@@ -123,7 +125,7 @@ async def _parts(
     goes_on: Holds,
 ) -> AsyncIterator[bytes]:
     aio = asyncio.get_running_loop()
-    said, opening = aio.time(), b": events of the loop\n\n"
+    sent_at, opening = aio.time(), b": events of the loop\n\n"
     while await goes_on():
         feed: Feed | None = service.feeds.get(worker)
         coming = feed.coming() if feed is not None else None  # before the log is read: what comes meanwhile is there
@@ -132,11 +134,11 @@ async def _parts(
         if opening:
             yield opening
             opening = b""
-        while (found := new.select(after, kinds)) is not None:  # otherwise some were missed, which the log has
-            told, after = found
-            if told or aio.time() - said >= SILENCE:
-                said = aio.time()
-                yield told or b": nothing new\n\n"
+        while (selected := new.select(after, kinds)) is not None:  # otherwise some were missed, which the log has
+            content, after = selected
+            if content or aio.time() - sent_at >= SILENCE:
+                sent_at = aio.time()
+                yield content or b": nothing new\n\n"
             if more:
                 break
             if not follow:
@@ -151,7 +153,7 @@ async def _parts(
             new = came
     if not follow:  # who copies the log would take this for its end
         why = "the log was not read to its end: the server ends, or the key was revoked; read the rest"
-        raise Problem("unavailable", why, headers={"Retry-After": "1"})
+        raise unavailable(why)
 
 
 class Round(NamedTuple):
@@ -189,7 +191,7 @@ class Feed:
     be about a person who was forgotten since."""
 
     def __init__(self, service: ServerContext, worker: LoopWorker, after: int) -> None:
-        self._service, self._desk = service, worker
+        self._service, self._worker = service, worker
         self._waiting: list[asyncio.Future[Round]] = []
         self._task = asyncio.ensure_future(self._run(after))
 
@@ -214,7 +216,7 @@ class Feed:
         return future
 
     async def _run(self, after: int) -> None:
-        worker, stopping = self._desk, self._service.stopping
+        worker, stopping = self._worker, self._service.stopping
         try:
             while not stopping.is_set() and not all(future.done() for future in self._waiting):
                 changed = worker.changed
@@ -246,20 +248,20 @@ async def _wait(changed: asyncio.Event, stopping: asyncio.Event) -> None:
     passed."""
     waiting = [asyncio.ensure_future(changed.wait()), asyncio.ensure_future(stopping.wait())]
     await asyncio.wait(waiting, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
-    for each in waiting:
-        each.cancel()
+    for task in waiting:
+        task.cancel()
 
 
 def _round(loop: Loop, after: int) -> tuple[Round, bool]:
     """Return (the next events of the loop's log after the sequence number `after`, whether there may be more)."""
     exporter = Exporter(loop, by_name=True)
-    found: list[tuple[int, str, bytes]] = []
+    texts: list[tuple[int, str, bytes]] = []
     seen, last = 0, after
     for event in islice(loop.projection.log.events(after, page=AT_ONCE), AT_ONCE):
         seen, last = seen + 1, event.seq
         if event.kind in KINDS and (line := exporter.line(event)) is not None:
-            found.append((last, event.kind, _as_text(last, event.kind, line)))
-    return Round(after, last, found), seen == AT_ONCE
+            texts.append((last, event.kind, _as_text(last, event.kind, line)))
+    return Round(after, last, texts), seen == AT_ONCE
 
 
 def _as_text(seq: int, kind: str, line: dict[str, Any]) -> bytes:

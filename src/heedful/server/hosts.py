@@ -31,7 +31,7 @@ from heedful.server.context import Options, ServerContext
 from heedful.server.page_clicks import SIZE
 from heedful.server.pages import FIRST, page_caller
 from heedful.server.pages.page import FORM
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, unavailable
 from heedful.server.routes import ROUTES, check_caller
 from heedful.server.server_log import log
 from heedful.storage import Address
@@ -130,8 +130,8 @@ class Front(App):
         self._hosts = []
         for i in range(hosts):  # soft: if the node is gone, the host starts again on another one
             placed = actor.options(scheduling_strategy=NodeAffinitySchedulingStrategy(nodes[i % len(nodes)], soft=True))
-            own = options._replace(address=f"host-{i}")
-            self._hosts.append(placed.remote(address.url, address.key, own, list(sys.path)))
+            host_options = options._replace(address=f"host-{i}")
+            self._hosts.append(placed.remote(address.url, address.key, host_options, list(sys.path)))
         self._down = set[int]()
         self._owners: dict[str, int] = {}
         """by name of a loop, the host that owns it, where that is not the one it is placed on"""
@@ -141,10 +141,10 @@ class Front(App):
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
-        given: Headers = dict(scope["headers"])
+        request_headers: Headers = dict(scope["headers"])
         try:
-            limits = self.service.limits._replace(body=await self._most(scope, given))
-            status, headers, content = await self._forward(scope, await codecs.read(given, receive, limits))
+            limits = self.service.limits._replace(body=await self._most(scope, request_headers))
+            status, headers, content = await self._forward(scope, await codecs.read(request_headers, receive, limits))
         except Problem as problem:
             for message in codecs.problem_messages(problem):
                 await send(message)
@@ -153,9 +153,7 @@ class Front(App):
         await send({"type": "http.response.body", "body": content})
 
     async def _most(self, scope: Any, headers: Headers) -> int:
-        """Return how many bytes the body of a request may have, which is read as a whole here before a host gets it.
-
-        Without a key or a session they are few. Raise Problem if there is no key and the host would ask for one."""
+        """Return how many bytes the body of a request may have, which is read as a whole here before a host gets it."""
         service, most = self.service, self.service.limits.body
         first, last = scope["path"][1:].partition("/")[0], scope["path"].rpartition("/")[2]
         if not first or first in FIRST:
@@ -186,8 +184,8 @@ class Front(App):
             except self._gone as error:
                 self._down.add(i)
                 log.warning("host %d is gone: %s", i, type(error).__name__)
-                told = "the server of this loop is gone; whether the request was done is not known: send it again"
-                raise Problem("unavailable", told, headers={"Retry-After": "1"}) from None
+                detail = "the server of this loop is gone; whether the request was done is not known: send it again"
+                raise unavailable(detail) from None
             owner = _owner(reply)
             if owner is None or owner == i or owner >= len(self._hosts) or owner in self._down:
                 break
@@ -195,10 +193,7 @@ class Front(App):
         return reply
 
     def _place(self, name: str) -> int:
-        """Return the number of the host that gets requests for the loop `name`: its owner, if that is known.
-
-        Otherwise it is, of the hosts that answer, the one with the highest hash of its number and the loop's name
-        (rendezvous hashing)."""
+        """Return the number of the host that gets requests for the loop `name`: its owner, if that is known."""
         there = [i for i in range(len(self._hosts)) if i not in self._down] or list(range(len(self._hosts)))
         owner = self._owners.get(name)
         if owner in there:
@@ -224,9 +219,7 @@ class Front(App):
             await asyncio.sleep(PING)
 
     async def _start(self) -> None:
-        """Wait for all hosts, but for those that are lost meanwhile: Ray starts them again.
-
-        Raise RuntimeError if all were lost."""
+        """Wait for all hosts, but for those that are lost meanwhile: Ray starts them again."""
         await asyncio.gather(*(self._look(i, None) for i in range(len(self._hosts))))
         if len(self._down) == len(self._hosts):
             raise RuntimeError(f"expected a host that answers, and all of {len(self._hosts)} were lost as they started")

@@ -177,8 +177,8 @@ class Keys:
         call. Raise TimeoutError if another process keeps writing for longer than `wait` seconds."""
         if self._far is not None:
             self._far.start()
-            found, keys = self._far.stamp, list[Key](self._far.keys)
-            return None if found == stamp else (found, keys)
+            newest, keys = self._far.stamp, list[Key](self._far.keys)
+            return None if newest == stamp else (newest, keys)
         with self._watching:
             try:
                 return self._since(stamp, wait)
@@ -201,10 +201,10 @@ class Keys:
             self._watch.execute(f"PRAGMA busy_timeout = {wait * 1000:.0f}")
             # Another number after every commit of any other connection, those of this process as well.
             [version] = self._watch.execute("PRAGMA data_version").fetchone()
-            found = (*self._watched, self._opened, version)
-            if found == stamp:
+            newest = (*self._watched, self._opened, version)
+            if newest == stamp:
                 return None
-            return found, self._rows(self._watch) if database.is_filled(self._watch) else []
+            return newest, self._rows(self._watch) if database.is_filled(self._watch) else []
 
     def _unwatch(self) -> None:
         if self._watch is not None:
@@ -234,8 +234,8 @@ class Keys:
                 return Key(prefix, name, _read_tenant(tenant), _read_scopes(scopes), rate, digest, created, revoked)
         except (TypeError, ValueError, AttributeError):
             pass
-        told = "expected a key as it was written, got another: the database is damaged, restore a back-up"
-        raise Damaged(f"{self.path}: {told}")
+        message = "expected a key as it was written, got another: the database is damaged, restore a back-up"
+        raise Damaged(f"{self.path}: {message}")
 
 
 # ---------------------------------------------------------------------------- what is let in
@@ -286,12 +286,12 @@ def check_rate(name: str, value: object) -> float | None:
 
 
 def _scopes(value: Any) -> list[str]:
-    given = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
-    wrong = next((each for each in given if not isinstance(each, str) or each not in SCOPES), None)
-    if isinstance(value, str) or wrong is not None or not given:
-        got = _describe(value if isinstance(value, str) else wrong) if given else "none of them"
+    scopes = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    wrong = next((scope for scope in scopes if not isinstance(scope, str) or scope not in SCOPES), None)
+    if isinstance(value, str) or wrong is not None or not scopes:
+        got = _describe(value if isinstance(value, str) else wrong) if scopes else "none of them"
         raise ValueError(f"scopes: expected a list of some of {', '.join(SCOPES)}, got {got}")
-    return in_order(given)
+    return in_order(scopes)
 
 
 @lru_cache(100)

@@ -177,17 +177,17 @@ class Links:
         seen = self._seen.get(digest)
         if seen is None or not 0 <= now - seen[1] < FRESH:
             try:
-                found = self._links("digest = ?", [digest], WAIT)
+                links = self._links("digest = ?", [digest], WAIT)
             except TimeoutError:
                 if seen is None or not 0 <= now - seen[1] < STALE:
                     raise
                 return seen[0] if seen[0].good(self._now()) else None  # somebody is writing: what is known holds
             self._seen.pop(digest, None)
-            if not found:
+            if not links:
                 return None
             if len(self._seen) >= KNOWN:
                 self._seen.clear()
-            self._seen[digest] = seen = found[0], now
+            self._seen[digest] = seen = links[0], now
         return seen[0] if seen[0].good(self._now()) else None
 
     def find_cached(self, token: str) -> Link | None:
@@ -219,8 +219,8 @@ def check_segment(name: str, value: object) -> str:
     if value == "":
         return ""
     if not isinstance(value, str) or not _SEGMENT.fullmatch(value):
-        told = "expected 1 to 60 letters, digits, spaces, '.', '_' and '-', beginning with a letter or digit"
-        raise ValueError(f"{name}: {told}, got {describe(value)}")
+        expected = "expected 1 to 60 letters, digits, spaces, '.', '_' and '-', beginning with a letter or digit"
+        raise ValueError(f"{name}: {expected}, got {describe(value)}")
     if value in OTHERS:
         raise ValueError(f"{name}: expected another name than {' and '.join(OTHERS)}, got {describe(value)}")
     return value

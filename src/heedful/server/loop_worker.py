@@ -103,22 +103,22 @@ class LoopWorker:
 
     # ------------------------------------------------------------------------ what is asked most
 
-    async def decide(self, given: dict[str, Any], large: bool = False) -> Decision:
-        """Return the decision for the arguments `given` of `Loop.decide`; a `large` request is handled in another
+    async def decide(self, arguments: dict[str, Any], large: bool = False) -> Decision:
+        """Return the decision for the arguments `arguments` of `Loop.decide`; a `large` request is handled in another
         thread."""
-        return (await self.decide_once(given, large))[0]
+        return (await self.decide_once(arguments, large))[0]
 
-    async def decide_once(self, given: dict[str, Any], large: bool = False) -> tuple[Decision, bool]:
-        """Return (the decision for the arguments `given` of `Loop.decide`, whether its id had been decided before).
+    async def decide_once(self, arguments: dict[str, Any], large: bool = False) -> tuple[Decision, bool]:
+        """Return (the decision for the arguments `arguments` of `Loop.decide`, whether its id had been decided before).
 
         A `large` request is handled in another thread."""
-        while (draft := None if large else self.decision_of(given)) is not None:
+        while (draft := None if large else self.decision_of(arguments)) is not None:
             if not isinstance(draft, PendingEvent):
                 return draft, True
             [answer] = await self.submit([draft])
             if answer.reason != AGAIN:
                 return self.loop.decider.decision_of(draft, answer), answer.status == "duplicate"
-        return await self.decide_in_thread(partial(self.loop.decide, **given), given.get("id"))
+        return await self.decide_in_thread(partial(self.loop.decide, **arguments), arguments.get("id"))
 
     async def decide_in_thread(self, work: Callable[[], Decision], id: object) -> tuple[Decision, bool]:
         """Return (the decision that `work` makes in another thread, whether the log had a decision with this `id`
@@ -130,26 +130,26 @@ class LoopWorker:
 
         return await self.run(work_once)
 
-    def decision_of(self, given: dict[str, Any]) -> PendingEvent | Decision | None:
+    def decision_of(self, arguments: dict[str, Any]) -> PendingEvent | Decision | None:
         """Return the event of a new decision, which the caller has to submit, or an earlier decision with the same id.
 
-        `given` are the arguments of `Loop.decide`. Return None for a request that takes long, or that names an item
+        `arguments` are the arguments of `Loop.decide`. Return None for a request that takes long, or that names an item
         which only another process may know; `decide_once` handles these in another thread."""
-        among = given.get("candidates")
+        among = arguments.get("candidates")
         size = len(among) if isinstance(among, Sized) else len(self.projection.catalogue.current)
         if self._slow or size > LARGE:
             return None
         rows = among if type(among) is list and among and type(among[0]) is dict else []
-        if len(rows) > FEW or text_size([rows, given.get("context")]) > TEXT:
+        if len(rows) > FEW or text_size([rows, arguments.get("context")]) > TEXT:
             return None
         if isinstance(among, np.ndarray) and among.nbytes > NUMBERS:
             return None
         try:
-            asked = self.loop.decider.read(**given)
+            request = self.loop.decider.read(**arguments)
         except LookupError:
             return None
         # The request goes with this call: its arrays are the next one's while they are in the processor's cache.
-        return self.loop.decider.propose(asked) if isinstance(asked, DecisionRequest) else asked
+        return self.loop.decider.propose(request) if isinstance(request, DecisionRequest) else request
 
     async def feedback(self, event: dict[str, Any], large: bool = False) -> Answer:
         """Learn from one `event`, as `Loop.feedback` does; a `large` one is handled in another thread."""
@@ -247,8 +247,7 @@ class LoopWorker:
         return await answers
 
     def _flush(self) -> None:
-        """Commit the events that wait. If more events came since the last call, wait for one more turn of the event
-        loop first, so that they are committed together."""
+        """Commit the events that wait."""
         if self._looked_at < len(self._waiting) < GROUP and not self._in_thread:
             self._looked_at, self._scheduled = len(self._waiting), True
             self._aio.call_soon(self._flush)
@@ -257,7 +256,7 @@ class LoopWorker:
         if not self._waiting or self._in_thread:
             return
         group, self._waiting = self._waiting, []
-        drafts = [draft for each, _ in group for draft in each]
+        drafts = [draft for events, _ in group for draft in events]
         try:
             few = len(drafts) <= GROUP and not self._slow
             answers = self.projection.attempt(drafts, self._durable) if few else None
@@ -273,9 +272,7 @@ class LoopWorker:
         self._look_after()
 
     def _answer_or_sync(self, group: Group, answers: Sequence[Answer]) -> None:
-        """Send their `answers` to the requests of a `group` of events that this thread committed.
-
-        A request is answered at once if nothing in it has to be durable, otherwise once its events are on the disk."""
+        """Send their `answers` to the requests of a `group` of events that this thread committed."""
         if self._durable:
             self._answer(group, answers)
             return
@@ -341,8 +338,7 @@ class LoopWorker:
         self.changed = asyncio.Event()
 
     def _keep_up(self) -> None:
-        """Move the contents of the write-ahead file into the log and, if one is due, write a snapshot. This runs in
-        another thread, while commits go on."""
+        """Move the contents of the write-ahead file into the log and, if one is due, write a snapshot."""
         if not self._keeping:
             self._keeping = True
             self._begin(self._finish_keeping, "keeping", self._move_and_snapshot)
@@ -373,9 +369,9 @@ class LoopWorker:
         return str(self.projection.log.path)
 
 
-def text_size(given: object) -> int:
+def text_size(content: object) -> int:
     """Return the number of characters of all texts in a value of JSON, however deep they are in it."""
-    size, left = 0, [given]
+    size, left = 0, [content]
     while left:
         value = left.pop()
         if type(value) is str:

@@ -10,7 +10,7 @@ import ctypes
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import cache, partial
 from pathlib import Path
@@ -37,12 +37,12 @@ TRIM_AFTER = 10.0
 """Seconds between two times that memory of closed loops is returned to the system."""
 
 
-def loop_name(name: str, given: object) -> str:
-    """Return `given` if it is a valid name of a loop. Raise ValueError, beginning with `name`, if it is not."""
-    if not isinstance(given, str) or not NAME.fullmatch(given) or given.endswith(SUFFIX):
-        told = "expected a name of 1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit"
-        raise ValueError(f"{name}: {told}, got {given if not isinstance(given, str) else given[:120]!r}")
-    return given
+def loop_name(name: str, value: object) -> str:
+    """Return `value` if it is a valid name of a loop. Raise ValueError, beginning with `name`, if it is not."""
+    if not isinstance(value, str) or not NAME.fullmatch(value) or value.endswith(SUFFIX):
+        expected = "expected a name of 1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit"
+        raise ValueError(f"{name}: {expected}, got {value if not isinstance(value, str) else value[:120]!r}")
+    return value
 
 
 class Loops:
@@ -81,7 +81,8 @@ class Loops:
         self._pool = pool
         self._turns = Turns() if turns is None else turns
         self._own = tuple(spec for spec in own if is_own(spec))
-        self._open: dict[tuple[str, str], LoopWorker] = {}
+        self.workers: dict[tuple[str, str], LoopWorker] = {}
+        """the open loops, by (tenant, name)"""
         self._moving: dict[tuple[str, str], asyncio.Future[None]] = {}  # being opened or closed
         self._closing = set[asyncio.Future[None]]()
         self._untrimmed = 0  # loops closed since memory was returned to the system
@@ -104,10 +105,10 @@ class Loops:
             there = [key.rpartition("/") for key in self._directory.names()] if self._directory is not None else []
             return [name for owner, _, name in there if (owner or MAIN) == tenant and NAME.fullmatch(name)]
         try:
-            found = [entry.name for entry in home.iterdir() if entry.name.endswith(SUFFIX)]
+            folders = [entry.name for entry in home.iterdir() if entry.name.endswith(SUFFIX)]
         except (FileNotFoundError, NotADirectoryError):
             return []
-        names = sorted(name.removesuffix(SUFFIX) for name in found)
+        names = sorted(name.removesuffix(SUFFIX) for name in folders)
         return [name for name in names if NAME.fullmatch(name) and _is_loop(home / f"{name}{SUFFIX}")]
 
     async def list_names(self, tenant: str) -> list[str]:
@@ -115,16 +116,11 @@ class Loops:
         does so in another thread."""
         return await self._turns.run(self._pool, tenant, "long", self.names, tenant)
 
-    @property
-    def workers(self) -> Mapping[tuple[str, str], LoopWorker]:
-        """the open loops, by (tenant, name)"""
-        return self._open
-
     # ------------------------------------------------------------------------ opening, closing
 
     def at(self, tenant: str, name: str) -> LoopWorker | None:
         """Return the worker of the tenant's loop `name` if it is open; otherwise None."""
-        worker = self._open.get((tenant, name))
+        worker = self.workers.get((tenant, name))
         return None if worker is None or worker.moved else worker
 
     async def open(self, tenant: str, name: str) -> LoopWorker:
@@ -133,7 +129,7 @@ class Loops:
         Raise Problem "not-found" if there is no such loop, "damaged" if it cannot be opened."""
         key = tenant, name
         while True:
-            if (worker := self._open.get(key)) is not None and worker.moved:
+            if (worker := self.workers.get(key)) is not None and worker.moved:
                 await self._end(key, worker.loop.projection.log.close)  # another file is in its place, or none
             elif worker is not None:
                 return worker
@@ -155,7 +151,7 @@ class Loops:
         while True:
             if (moving := self._moving.get(key)) is not None:
                 await asyncio.shield(moving)
-            elif (worker := self._open.get(key)) is None:
+            elif (worker := self.workers.get(key)) is None:
                 break
             elif not worker.has_moved():
                 raise FileExistsError
@@ -169,7 +165,7 @@ class Loops:
         try:
             loop = await self._turns.run(self._pool, key[0], "opening", opening)
             loop.projection.log.store.keep_owning(self._lease, self._address)
-            worker = self._open[key] = LoopWorker(loop, self._pool, self._turns, key[0])
+            worker = self.workers[key] = LoopWorker(loop, self._pool, self._turns, key[0])
         finally:
             del self._moving[key]
             moved.set_result(None)
@@ -186,11 +182,11 @@ class Loops:
         except FileNotFoundError as error:
             if not _is_loop(path) or (isinstance(path, Address) and error.errno is not None):
                 raise not_found(name) from None
-            told = LookupError(str(error))  # the file of a learner
+            cause = LookupError(str(error))  # the file of a learner
         except (KeyError, IndexError) as error:
             raise RuntimeError(f"{path}: {type(error).__name__}: {error}") from error
         except LookupError as error:
-            told = error
+            cause = error
         except TimeoutError:
             raise
         except Exception as error:  # whatever is wrong with it, the caller did not say it
@@ -198,7 +194,7 @@ class Loops:
                 raise
             log.error("%s: %s", path, error)
             raise Problem("damaged", "this loop cannot be opened; the server's log says why") from None
-        log.error("%s: %s; start the server with --own SPEC", path, told)
+        log.error("%s: %s; start the server with --own SPEC", path, cause)
         raise Problem("damaged", "this loop's learner is code that the server was not started with")
 
     # ------------------------------------------------------------------------ loops in a database
@@ -211,8 +207,8 @@ class Loops:
         aio = asyncio.get_running_loop()
         if self._directory is not None:
             try:
-                for told in await aio.run_in_executor(self._pool, self._directory.lacks, self.most_open):
-                    log.warning("%s", told)
+                for lack in await aio.run_in_executor(self._pool, self._directory.lacks, self.most_open):
+                    log.warning("%s", lack)
             except Exception as error:
                 log.warning("what the database allows is not known: %s", error)
         try:
@@ -228,16 +224,16 @@ class Loops:
     def _renew(self) -> None:
         from heedful.loop.log.table import LogTable
 
-        stores = [worker.projection.log.store for worker in list(self._open.values())]
+        stores = [worker.projection.log.store for worker in list(self.workers.values())]
         if self._directory is not None:
             self._directory.renew([store for store in stores if isinstance(store, LogTable)])
 
     async def hand_over(self) -> None:
         """Give up the ownership of all loops of a database at once, so that other servers can take over. Requests under
         way are still answered."""
-        stores = [worker.projection.log.store for worker in self._open.values()]
+        stores = [worker.projection.log.store for worker in self.workers.values()]
         aio = asyncio.get_running_loop()
-        for error in await aio.run_in_executor(self._pool, _each, [store.hand_over for store in stores]):
+        for error in await aio.run_in_executor(self._pool, call_all, [store.hand_over for store in stores]):
             log.warning("the ownership of loops could not be given back: %s", error)
 
     async def _follow(self) -> None:
@@ -259,9 +255,9 @@ class Loops:
     async def _follow_one(self, key: tuple[str, str], last: int) -> None:
         """Open the loop with this (tenant, name), which some server owns, and learn what that one has written up to
         event `last`."""
-        if key not in self._open and len(self._open) < self.most_open:
+        if key not in self.workers and len(self.workers) < self.most_open:
             await self.open(*key)
-        worker = self._open.get(key)
+        worker = self.workers.get(key)
         if worker is not None and not worker.projection.log.store.owns and worker.projection.is_behind(last):
             with worker:
                 await worker.run(worker.projection.look)
@@ -271,26 +267,26 @@ class Loops:
 
         Each is of the tenant that has the most open, so that none takes the places of others, and of theirs the one
         that was not used for the longest time."""
-        opened = Counter(tenant for tenant, _ in self._open)
+        opened = Counter(tenant for tenant, _ in self.workers)
         idle: dict[str, list[tuple[float, str]]] = {}
-        for (tenant, name), worker in self._open.items():
+        for (tenant, name), worker in self.workers.items():
             if not worker.busy:
                 idle.setdefault(tenant, []).append((worker.used, name))
-        for each in idle.values():
-            each.sort(reverse=True)
-        found: list[tuple[str, str]] = []
-        while len(self._open) - len(found) > self.most_open and idle:
+        for workers in idle.values():
+            workers.sort(reverse=True)
+        surplus: list[tuple[str, str]] = []
+        while len(self.workers) - len(surplus) > self.most_open and idle:
             tenant = max(idle, key=lambda name: opened[name])
-            found.append((tenant, idle[tenant].pop()[1]))
+            surplus.append((tenant, idle[tenant].pop()[1]))
             opened[tenant] -= 1
             if not idle[tenant]:
                 del idle[tenant]
-        return found
+        return surplus
 
     async def close_idle(self) -> None:
         """Close loops that were not used for `idle` seconds, and those beyond the `most_open` that may be open."""
         now = time.monotonic()
-        for key, worker in list(self._open.items()):
+        for key, worker in list(self.workers.items()):
             if not worker.busy and now - worker.used > self.idle:
                 await self.close(key)
         for key in self._too_many():
@@ -303,7 +299,7 @@ class Loops:
         """Remove what is left of the data of erased people from the files of all loops, where an earlier attempt
         failed."""
         now = time.monotonic()
-        for worker in list(self._open.values()):
+        for worker in list(self.workers.values()):
             if worker.unerased is not None and now - worker.unerased > AGAIN_AFTER:
                 worker.unerased = now
                 with worker:
@@ -317,15 +313,14 @@ class Loops:
 
     async def close(self, key: tuple[str, str]) -> None:
         """Close the loop with this (tenant, name), if it is open and no request uses it."""
-        worker = self._open.get(key)
+        worker = self.workers.get(key)
         if worker is None or worker.busy:
             return
         await self._end(key, worker.loop.projection.log.close if worker.has_moved() else worker.loop.close)
 
     async def _end(self, key: tuple[str, str], close: Callable[[], None]) -> None:
-        """Drop the open loop with this (tenant, name), and `close` it before it is opened again. Requests under way in
-        it fail."""
-        worker = self._open.pop(key)
+        """Drop the open loop with this (tenant, name), and `close` it before it is opened again."""
+        worker = self.workers.pop(key)
         self._untrimmed += 1
         aio = asyncio.get_running_loop()
         self._moving[key] = moved = aio.create_future()
@@ -339,21 +334,21 @@ class Loops:
 
     async def close_all(self) -> None:
         """Close all loops, after the requests under way have ended."""
-        for worker in self._open.values():
+        for worker in self.workers.values():
             worker.unerased = None  # the next opening does it
-        while self._open:  # what is under way is finished first
-            for key in list(self._open):
+        while self.workers:  # what is under way is finished first
+            for key in list(self.workers):
                 await self.close(key)
-            await asyncio.sleep(0.05 if self._open else 0.0)
+            await asyncio.sleep(0.05 if self.workers else 0.0)
 
 
 @cache
 def _trim() -> Callable[[int], int] | None:
     """Return malloc_trim of the C library; None where it has none (it is glibc's)."""
-    found: Callable[[int], int] | None = None
+    trim: Callable[[int], int] | None = None
     if sys.platform == "linux":
-        found = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    return found
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return trim
 
 
 def return_memory() -> None:
@@ -364,7 +359,7 @@ def return_memory() -> None:
         trim(0)
 
 
-def _each(jobs: Sequence[Callable[[], object]]) -> list[Exception]:
+def call_all(jobs: Sequence[Callable[[], object]]) -> list[Exception]:
     """Call each of `jobs` and return the errors that they raised, those with the same text once.
 
     If one finds that the database cannot be reached, the jobs after it are not called."""

@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import uvicorn
 
 from heedful.server.app import App, create_app
 from heedful.server.context import Options
-from heedful.server.problems import FILES, Problem
+from heedful.server.problems import FILES, unavailable
 from heedful.server.protocol import Protocol
 from heedful.server.server_log import log
 from heedful.storage import Address, Place, place_of
@@ -58,7 +57,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._app = app
         self._ready = ready
-        self._told: float | None = None  # when it was told to end
+        self._signalled: float | None = None  # when the first signal came
         self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None  # once it has started
 
     def stop(self) -> None:
@@ -74,8 +73,8 @@ class Server(uvicorn.Server):
 
         A second signal within a second counts as the first. Ending at once loses nothing that was acknowledged."""
         now = time.monotonic()
-        if self._told is None:
-            self._told = now
+        if self._signalled is None:
+            self._signalled = now
             super().handle_exit(sig, frame)
             self.stop()
             waiting = threading.Timer(
@@ -83,7 +82,7 @@ class Server(uvicorn.Server):
             )
             waiting.daemon = True
             waiting.start()
-        elif now - self._told > AT_ONCE:
+        elif now - self._signalled > AT_ONCE:
             os.write(2, b"heedful: ended at once; what was acknowledged is kept\n")
             os._exit(128 + sig)
 
@@ -135,8 +134,8 @@ class Server(uvicorn.Server):
             # uvicorn answers what is cancelled with a 500 that ends as any answer does.
             for connection in list(self.server_state.connections):
                 if isinstance(connection, Protocol) and connection.began is not None:
-                    told = "the server ends before all of the request came; nothing was changed: send it again"
-                    connection.refuse(Problem("unavailable", told, headers={"Retry-After": "1"}))
+                    detail = "the server ends before all of the request came; nothing was changed: send it again"
+                    connection.refuse(unavailable(detail))
                 else:
                     connection.transport.abort()
             for task in self.server_state.tasks:
@@ -146,33 +145,33 @@ class Server(uvicorn.Server):
     async def _all_answered(self) -> None:
         while self.server_state.connections or self.server_state.tasks:
             await asyncio.sleep(LOOK)
-        for each in self.servers:
-            await each.wait_closed()
+        for server in self.servers:
+            await server.wait_closed()
 
 
-def config(app: App, **given: object) -> uvicorn.Config:
-    """Return the configuration with which uvicorn serves `app`; arguments in `given` replace those that heedful
-    sets."""
+def config(app: App, grace: int = 10) -> uvicorn.Config:
+    """Return the configuration with which uvicorn serves `app`; a server that stops waits `grace` seconds for
+    requests in progress."""
     try:
         import uvloop  # noqa: F401
 
         loop = "uvloop"
     except ModuleNotFoundError:  # not made for Windows
         loop = "asyncio"
-    fixed: dict[str, Any] = {
-        "http": Protocol,
-        "loop": loop,
-        "ws": "none",
-        "lifespan": "on",
-        "proxy_headers": False,
-        "server_header": False,
-        "headers": [("x-content-type-options", "nosniff")],  # of every answer
-        "access_log": False,
-        "log_config": None,
-        "timeout_keep_alive": KEEP_ALIVE,
-        "timeout_graceful_shutdown": 10,
-    }
-    return uvicorn.Config(app, **fixed | given)
+    return uvicorn.Config(
+        app,
+        http=Protocol,
+        loop=loop,
+        ws="none",
+        lifespan="on",
+        proxy_headers=False,
+        server_header=False,
+        headers=[("x-content-type-options", "nosniff")],  # of every answer
+        access_log=False,
+        log_config=None,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=grace,
+    )
 
 
 def more_files() -> int | None:
@@ -197,10 +196,10 @@ def most_connections(files: int | None, options: Options) -> int | None:
         return None
     needed = FILES * options.most_open
     if needed > files // 2:
-        told = (
+        message = (
             "%d files may be open, and %d open loops need about %s: raise the limit (ulimit -n), or lower --most-open"
         )
-        log.warning(told, files, options.most_open, f"{needed:,}")
+        log.warning(message, files, options.most_open, f"{needed:,}")
     return max(files - OWN_FILES - needed, files // 2)
 
 
@@ -215,8 +214,8 @@ def listening(
     is not loopback and no key was ever made, and OSError if it cannot listen there."""
     app = _front(folder, options, hosts) if hosts else create_app(folder, options)
     if host not in LOOPBACK and not app.service.keys.exist():
-        told = f"--host: expected 127.0.0.1 until there is a key, got {host}; make one: heedful keys create NAME"
-        raise PermissionError(told)
+        message = f"--host: expected 127.0.0.1 until there is a key, got {host}; make one: heedful keys create NAME"
+        raise PermissionError(message)
     with listening_socket(host, port) as listener:
         yield app, listener
 
@@ -233,13 +232,11 @@ def serve(
     listener: socket.socket,
     ready: Callable[[], None] | None = None,
     sharing: socket.socket | None = None,
-    **given: object,
 ) -> None:
     """Serve `app` on `listener` until the process is told to stop, then close every loop in order.
 
     `ready` is called when serving begins. On the second socket `sharing` only the pages of participants are served.
-    `given` are arguments of uvicorn's configuration. Raise ValueError if both sockets have the same port, by which they
-    are told apart."""
+    Raise ValueError if both sockets have the same port."""
     if sharing is not None:
         app.sharing = sharing.getsockname()[1]
         if app.sharing == listener.getsockname()[1]:
@@ -251,7 +248,7 @@ def serve(
     gc.freeze()
     gc.set_threshold(50_000, 50, 100)
     sys.setswitchinterval(SWITCH)
-    Server(config(app, **given), app, ready).run([listener] if sharing is None else [listener, sharing])
+    Server(config(app), app, ready).run([listener] if sharing is None else [listener, sharing])
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

@@ -16,38 +16,38 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.protocol import Interaction
 
 
-def loop_maker(given: Mapping[str, object]) -> Callable[[Place], Loop]:
-    """Return a function that creates a loop at the place it is given, from the JSON fields `given` of a request.
+def loop_maker(body: Mapping[str, object]) -> Callable[[Place], Loop]:
+    """Return a function that creates a loop at the place it is given, from the JSON fields `body` of a request.
 
     The fields name the learner, the items, the encodings and the settings. The function raises ValueError, naming the
     field, if one makes no sense."""
-    return partial(_create, given)
+    return partial(_create, body)
 
 
-def _create(given: Mapping[str, Any], folder: Place) -> Loop:
+def _create(body: Mapping[str, Any], folder: Place) -> Loop:
     from heedful.features import TEXTS, declare, encode_names, infer
     from heedful.loop.interactions.registry import interaction_type
     from heedful.loop.settings import Settings
 
-    rows = _rows("items", given.get("items"))
-    context = _rows("context", given.get("context"))
-    settings = _object("settings", given.get("settings"))
+    rows = _rows("items", body.get("items"))
+    context = _rows("context", body.get("context"))
+    settings = _object("settings", body.get("settings"))
     if strange := settings.keys() - set(Settings.__struct_fields__):
         expected = ", ".join(Settings.__struct_fields__)
         raise ValueError(f"settings: expected {expected}, got {describe(min(strange))}")
-    kinds = _kinds_of_columns(given.get("kinds"))
-    learner, crosses = given.get("learner"), given.get("crosses")
+    kinds = _kinds_of_columns(body.get("kinds"))
+    learner, crosses = body.get("learner"), body.get("crosses")
     pairs = _pairs(crosses)
-    identifier = given.get("identifier")
+    identifier = body.get("identifier")
     if identifier is not None and (not isinstance(identifier, str) or not identifier):
         raise ValueError(f"identifier: expected the attribute that names the items, got {describe(identifier)}")
     with naming("context"):
         around = infer(context, identifier="", keep=[pair[0] for pair in pairs]) if context else None
-    told, said = Settings(**settings), given.get("query_features")
-    features = given.get("features")
+    loop_settings, query_features = Settings(**settings), body.get("query_features")
+    features = body.get("features")
     if features is not None and not isinstance(features, bool):
         raise ValueError(f"features: expected true or false, got {describe(features)}")
-    kind = interaction_type(learner, told)
+    kind = interaction_type(learner, loop_settings)
     _check_columns(kind, features, kinds)
     with naming("items"):
         if kind.arrange is not None:
@@ -66,16 +66,16 @@ def _create(given: Mapping[str, Any], folder: Place) -> Loop:
             encoding=encoding,
             items=rows,
             learner=learner,
-            settings=told,
+            settings=loop_settings,
             context=around,
             crosses=() if crosses is None else crosses,
-            query_features=None if said is None else declare(said),
+            query_features=None if query_features is None else declare(query_features),
         )
 
 
-def _kinds_of_columns(given: object) -> dict[str, str]:
+def _kinds_of_columns(value: object) -> dict[str, str]:
     """Return the field `kinds` of a request: the kind of each column that it names."""
-    kinds = _object("kinds", given)
+    kinds = _object("kinds", value)
     for column, kind in kinds.items():
         if not isinstance(kind, str):
             raise ValueError(f"kinds: {column}: expected a kind, such as number, got {describe(kind)}")
@@ -83,8 +83,7 @@ def _kinds_of_columns(given: object) -> dict[str, str]:
 
 
 def _pairs(crosses: object) -> list[list[str]]:
-    """Return the pairs of columns (one of the context, one of the items) in the field `crosses` of a request. Entries
-    that are no pairs are returned, too; they are refused later."""
+    """Return the pairs of columns (one of the context, one of the items) in the field `crosses` of a request."""
     if crosses is not None and crosses != "all" and not isinstance(crosses, list):
         raise ValueError(f'crosses: expected "all" or a list of pairs of columns, got {describe(crosses)}')
     return [pair for pair in crosses if isinstance(pair, list) and len(pair) == 2] if isinstance(crosses, list) else []
@@ -96,7 +95,7 @@ def _check_columns(kind: type[Interaction[Any]], features: bool | None, kinds: M
     from heedful.loop.interactions.registry import interactions
 
     if features is not None and kind.item_features != "asked":
-        asked = [each.words.loop for each in interactions().values() if each.item_features == "asked"]
+        asked = [kind.words.loop for kind in interactions().values() if kind.item_features == "asked"]
         where = " or ".join(sorted(asked))
         raise ValueError(f"features: expected it in {where} alone, got it in another")
     if features is False and kinds:
@@ -117,17 +116,17 @@ def naming(name: str) -> Iterator[None]:
         raise ValueError(of_rows(name, str(error))) from None
 
 
-def _rows(name: str, given: object) -> list[Mapping[str, Any]]:
-    if given is None:
+def _rows(name: str, value: object) -> list[Mapping[str, Any]]:
+    if value is None:
         return []
-    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
-        raise ValueError(f"{name}: expected a list of objects, got {describe(given)}")
-    return given
+    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
+        raise ValueError(f"{name}: expected a list of objects, got {describe(value)}")
+    return value
 
 
-def _object(name: str, given: object) -> dict[str, Any]:
-    if given is None:
+def _object(name: str, value: object) -> dict[str, Any]:
+    if value is None:
         return {}
-    if not isinstance(given, dict):
-        raise ValueError(f"{name}: expected an object, got {describe(given)}")
-    return given
+    if not isinstance(value, dict):
+        raise ValueError(f"{name}: expected an object, got {describe(value)}")
+    return value

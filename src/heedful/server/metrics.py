@@ -6,7 +6,7 @@ import asyncio
 import shutil
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
 from time import monotonic as clock
@@ -45,11 +45,11 @@ class Durations:
         """Return (upper bound as text, number of durations up to it) for each class, the last bound being "+Inf".
 
         The numbers are cumulative, as in Prometheus's format."""
-        found, so_far = [], 0
+        cumulative, so_far = [], 0
         for bound, n in zip((*map(str, BOUNDS), "+Inf"), self.classes):
             so_far += n
-            found.append((bound, float(so_far)))
-        return found
+            cumulative.append((bound, float(so_far)))
+        return cumulative
 
 
 class Metrics:
@@ -127,11 +127,7 @@ class _Collector:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
         requests = CounterMetricFamily("heedful_requests", "Requests answered.", labels=("tenant", "route", "status"))
-        # What is counted goes on being counted by the event loop's thread: a copy is made in one go, a look is not.
-        for (tenant, route, status), n in sorted(dict(self._metrics.requests).items()):
-            if self._mine(tenant):
-                requests.add_metric((tenant, route, str(status)), n)
-        yield requests
+        yield self._filled(requests, self._metrics.requests)
         seconds = HistogramMetricFamily(
             "heedful_request_seconds", "From the whole request to the answer.", labels=("tenant", "route")
         )
@@ -139,30 +135,35 @@ class _Collector:
             if self._mine(tenant):
                 seconds.add_metric((tenant, route), durations.buckets(), durations.total)
         yield seconds
-        events = CounterMetricFamily(
-            "heedful_events", "What became of events.", labels=("tenant", "loop", "kind", "outcome")
+        labels = "tenant", "loop", "kind", "outcome"
+        yield self._filled(
+            CounterMetricFamily("heedful_events", "What became of events.", labels=labels), self._metrics.events
         )
-        for (tenant, loop, kind, outcome), n in sorted(dict(self._metrics.events).items()):
-            if self._mine(tenant):
-                events.add_metric((tenant, loop, kind, outcome), n)
-        yield events
         yield from self._loops(GaugeMetricFamily, CounterMetricFamily)
 
+    def _filled(self, family: Any, counts: Counter[Any]) -> Any:
+        """Return `family` with the `counts` of the tenant, by label values; the first label is the tenant."""
+        # What is counted goes on being counted by the event loop's thread: a copy is made in one go, a look is not.
+        for values, n in sorted(dict(counts).items()):
+            if self._mine(values[0]):
+                family.add_metric([str(value) for value in values], n)
+        return family
+
     def _loops(self, gauge: Any, counter: Any) -> Iterator[Any]:
-        labels = ("tenant", "loop")
-        version = gauge("heedful_model_version", "Of loops that are open: the last event learned.", labels=labels)
-        items = gauge("heedful_items", "Of loops that are open: items on offer.", labels=labels)
-        groups = counter("heedful_commits", "Of loops that are open: groups of events written.", labels=labels)
-        written = counter("heedful_committed_events", "Of loops that are open: events in them.", labels=labels)
-        notes = gauge("heedful_notes", "Of loops that are open: what a person should look at.", labels=labels)
-        for (tenant, name), worker in sorted(dict(self._workers).items()):
-            if self._mine(tenant):
-                version.add_metric((tenant, name), worker.loop.version)
-                items.add_metric((tenant, name), len(worker.projection.catalogue.current))
-                groups.add_metric((tenant, name), worker.groups)
-                written.add_metric((tenant, name), worker.committed)
-                notes.add_metric((tenant, name), len(worker.loop.notes))
-        yield from (version, items, groups, written, notes)
+        families: tuple[tuple[Any, str, str, Callable[[LoopWorker], int]], ...] = (
+            (gauge, "model_version", "the last event learned", lambda worker: worker.loop.version),
+            (gauge, "items", "items on offer", lambda worker: len(worker.projection.catalogue.current)),
+            (counter, "commits", "groups of events written", lambda worker: worker.groups),
+            (counter, "committed_events", "events in them", lambda worker: worker.committed),
+            (gauge, "notes", "what a person should look at", lambda worker: len(worker.loop.notes)),
+        )
+        workers = sorted(dict(self._workers).items())
+        for kind, name, about, value in families:
+            family = kind(f"heedful_{name}", f"Of loops that are open: {about}.", labels=("tenant", "loop"))
+            for labels, worker in workers:
+                if self._mine(labels[0]):
+                    family.add_metric(labels, value(worker))
+            yield family
         if self._tenant is None:
             free = gauge("heedful_disk_free_bytes", "Where the loops are.")
             if isinstance(self._folder, Path):

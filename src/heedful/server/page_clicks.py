@@ -44,8 +44,8 @@ def check_origin(value: str) -> str:
 
     Raise ValueError, beginning with "origin", if it is not."""
     if not isinstance(value, str) or not _ORIGIN.fullmatch(value):
-        told = "expected the origin of your pages, such as https://shop.example, in lower case and without a path"
-        raise ValueError(f"origin: {told}, got {describe(value)}")
+        expected = "expected the origin of your pages, such as https://shop.example, in lower case and without a path"
+        raise ValueError(f"origin: {expected}, got {describe(value)}")
     return value
 
 
@@ -55,7 +55,7 @@ class ClickEndpoint:
     def __init__(self, service: ServerContext, label: str) -> None:
         """Take clicks for the loops of `service`; `label` is the name of the route in the metrics."""
         self._service, self._label = service, label
-        self._origins = frozenset(check_origin(each) for each in service.options.origins)
+        self._origins = frozenset(check_origin(origin) for origin in service.options.origins)
         self._rates = Buckets(*RATE)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
@@ -92,31 +92,30 @@ class ClickEndpoint:
         origin = headers.get(b"origin")
         if origin is None:
             return None
-        told = origin.decode("latin-1").lower()
-        if told in self._origins or told.partition("://")[2] == headers.get(b"host", b"").decode("latin-1").lower():
+        name = origin.decode("latin-1").lower()
+        if name in self._origins or name.partition("://")[2] == headers.get(b"host", b"").decode("latin-1").lower():
             return origin
-        hint = "; the page's Referrer-Policy may hide it" if told == "null" else ""
+        hint = "; the page's Referrer-Policy may hide it" if name == "null" else ""
         expected = "expected one of those that heedful serve --origin names"
-        raise Problem("wrong-origin", f"Origin: {expected}, got {describe(told)}{hint}", field="Origin")
+        raise Problem("wrong-origin", f"Origin: {expected}, got {describe(name)}{hint}", field="Origin")
 
     async def _read(self, headers: codecs.Headers, receive: Receive) -> Click:
         kind = headers.get(b"content-type", TEXT).partition(b";")[0].strip().lower()
         if kind not in (TEXT, codecs.JSON):
             got = describe(kind.decode("latin-1"))
-            told = f"Content-Type: expected text/plain or application/json, got {got}"
-            raise Problem("unsupported", told, field="Content-Type")
+            detail = f"Content-Type: expected text/plain or application/json, got {got}"
+            raise Problem("unsupported", detail, field="Content-Type")
         limits = self._service.limits._replace(body=min(SIZE, self._service.limits.body))
-        given = codecs.check_fields(
+        fields = codecs.check_fields(
             codecs.decode(await codecs.read(headers, receive, limits), codecs.JSON), names(Click)
         )
         for name in Click.__struct_fields__:
-            if not isinstance(given.get(name), str):
-                raise ValueError(f"{name}: expected a text, got {describe(given.get(name))}")
-        return Click(given["token"], check_id("decision", given["decision"]), check_id("item", given["item"]))
+            if not isinstance(fields.get(name), str):
+                raise ValueError(f"{name}: expected a text, got {describe(fields.get(name))}")
+        return Click(fields["token"], check_id("decision", fields["decision"]), check_id("item", fields["item"]))
 
     async def _learn(self, tenant: str, loop: str, click: Click) -> dict[str, Any]:
-        """Apply a click to the `loop` of the `tenant` and return the answer as JSON fields. Raise Problem if it is
-        rejected."""
+        """Apply a click to the `loop` of the `tenant` and return the answer as JSON fields."""
         loops = self._service.loops
         with loops.at(tenant, loop) or await loops.open(tenant, loop) as worker:
             event = {"decision": click.decision, "id": event_id(click), "clicks": [click.item]}
@@ -148,8 +147,13 @@ async def send_script(request: Request) -> Response:
         "cache-control": f"public, max-age={AGE}",
         "cross-origin-resource-policy": "cross-origin",
         "access-control-allow-origin": "*",
-        "etag": f'"{digest}"',
     }
+    return digested(request, content, digest, headers, "text/javascript")
+
+
+def digested(request: Request, content: bytes, digest: str, headers: dict[str, str], media: str) -> Response:
+    """Return the response that sends `content` of the type `media`, or 304 if the browser has it by its `digest`."""
+    headers |= {"etag": f'"{digest}"'}
     if request.headers.get("if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
-    return Response(content, headers=headers, media_type="text/javascript")
+    return Response(content, headers=headers, media_type=media)

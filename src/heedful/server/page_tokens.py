@@ -64,14 +64,14 @@ def check_token(token: str, loop: str, decision: str, signer_of: Callable[[str],
         header = msgspec.json.decode(_decoded(parts[1]), type=_Header)
         claims = msgspec.json.decode(_decoded(parts[2]), type=_Claims)
     except ValueError:  # also what msgspec raises
-        told = 'with "alg" HS256 and "kid" in its header, and "loop", "decision" and "exp" as claims'
-        _refuse("token", f"expected a JSON Web Token {told}, got another")
+        detail = 'with "alg" HS256 and "kid" in its header, and "loop", "decision" and "exp" as claims'
+        _refuse("token", f"expected a JSON Web Token {detail}, got another")
     signer = signer_of(header.kid)
     signed = f"{parts[1]}.{parts[2]}".encode()
     # Compared as text: the last letter of a signature has two bits that say nothing.
     if signer is None or not compare_digest(_encoded(digest(signer.digest, signed, "sha256")), parts[3]):
-        told = "this one was changed, or signed with something else, or its key is unknown or revoked"
-        _refuse("token", f"expected one that was signed with a key of this server; {told}")
+        detail = "this one was changed, or signed with something else, or its key is unknown or revoked"
+        _refuse("token", f"expected one that was signed with a key of this server; {detail}")
     if "feedback" not in signer.caller.scopes:
         _refuse("token", "expected one that was signed with a key that may 'feedback', got one whose key may not")
     if not claims.exp > now:
@@ -82,8 +82,8 @@ def check_token(token: str, loop: str, decision: str, signer_of: Callable[[str],
     if claims.loop != loop:
         _refuse("loop", f"expected {describe(claims.loop)}, for which the token was made, got {describe(loop)}")
     if claims.decision != decision:
-        told = f"expected {describe(claims.decision)}, for which the token was made, got {describe(decision)}"
-        _refuse("decision", told)
+        detail = f"expected {describe(claims.decision)}, for which the token was made, got {describe(decision)}"
+        _refuse("decision", detail)
     return signer.caller
 
 
@@ -103,5 +103,5 @@ def _moment(seconds: float) -> str:
         return f"{seconds:g}"
 
 
-def _refuse(field: str, told: str) -> NoReturn:
-    raise Problem("bad-token", f"{field}: {told}", field=field)
+def _refuse(field: str, detail: str) -> NoReturn:
+    raise Problem("bad-token", f"{field}: {detail}", field=field)

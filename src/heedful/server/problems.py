@@ -69,6 +69,11 @@ class Problem(Exception):
         return msgspec.json.encode(self.members)
 
 
+def unavailable(detail: str, seconds: int = 1) -> Problem:
+    """Return the Problem (503) that says why, `detail`, and after how many `seconds` to try again."""
+    return Problem("unavailable", detail, headers={"Retry-After": str(seconds)})
+
+
 def mask_keys(text: str) -> str:
     """Return `text` with each API key in it cut to its first characters, followed by "_...".
 
@@ -90,20 +95,19 @@ def out_of_files(error: OSError) -> bool:
     except OSError:
         return True
     finally:
-        for each in held:
-            os.close(each)
+        for file in held:
+            os.close(file)
     return False
 
 
-def of_rows(name: str, told: str) -> str:
-    """Return an error text about a row of a table, `told`, as one about an entry of a list: "row 3: ..." as "items[2]:
-    ...".
+def of_rows(name: str, message: str) -> str:
+    """Return a `message` about a row of a table as one about an entry of a list: "row 3: ..." as "items[2]: ...".
 
     `name` is that of the list in the request ("items")."""
-    return re.sub(r"^row (\d+): ", lambda match: f"{name}[{int(match[1]) - 1}]: ", told)
+    return re.sub(r"^row (\d+): ", lambda match: f"{name}[{int(match[1]) - 1}]: ", message)
 
 
-def bad_input(told: str) -> Problem:
-    """Return the error text `told`, "field: expected ..., got ...", as a Problem (422) that names the field."""
-    match = _FIELD.match(told)
-    return Problem("bad-input", told, field=match[1] if match else None)
+def bad_input(message: str) -> Problem:
+    """Return the error text `message`, "field: expected ..., got ...", as a Problem (422) that names the field."""
+    match = _FIELD.match(message)
+    return Problem("bad-input", message, field=match[1] if match else None)

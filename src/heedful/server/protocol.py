@@ -11,7 +11,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from heedful.server import framing
 from heedful.server.codecs import problem_bytes
 from heedful.server.metrics import ELSEWHERE
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, unavailable
 
 MOST_HEADERS = 65_536
 """The most bytes of a request's target, headers and trailers together, counting four more for each header."""
@@ -92,7 +92,7 @@ class Protocol(HttpToolsProtocol):
                 transport.abort()
         elif most is not None and len(self.connections) > most:
             detail = f"expected at most {most} connections at once, got more: try again"
-            self.refuse(Problem("unavailable", detail, headers={"Retry-After": "1"}))
+            self.refuse(unavailable(detail))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the handlers of all unanswered requests that the connection has ended."""

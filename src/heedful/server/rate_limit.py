@@ -31,18 +31,18 @@ class Bucket:
         self.fill(now)
         if self.tokens < 1 - 1e-9:  # the sum of many small parts of a token counts as a whole one
             seconds = max(1, ceil((1 - self.tokens) / self.rate))
-            told = f"expected at most {self.rate:g} requests per second, got more; try again in {seconds} s"
-            raise Problem("too-many", told, headers={"Retry-After": str(seconds)})
+            detail = f"expected at most {self.rate:g} requests per second, got more; try again in {seconds} s"
+            raise Problem("too-many", detail, headers={"Retry-After": str(seconds)})
         self.tokens -= 1
 
 
 class Buckets:
-    """Rate limiters by name, such as one for each participant: a bucket of tokens for each.
+    """A token bucket for each name, such as that of a participant: `rate` tokens come back each second, up to `most`.
 
-    `rate` tokens come back each second, up to `most`. The buckets of the `known` most recently used names are kept."""
+    The buckets of the `most_names` most recently used names are kept."""
 
-    def __init__(self, rate: float, most: float, known: int = 10_000) -> None:
-        self._rate, self._most, self._known = rate, most, known
+    def __init__(self, rate: float, most: float, most_names: int = 10_000) -> None:
+        self._rate, self._most, self._most_names = rate, most, most_names
         self._buckets: dict[str, Bucket] = {}
 
     def take(self, name: str, now: float) -> None:
@@ -50,7 +50,7 @@ class Buckets:
         bucket = self._buckets.pop(name, None)
         if bucket is None:
             bucket = Bucket(self._rate, self._most, now)
-            if len(self._buckets) >= self._known:
+            if len(self._buckets) >= self._most_names:
                 del self._buckets[next(iter(self._buckets))]
         self._buckets[name] = bucket  # the last in the order of use
         bucket.take(now)

@@ -26,7 +26,7 @@ class ApiRequest(NamedTuple):
     """the query parameters, by name"""
     path: Mapping[str, str]
     """the variable parts of the path, by name: "loop", "item", ..."""
-    given: Any
+    body: Any
     """the body as the codec of the route decoded it; None without one"""
     loop_worker: LoopWorker | None
     """the worker of the loop that the path names; None if it names none"""

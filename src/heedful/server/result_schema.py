@@ -40,11 +40,11 @@ def schema_of(result: type) -> type[msgspec.Struct]:
 def _texts(result: type) -> dict[str, str]:
     """Return the text below each field, in one line."""
     named: Any = ast.parse(dedent(inspect.getsource(result))).body[0]
-    found = {}
+    texts = {}
     for field, text in zip(named.body, named.body[1:]):
         if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
-            found[ast.unparse(field.target)] = " ".join(str(text.value.value).split())
-    return found
+            texts[ast.unparse(field.target)] = " ".join(str(text.value.value).split())
+    return texts
 
 
 def json_type(hint: Any) -> Any:

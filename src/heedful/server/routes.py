@@ -92,10 +92,10 @@ class Route(NamedTuple):
         Raise ValueError, beginning with the name of the field, or Problem if it has another form."""
         if self.codec is not None:
             return self.codec(request, kind, body)
-        given = codecs.decode(body, kind)
+        value = codecs.decode(body, kind)
         if isinstance(self.takes, type):
-            given = codecs.check_fields(given, schema.names(self.takes))
-        return codecs.with_key(given, codecs.key(request.headers)) if self.headers == _KEY else given
+            value = codecs.check_fields(value, schema.names(self.takes))
+        return codecs.with_key(value, codecs.key(request.headers)) if self.headers == _KEY else value
 
 
 @cache
@@ -245,10 +245,10 @@ class Endpoint:
             kind = codecs.media_type(headers)
             body = await codecs.read(headers, receive, service.limits, b"" if route.bulk else kind)
             if kind == codecs.FLOAT32 or len(body) <= LARGE:
-                return await route.work(request._replace(given=route.read(request, kind, body)))
+                return await route.work(request._replace(body=route.read(request, kind, body)))
             async with service.turns.of(caller.tenant, "large"):
-                given = await service.read(partial(route.read, request, kind, body))
-                return await route.work(request._replace(given=given, large=True))
+                decoded = await service.read(partial(route.read, request, kind, body))
+                return await route.work(request._replace(body=decoded, large=True))
 
 
 _NOTHING = nullcontext()

@@ -17,17 +17,29 @@ from heedful.loop.interactions.forms import FORMS
 from heedful.loop.interactions.registry import interactions
 from heedful.results.answers import Answer, Finite
 from heedful.results.experiment import Promotion
+from heedful.server.page_tokens import LENGTH
+from heedful.storage.address import NAME
 
 # Types with `Meta` may be freed twice in the interpreter's last collection, which then crashes (msgspec issue 717):
 # nothing is left for it to collect.
 atexit.register(gc.freeze)
 
 PRINTABLE = rf"^[^{OBEYED}]+$"
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
-"""The pattern of the name of a loop."""
+LOOP_NAME = f"^{NAME.pattern}$"
 Id = Annotated[str, Meta(min_length=1, max_length=200, description="1 to 200 printable characters", pattern=PRINTABLE)]
 MOST = 2**62
 """The greatest value of a count."""
+MOST_LEARNERS = 10
+"""The most learners that are evaluated in one request."""
+ALPHA = 1e-6, 0.5
+"""The least and the greatest probability of a wrong verdict, as the loop checks it."""
+WHOLE_PARAMETERS = {
+    "start": (0, 0, MOST),
+    "limit": (1000, 1, 10_000),
+    "top": (10, 0, 1_000),
+    "last": (10_000, 1, 1_000_000),
+}
+"""Whole numbers in the query of a route: name -> (default, least, greatest)."""
 Number = Annotated[float, Meta(ge=-1e100, le=1e100)]
 Time = (
     Annotated[int, Meta(ge=0, lt=2**53, description="microseconds since 1970")]
@@ -51,6 +63,7 @@ Strict = Annotated[
         "loop's settings say where it is not said"
     ),
 ]
+Prior = Annotated[dict[Id, Number] | list[Number] | UnsetType, Meta(description="your own scores, by name or in order")]
 Names = Annotated[list[Id], Meta(min_length=1, max_length=100_000, extra_json_schema={"uniqueItems": True})]
 
 
@@ -67,9 +80,7 @@ class Decide(_Body):
     candidates: Candidates | UnsetType = UNSET
     person: Id | UnsetType = UNSET
     context: Object | UnsetType = UNSET
-    prior: Annotated[
-        dict[Id, Number] | list[Number] | UnsetType, Meta(description="your own scores, by name or in order")
-    ] = UNSET
+    prior: Prior = UNSET
     show: Annotated[int, Meta(ge=1, le=MOST, description="where there are fewer, all of them")] | UnsetType = UNSET
     id: Id | UnsetType = UNSET
     deferred: bool | UnsetType = UNSET
@@ -90,9 +101,7 @@ class Rank(_Body):
     candidates: Candidates | UnsetType = UNSET
     person: Id | UnsetType = UNSET
     context: Object | UnsetType = UNSET
-    prior: Annotated[
-        dict[Id, Number] | list[Number] | UnsetType, Meta(description="your own scores, by name or in order")
-    ] = UNSET
+    prior: Prior = UNSET
     strict: Strict | UnsetType = UNSET
 
 
@@ -113,12 +122,12 @@ class Record(_Body):
 def _forms_by_kind() -> str:
     """Return which forms of feedback each kind of loop takes, in words."""
     *most, last = FORMS
-    told = f"in one form: {', '.join(most)} or {last}. docs/feedback.md says what each means."
+    text = f"in one form: {', '.join(most)} or {last}. docs/feedback.md says what each means."
     taken = []
     for kind in interactions().values():
         *first, last = kind.forms
         taken.append(f"{kind.words.loop} takes {', '.join(first)} and {last}")
-    return f"What a person answered to a decision, {told} {'; '.join(taken)[0].upper()}{'; '.join(taken)[1:]}."
+    return f"What a person answered to a decision, {text} {'; '.join(taken)[0].upper()}{'; '.join(taken)[1:]}."
 
 
 def _fields() -> list[tuple[str, Any, Any]]:
@@ -145,7 +154,7 @@ class Click(_Body):
 
     `token` is a JSON Web Token for this decision, which the page's own server signed; it stands in place of a key."""
 
-    token: Annotated[str, Meta(min_length=1, max_length=4096)]
+    token: Annotated[str, Meta(min_length=1, max_length=LENGTH)]
     decision: Id
     item: Annotated[Id, Meta(description="of those shown; it counts as clicked once")]
 
@@ -181,7 +190,7 @@ class Evaluate(_Body):
         Annotated[
             list[Annotated[str, Meta(max_length=500)]],
             Meta(
-                max_length=10,
+                max_length=MOST_LEARNERS,
                 description="next to the loop's own; NAME@VERSION is frozen at that version; NAME@VERSION.. "
                 "and NAME@2026-01-31T12:00:00Z.. begin to learn there",
                 examples=[["second-order:epsilon=0.1"]],
@@ -190,7 +199,9 @@ class Evaluate(_Body):
         | UnsetType
     ) = UNSET
     alpha: (
-        Annotated[float, Meta(ge=1e-6, le=0.5, description="the probability with which an interval may miss; 0.05")]
+        Annotated[
+            float, Meta(ge=ALPHA[0], le=ALPHA[1], description="the probability with which an interval may miss; 0.05")
+        ]
         | UnsetType
     ) = UNSET
 
@@ -224,9 +235,10 @@ class StartExperiment(_Body):
         | UnsetType
     ) = UNSET
     frozen: Annotated[bool, Meta(description="whether both sides rank as they do now; false")] | UnsetType = UNSET
-    alpha: Annotated[float, Meta(ge=1e-6, le=0.5, description="how often a verdict may be wrong; 0.05")] | UnsetType = (
-        UNSET
-    )
+    alpha: (
+        Annotated[float, Meta(ge=ALPHA[0], le=ALPHA[1], description="how often a verdict may be wrong; 0.05")]
+        | UnsetType
+    ) = UNSET
     id: Id | UnsetType = UNSET
 
 
@@ -255,7 +267,7 @@ class Promote(_Body):
 class NewLoop(_Body):
     """A loop to create, as `heedful init` does."""
 
-    name: Annotated[str, Meta(pattern=NAME)]
+    name: Annotated[str, Meta(pattern=LOOP_NAME)]
     items: list[Object] | UnsetType = UNSET
     learner: str | UnsetType = UNSET
     settings: Object | UnsetType = UNSET

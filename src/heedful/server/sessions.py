@@ -71,13 +71,15 @@ class Sessions:
 
         Raise TimeoutError if another process is writing."""
         digest = _digest(token)
-        found = self._find(token, digest, FRESH)
-        if found is not None and self._end() - found.ends > self._idle * 1e6 / 20:  # not at every visit: it is a commit
+        session = self._find(token, digest, FRESH)
+        if (
+            session is not None and self._end() - session.ends > self._idle * 1e6 / 20
+        ):  # not at every visit: it is a commit
             with suppress(OSError):  # a full disk, a lock: it is good until its end all the same
                 with self._database.writing() as connection:
                     connection.execute("UPDATE sessions SET ends = ? WHERE digest = ?", (self._end(), digest))
                 self._seen.pop(digest, None)
-        return None if found is None else found.prefix
+        return None if session is None else session.prefix
 
     def holds(self, token: str) -> bool:
         """Return whether the session of this token still exists, without extending it; True if the database cannot be

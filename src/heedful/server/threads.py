@@ -43,8 +43,8 @@ class Turn(asyncio.Semaphore):
     async def acquire(self) -> Literal[True]:
         """Wait for a turn. Raise Problem (429) if too many wait already."""
         if self._waiting >= self._longest:
-            told = f"expected at most {self._most} at a time that take long and {self._longest:g} that wait, got more"
-            raise Problem("too-many", f"{told}; nothing was changed: send it again", headers={"Retry-After": "1"})
+            detail = f"expected at most {self._most} at a time that take long and {self._longest:g} that wait, got more"
+            raise Problem("too-many", f"{detail}; nothing was changed: send it again", headers={"Retry-After": "1"})
         self._waiting += 1
         try:
             return await super().acquire()

@@ -21,6 +21,7 @@ from heedful.server.auth import Caller
 from heedful.server.codecs import unique_fields
 from heedful.server.context import ServerContext, as_problem
 from heedful.server.keys import in_order
+from heedful.server.page_clicks import digested
 from heedful.server.pages import compare, health, keys, learned, loops, participant, proof, results, session, teach, why
 from heedful.server.pages.formatting import join_names
 from heedful.server.pages.page import SAFE, Page, Visit, back, folder_for, form_of, problem_page, static_files
@@ -44,8 +45,8 @@ FIRST = frozenset({"loops", "keys", "sign-in", "sign-out", "static", "s"})
 def mount(service: ServerContext) -> Starlette:
     """Return the ASGI application with all pages (HTML) for the loops that `service` serves."""
     routes: dict[str, dict[str, Page]] = {}
-    for each in PAGES:
-        routes.setdefault(each.path, {})[each.method] = each
+    for page in PAGES:
+        routes.setdefault(page.path, {})[page.method] = page
     mounted = [Route(path, _endpoint(service, by), methods=list(by)) for path, by in routes.items()]
     mounted += [
         Route("/sign-in", _with_error_pages(partial(session.sign_in, service)), methods=["GET", "POST"]),
@@ -132,9 +133,7 @@ async def _respond(service: ServerContext, route: Page, request: Request, caller
 
 
 def _problem(request: Request, problem: Problem, caller: Caller | None = None) -> Response:
-    """Return the page that shows a problem, or only a part of it if a script sent the request.
-
-    Visitors who are not signed in are redirected to the page for that."""
+    """Return the page that shows a problem, or only a part of it if a script sent the request."""
     # A stream of events, which a script opens, cannot be redirected to a page, either.
     scripted = "hx-request" in request.headers or "text/event-stream" in request.headers.get("accept", "")
     if problem.kind == "no-key":
@@ -178,8 +177,5 @@ async def static(request: Request) -> Response:
     headers = {
         "cache-control": "public, max-age=31536000, immutable" if current else "no-cache",
         "cross-origin-resource-policy": "same-origin",
-        "etag": f'"{digest}"',
     }
-    if request.headers.get("if-none-match") == headers["etag"]:
-        return Response(status_code=304, headers=headers)
-    return Response(content, headers=headers, media_type=mimetypes.guess_type(path)[0] or "application/octet-stream")
+    return digested(request, content, digest, headers, mimetypes.guess_type(path)[0] or "application/octet-stream")

@@ -37,25 +37,25 @@ def arena_parts(loop: Loop, people: Sequence[str] | None) -> ArenaParts | None:
     or if it is no arena."""
     if study_of(loop.path).kind != "answers":
         return None
-    found = leaderboard_of(loop, people)
+    board = leaderboard_of(loop, people)
     # `board_section` escapes what it is given, so templates may show it as it is.
-    if found is None:
+    if board is None:
         return None
-    return ArenaParts(Markup(board_section(found)), insight(found), odd_judges(found))
+    return ArenaParts(Markup(board_section(board)), insight(board), odd_judges(board))
 
 
 def board_file(loop: Loop, study: Study, people: Sequence[str] | None, form: str) -> bytes | None:
     """Return the leaderboard of an arena as a file with the ending `form`, one of TYPES; None if nobody could judge
     yet."""
-    found = leaderboard_of(loop, people)
-    if found is None:
+    board = leaderboard_of(loop, people)
+    if board is None:
         return None
     if form == "html":
-        return board_page(found, study.ask).encode()
+        return board_page(board, study.ask).encode()
     if form == "json":
-        return msgspec.json.format(msgspec.json.encode(found.to_dict()), indent=1)
+        return msgspec.json.format(msgspec.json.encode(board.to_dict()), indent=1)
     out = io.StringIO()
-    write_rows(out, list(found.fields()), rows_of(found.fields()))
+    write_rows(out, list(board.fields()), rows_of(board.fields()))
     return out.getvalue().encode()
 
 

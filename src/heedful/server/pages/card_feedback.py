@@ -70,22 +70,22 @@ def answers_to(loop: Loop, decision: str) -> Iterator[CardAnswer]:
     """Yield what was said about single items of the list that the decision with this id showed, newest first.
 
     Feedback that was undone is left out."""
-    known = loop.projection.find_decision(decision) if decision else None
-    if known is None:
+    logged = loop.projection.find_decision(decision) if decision else None
+    if logged is None:
         return
     log = loop.projection.log
     undone = log.retractions()
     for event in islice(log.newest_first(log.last()[0] + 1, "feedback"), LOOKED):
-        if event.seq < known.seq:
+        if event.seq < logged.seq:
             return
-        if event.target != known.seq or event.seq in undone:
+        if event.target != logged.seq or event.seq in undone:
             continue
         feedback = records.decode_feedback(event.payload)
         alone = len(feedback.chosen) == 1
         for i, j in enumerate(feedback.chosen):
             value = feedback.values[i] if feedback.values else 0.0
             done = tuple(feedback.done[i]) if feedback.done else ()
-            yield CardAnswer(event.seq, event.id, feedback.form, known.names[j], value, done, alone)
+            yield CardAnswer(event.seq, event.id, feedback.form, logged.names[j], value, done, alone)
 
 
 def earlier_answers(loop: Loop, decision: str, item: str, event: str) -> list[str]:
@@ -93,9 +93,13 @@ def earlier_answers(loop: Loop, decision: str, item: str, event: str) -> list[st
 
     If a person gives `item` a new number, older numbers for it in the same list (`decision`) no longer count. Feedback
     about several items stays, and so do actions, which add up."""
-    found = [each for each in answers_to(loop, decision) if each.item == item and each.alone and each.form != "actions"]
-    own = [each for each in found if each.event == event]
-    return [each.event for each in found if own and each.seq < own[0].seq]
+    earlier = [
+        answer
+        for answer in answers_to(loop, decision)
+        if answer.item == item and answer.alone and answer.form != "actions"
+    ]
+    newest = [answer for answer in earlier if answer.event == event]
+    return [answer.event for answer in earlier if newest and answer.seq < newest[0].seq]
 
 
 def logged_hand(loop: Loop, names: Sequence[str], decision: str, person: str | None) -> Hand | None:
@@ -103,7 +107,7 @@ def logged_hand(loop: Loop, names: Sequence[str], decision: str, person: str | N
     moves when another is answered.
 
     Return None if there is no such `decision`, or if it was made for somebody other than `person`."""
-    known = loop.projection.find_decision(decision) if decision else None
-    if known is None or known.person != person:
+    logged = loop.projection.find_decision(decision) if decision else None
+    if logged is None or logged.person != person:
         return None
-    return Hand(tuple(names), tuple(names), decision, known.record.arm)
+    return Hand(tuple(names), tuple(names), decision, logged.record.arm)

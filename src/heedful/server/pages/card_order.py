@@ -32,10 +32,10 @@ class Placement(msgspec.Struct, frozen=True):
         `ranked` has them in the order of the model of this `version`. If that is the version that learned the
         correction, the result is the person's own order. If the model has learned more since, the cards that the person
         moved keep their positions, and the others fill the remaining positions in the model's order."""
-        own = [name for name in self.order if name in ranked]
-        if version == self.version and len(own) == len(ranked):
-            return tuple(own)
-        fixed = {own.index(name): name for name in self.cards if name in own}
+        order = [name for name in self.order if name in ranked]
+        if version == self.version and len(order) == len(ranked):
+            return tuple(order)
+        fixed = {order.index(name): name for name in self.cards if name in order}
         others = iter([name for name in ranked if name not in fixed.values()])
         return tuple([fixed[i] if i in fixed else next(others) for i in range(len(ranked))])
 
@@ -74,13 +74,13 @@ def parse_placement(text: str, most: int) -> Placement:
 
     Raise ValueError if the text is no such correction, or one of more than `most` cards."""
     try:
-        found = decoder(Placement).decode(text)
-        for names in (found.order, found.cards):
+        placement = decoder(Placement).decode(text)
+        for names in (placement.order, placement.cards):
             if len(records.distinct("placed", list(names), 0)) > most:
                 raise ValueError(f"at most {most} cards")
     except (ValueError, RecursionError):
         raise ValueError(f"placed: expected what the page was given, got {describe(text)}") from None
-    return found
+    return placement
 
 
 def ordinal(n: int) -> str:

@@ -38,24 +38,24 @@ def lacks_weights(loop: Loop) -> bool:
     return loop.projection.interaction.item_features != "none" and not hasattr(loop.learner, "weights")
 
 
-async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
+async def hand_of(visit: Visit, fields: Mapping[str, str], person: str | None) -> Hand:
     """Return the cards (items) that a page shows to `person`, None for nobody in particular, with their order.
 
-    `visit` is the request of the page. If the fields `given` of its query or form have a `hand`, a JSON list of names,
+    `visit` is the request of the page. If the fields `fields` of its query or form have a `hand`, a JSON list of names,
     then these items are shown, if they are still on offer. Otherwise the loop chooses new ones and logs a decision. A
     loop with query features, of which only a search knows the values, has no cards."""
     await visit.read(look, visit)
     if visit.loop.manifest.query is not None:  # of each item a search has something to say, a page has not
         return Hand((), ())
     widget = widget_of(visit.loop)
-    if given.get("hand") and (names := items_on_offer(visit.loop, given["hand"])):
+    if fields.get("hand") and (names := items_on_offer(visit.loop, fields["hand"])):
         if widget == "order":
-            own = parse_placement(given["placed"], MOST) if given.get("placed") else None
-            return await visit.read(rank_cards, visit, names, person, own)
-        logged = await visit.read(logged_hand, visit.loop, names, given.get("decision", ""), person)
+            placement = parse_placement(fields["placed"], MOST) if fields.get("placed") else None
+            return await visit.read(rank_cards, visit, names, person, placement)
+        logged = await visit.read(logged_hand, visit.loop, names, fields.get("decision", ""), person)
         return await visit.read(rank_cards, visit, names, person) if logged is None else logged
     if (scale := scale_widget.scale_of(visit.loop)) is not None and scale.selects:
-        return await _select(visit, given, person)
+        return await _select(visit, fields, person)
     names = list(visit.loop.projection.catalogue.current)
     if not names:
         return Hand((), ())
@@ -70,12 +70,9 @@ async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) ->
     return hand._replace(names=order, dealt=order)
 
 
-async def _select(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
-    """Return the cards that the model selects for `person` from all items on offer, and log the decision.
-
-    Items that the field `past` of `given` lists, a JSON list of names, are left out if there are others. If the visitor
-    may teach and names no person, there are no cards."""
-    past = items_on_offer(visit.loop, given["past"], "past") if given.get("past") else []
+async def _select(visit: Visit, fields: Mapping[str, str], person: str | None) -> Hand:
+    """Return the cards that the model selects for `person` from all items on offer, and log the decision."""
+    past = items_on_offer(visit.loop, fields["past"], "past") if fields.get("past") else []
     names = await visit.read(scale_widget.candidates, visit.loop, person, past)
     teaching = visit.may(*TEACH)
     if not names or (teaching and person is None):
@@ -89,30 +86,28 @@ async def _select(visit: Visit, given: Mapping[str, str], person: str | None) ->
 
 
 async def _decide(visit: Visit, **request: object) -> Hand:
-    """Let the loop of the page decide which items to show, which logs a decision; return them as cards with its id.
-
-    `visit` is the request of the page, `request` the arguments of `Loop.decide`."""
+    """Let the loop of the page decide which items to show, which logs a decision; return them as cards with its id."""
     decision = await visit.worker.decide(request)
     visit.note("decision", decision.arm)
     return Hand(decision.shown, decision.shown, decision.id, decision.arm)
 
 
-def rank_cards(visit: Visit, dealt: Sequence[str], person: str | None, own: Placement | None = None) -> Hand:
+def rank_cards(visit: Visit, dealt: Sequence[str], person: str | None, placement: Placement | None = None) -> Hand:
     """Return the cards called `dealt` in the model's order for `person` (None: nobody in particular).
 
-    `visit` is the request of the page. `own` is the person's correction of the order, if they made one: the cards that
-    they moved keep their positions in it. A correction that was undone is ignored."""
+    `placement` is the person's correction of the order: the cards that they moved keep their positions, unless it was
+    undone."""
     loop = visit.loop
     version, order = loop.version, loop.rank(dealt, person=person)
-    if own is None or _is_retracted(loop, own.event):  # taken back in another window
+    if placement is None or _is_retracted(loop, placement.event):  # taken back in another window
         return Hand(order, tuple(dealt), ranked=order)
-    return Hand(own.around(order, version), tuple(dealt), ranked=order, placed=own)
+    return Hand(placement.around(order, version), tuple(dealt), ranked=order, placed=placement)
 
 
 def _is_retracted(loop: Loop, event: str) -> bool:
     """Return whether the feedback with the id `event` was undone, or is not in the log."""
-    given = loop.projection.log.find("feedback", event)
-    return given is None or given.seq in loop.projection.log.retractions()
+    feedback = loop.projection.log.find("feedback", event)
+    return feedback is None or feedback.seq in loop.projection.log.retractions()
 
 
 def look(visit: Visit) -> None:
@@ -124,8 +119,7 @@ def look(visit: Visit) -> None:
 
 
 def _is_shown(visit: Visit) -> bool:
-    """Return whether a person will see the page. They will not if another site requests it, or if a browser prefetches
-    it."""
+    """Return whether a person will see the page."""
     headers = visit.request.headers
     ours = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
     page = headers.get("sec-fetch-dest", "document") in ("document", "empty")

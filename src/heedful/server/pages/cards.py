@@ -15,7 +15,7 @@ FACTS = 6
 _TITLES = ("title", "name", "label")
 
 
-class Card(NamedTuple):
+class ItemCard(NamedTuple):
     """An item as a page shows it: a box with its title and some attributes."""
 
     name: str
@@ -26,7 +26,7 @@ class Card(NamedTuple):
     """some of its attributes"""
 
 
-def cards(loop: Loop, names: Sequence[str]) -> list[Card]:
+def cards(loop: Loop, names: Sequence[str]) -> list[ItemCard]:
     """Return the cards of the items called `names`, in this order, without those that are no longer on offer."""
     called = {} if study_of(loop.path) == Study() else labels(loop, names)
     found = [_card(loop, name, row) for name, row in rows_of(loop, names).items()]
@@ -47,10 +47,10 @@ def with_titles(loop: Loop, lessons: Sequence[LessonTold]) -> list[LessonTold]:
     def titles_of(named: Sequence[str]) -> tuple[str, ...]:
         return tuple([titles.get(name, name) for name in named])
 
-    return [each._replace(chosen=titles_of(each.chosen), over=titles_of(each.over)) for each in lessons]
+    return [lesson._replace(chosen=titles_of(lesson.chosen), over=titles_of(lesson.over)) for lesson in lessons]
 
 
-def _card(loop: Loop, name: str, row: Mapping[str, object]) -> Card:
+def _card(loop: Loop, name: str, row: Mapping[str, object]) -> ItemCard:
     encoding = loop.manifest.encoding
     head = next((key for key in row if key.lower() in _TITLES and key != encoding.identifier), None)
     text = None if head is None else row[head]
@@ -58,4 +58,4 @@ def _card(loop: Loop, name: str, row: Mapping[str, object]) -> Card:
     first = [column.name for column in encoding.columns if column.kind != "ignored"]
     keys = [key for key in [*first, *row] if key in row and key not in (encoding.identifier, head)]
     facts = [Fact(short(label(key)), text) for key in dict.fromkeys(keys) if (text := value(key, row[key])) is not None]
-    return Card(name, short(title), tuple(facts[:FACTS]))
+    return ItemCard(name, short(title), tuple(facts[:FACTS]))

@@ -12,7 +12,6 @@ from starlette.responses import Response
 from heedful.loop import records
 from heedful.server.pages import question_flow
 from heedful.server.pages.card_selection import TEACH
-from heedful.server.pages.images import image_response
 from heedful.server.pages.page import Page, Visit, back, render
 from heedful.server.pages.standing import study_in, summary
 from heedful.studies.answers import OWN
@@ -46,7 +45,7 @@ async def undo(visit: Visit) -> Response:
 
 async def picture(visit: Visit) -> Response:
     """Send the picture of an item; `number` in the path identifies it, a digest of its bytes."""
-    return await image_response(visit.worker, visit.request.path_params["number"])
+    return await question_flow.image_response(visit.worker, visit.request.path_params["number"])
 
 
 async def so_far(visit: Visit) -> Response:
@@ -56,21 +55,21 @@ async def so_far(visit: Visit) -> Response:
     return render(visit, "so_far.html", base=_base(visit), standing=standing, fresh=fresh)
 
 
-async def _render_question(visit: Visit, template: str, person: str, told: str = "") -> Response:
-    """Render the next question of a person with this template; `told` is a message on their last request."""
+async def _render_question(visit: Visit, template: str, person: str, message: str = "") -> Response:
+    """Render the next question of a person with this template; `message` is a message on their last request."""
     study = await study_in(visit)
     question = await question_flow.question(visit.worker, study, person)
     return render(
         visit, template, tab="compare", study=study, base=_base(visit), question=question, place=question.place,
-        told=told, of=0, more=False, person="" if person == OWN else person,
+        message=message, of=0, more=False, person="" if person == OWN else person,
     )  # fmt: skip
 
 
-async def _respond(visit: Visit, person: str, told: str) -> Response:
-    """Render the next question if a script sent the request; otherwise redirect to the page. `told` is a message."""
+async def _respond(visit: Visit, person: str, message: str) -> Response:
+    """Render the next question if a script sent the request; otherwise redirect to the page. `message` is a message."""
     if not visit.scripted:
         return back(_base(visit), **({} if person == OWN else {"person": person}))
-    return await _render_question(visit, "ask_parts.html", person, told)
+    return await _render_question(visit, "ask_parts.html", person, message)
 
 
 def _base(visit: Visit) -> str:
@@ -78,9 +77,9 @@ def _base(visit: Visit) -> str:
     return f"{visit.base}/compare"
 
 
-def _person_of(given: Mapping[str, str]) -> str:
+def _person_of(fields: Mapping[str, str]) -> str:
     """Return the person named in a form or a query, OWN if none is. Raise ValueError if the name is not valid."""
-    person = given.get("person", "").strip()
+    person = fields.get("person", "").strip()
     if not person:
         return OWN
     if len(records.check_id("person", person)) > question_flow.LONGEST:

@@ -9,28 +9,34 @@ from heedful.results.evaluation import Evaluation, LearnerEvaluation, Measure, P
 from heedful.server.pages.charts import Axis
 
 
-def verdict(found: Evaluation, each: LearnerEvaluation) -> tuple[str, str]:
-    """Return (kind of verdict: "good", "bad" or "open"; a sentence) on whether the learner of `each` is better than the
-    first of the evaluation `found`.
+def verdict(evaluation: Evaluation, candidate: LearnerEvaluation) -> tuple[str, str]:
+    """Return (kind of verdict: "good", "bad" or "open"; a sentence) on whether `candidate` is better than the first
+    learner of `evaluation`.
 
     It goes by the first decisive measure by which the log determines the difference between the two; if that one cannot
     tell, what others say is added."""
-    own = found.learners[0].learner
-    told = [
+    serving = evaluation.learners[0].learner
+    differences = [
         (measure, value)
-        for measure, value in zip(found.measures, each.values)
+        for measure, value in zip(evaluation.measures, candidate.values)
         if measure.decisive and value.difference is not None
     ]
-    if not told:
-        return "open", f"The log cannot tell whether {each.learner} is better than {own}: what follows says why."
-    measure, value = told[0]
+    if not differences:
+        return (
+            "open",
+            f"The log cannot tell whether {candidate.learner} is better than {serving}: what follows says why.",
+        )
+    measure, value = differences[0]
     apart = value_texts(value, measure.is_share)[2]
     if value.verdict == "cannot be told":
         so_far = f"the difference in {measure.name} is {apart}"
-        other = [f" By {m.name} it is {v.verdict}." for m, v in told[1:] if v.verdict != value.verdict]
-        return "open", f"It cannot be told yet whether {each.learner} is better than {own}: {so_far}.{''.join(other)}"
+        other = [f" By {m.name} it is {v.verdict}." for m, v in differences[1:] if v.verdict != value.verdict]
+        return (
+            "open",
+            f"It cannot be told yet whether {candidate.learner} is better than {serving}: {so_far}.{''.join(other)}",
+        )
     kind = "good" if value.verdict == "better" else "bad"
-    return kind, f"{each.learner} is {value.verdict} than {own}: the difference in {measure.name} is {apart}."
+    return kind, f"{candidate.learner} is {value.verdict} than {serving}: the difference in {measure.name} is {apart}."
 
 
 def axes(measure: Measure, values: Sequence[Value]) -> tuple[Axis, Axis]:
@@ -41,6 +47,6 @@ def axes(measure: Measure, values: Sequence[Value]) -> tuple[Axis, Axis]:
     )
 
 
-def bias_axis(found: Sequence[PositionBias]) -> Axis:
+def bias_axis(biases: Sequence[PositionBias]) -> Axis:
     """Return the scale on which the ratios of neighbouring positions are drawn, around 1, no position bias."""
-    return Axis.around([*[(each.low, each.high) for each in found], (1.0, 1.0)])
+    return Axis.around([*[(bias.low, bias.high) for bias in biases], (1.0, 1.0)])

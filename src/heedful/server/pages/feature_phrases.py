@@ -73,8 +73,8 @@ class Phrases:
         self._words = words
         self._of = dict(zip(manifest.candidates.names, _phrases(manifest.candidates, words)))
         self._last, self._start = names[-1] if names else "", start
-        encodings = [each for each in (manifest.candidates, manifest.context) if each is not None]
-        vectors = [column for each in encodings for column in each.columns if isinstance(column, Vector)]
+        encodings = [encoding for encoding in (manifest.candidates, manifest.context) if encoding is not None]
+        vectors = [column for encoding in encodings for column in encoding.columns if isinstance(column, Vector)]
         self._vectors = {number: column.name for column in vectors for number in column.feature_names()}
         self._of |= {column.name: (f"alike in {label(column.name)}",) * 2 for column in vectors}
 
@@ -90,20 +90,20 @@ class Phrases:
 
     def _parts(self, weights: Mapping[str, float]) -> dict[str, float]:
         """Return numbers by bar, made from `weights` by feature: those of a vector are one, their Euclidean length."""
-        found: dict[str, float] = {}
+        parts: dict[str, float] = {}
         for name, weight in weights.items():
             part = self._part(name)
-            found[part] = weight if part == name else math.hypot(found.get(part, 0.0), weight)
-        return found
+            parts[part] = weight if part == name else math.hypot(parts.get(part, 0.0), weight)
+        return parts
 
     def _pair(self, feature: str) -> tuple[str, str]:
         """Return the phrases for more and for less of a feature."""
-        if (own := self._words.get(feature)) is not None:
-            return own
+        if (phrases := self._words.get(feature)) is not None:
+            return phrases
         if feature == self._last:
             return "your own score", "against your own score"
-        if (known := self._of.get(feature)) is not None:
-            return known
+        if (phrases := self._of.get(feature)) is not None:
+            return phrases
         context, _, item = feature.partition(" × ")
         if context in self._vectors.values():
             return (f"{label(item).replace('=', ': ')}, depending on {label(context)}",) * 2
@@ -118,7 +118,7 @@ class Phrases:
         there = {name: w for name, w in weights.items() if w != (self._start if name == self._last else 0.0)}
         there = self._parts(there)
         most = max([STRONG, *map(abs, there.values())])
-        ordered = sorted(there.items(), key=lambda each: -abs(each[1]))
+        ordered = sorted(there.items(), key=lambda part: -abs(part[1]))
         return [Bar(name, self.of(name, w), w, abs(w) / most) for name, w in ordered]
 
     def describe_changes(self, before: Mapping[str, float], after: Mapping[str, float], most: int = 2) -> list[str]:
@@ -128,11 +128,11 @@ class Phrases:
         If other features changed about as much, a last phrase says how many."""
         change = self._parts({name: after[name] - before.get(name, 0.0) for name in after})
         greatest = max(map(abs, change.values()), default=0.0)
-        told = [name for name, by in change.items() if by != 0.0 and abs(by) >= MOVED * greatest]
-        told.sort(key=lambda name: -abs(change[name]))
-        alike = sum(abs(change[name]) >= LEVEL * greatest for name in told) - most
+        features = [name for name, by in change.items() if by != 0.0 and abs(by) >= MOVED * greatest]
+        features.sort(key=lambda name: -abs(change[name]))
+        alike = sum(abs(change[name]) >= LEVEL * greatest for name in features) - most
         more = [f"{alike} other{'' if alike == 1 else 's'} as much"] if alike > 0 else []
-        return [*[self.of(name, change[name]) for name in told[:most]], *more]
+        return [*[self.of(name, change[name]) for name in features[:most]], *more]
 
 
 def level(bars: Sequence[Bar]) -> bool:
@@ -159,20 +159,20 @@ def _phrases(encoding: Encoding, words: Words) -> Iterator[tuple[str, str]]:
         plain = _lower_first(label(column.name))
         features = column.features()
         missing = [f"unknown {plain}"] if column.missing and features else []
-        for own in features[: len(features) - len(missing)]:
+        for feature in features[: len(features) - len(missing)]:
             if isinstance(column, Number):
                 yield words.get(column.name) or _more_less(plain)
             elif isinstance(column, Category):
-                level = f"{label(column.name)}: {own.removeprefix(f'{column.name}=')}"
+                level = f"{label(column.name)}: {feature.removeprefix(f'{column.name}=')}"
                 yield f"rather {level}", f"not {level}"
             elif isinstance(column, Text):
-                word = own.removeprefix(f"{column.name}~")
+                word = feature.removeprefix(f"{column.name}~")
                 yield f"“{word}” in {plain}", f"no “{word}” in {plain}"
             elif isinstance(column, Prose):
-                trait = own.removeprefix(f"{column.name}: ")
+                trait = feature.removeprefix(f"{column.name}: ")
                 yield _TRAITS.get(trait) or (f"more {trait}", f"fewer {trait}")
             else:
-                yield _more_less(own)
+                yield _more_less(feature)
         yield from ((unknown, f"known {plain}") for unknown in missing)
 
 

@@ -77,7 +77,7 @@ def board(loop: Loop) -> FieldsWidget:
     forms = list(interaction.forms.values())
     buttons = [form for form in forms if _constant(form) is not None]
     form = next(form for form in forms if form not in buttons)
-    labels = tuple([(each.name, f"{each.hint[:1].upper()}{each.hint[1:]}") for each in buttons])
+    labels = tuple([(button.name, f"{button.hint[:1].upper()}{button.hint[1:]}") for button in buttons])
     question = interaction.fill(interaction.words.question)
     return FieldsWidget(form.name, fields_of(form), labels, interaction.words.answer, question)
 
@@ -108,7 +108,7 @@ def _kind(schema: Json) -> tuple[str, tuple[str, ...]]:
     if schema is ITEM:
         return "item", ()
     if "enum" in schema:
-        return "choice", tuple([each if isinstance(each, str) else encode(each) for each in schema["enum"]])
+        return "choice", tuple([value if isinstance(value, str) else encode(value) for value in schema["enum"]])
     kind = schema.get("type")
     if kind == "array" and schema.get("items") is ITEM:
         return "items", ()
@@ -126,20 +126,19 @@ def _constant(form: Form) -> object:
 # ---------------------------------------------------------------------------- what was posted
 
 
-def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[str, object]:
-    """Return the fields of a piece of feedback, {name: value}, from the HTML form `given` that was posted for the cards
-    `names`.
+def parse(loop: Loop, names: Sequence[str], posted: Mapping[str, str]) -> dict[str, object]:
+    """Return the fields of a piece of feedback, {name: value}, from the HTML form `posted` for the cards `names`.
 
     Raise ValueError, naming the field, if one is missing or invalid."""
-    kind, forms = given.get("kind", ""), {form.name: form for form in loop.projection.interaction.forms.values()}
+    kind, forms = posted.get("kind", ""), {form.name: form for form in loop.projection.interaction.forms.values()}
     if kind not in forms:
         raise ValueError(f"kind: expected {' or '.join(forms)}, got {describe(kind)}")
     if (constant := _constant(forms[kind])) is not None:
         return {kind: constant}
-    found = {field.name: _value(field, names, given) for field in fields_of(forms[kind])}
-    if found[kind] is None:
+    fields = {field.name: _value(field, names, posted) for field in fields_of(forms[kind])}
+    if fields[kind] is None:
         raise ValueError(f"{kind}: expected an answer, got none")
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def items_of(loop: Loop, fields: Mapping[str, object]) -> list[str]:
@@ -149,17 +148,17 @@ def items_of(loop: Loop, fields: Mapping[str, object]) -> list[str]:
     return [str(fields[name]) for name in chosen if name in fields]
 
 
-def _value(field: Field, names: Sequence[str], given: Mapping[str, str]) -> object:
-    """Return the value of a field in the HTML form `given`, as posted for the cards `names`; None if it was left
+def _value(field: Field, names: Sequence[str], posted: Mapping[str, str]) -> object:
+    """Return the value of a field in the HTML form `posted`, as posted for the cards `names`; None if it was left
     empty."""
     if field.kind == "items":
-        return [name for name in names if given.get(field.input_name_of(name))] or None
+        return [name for name in names if posted.get(field.input_name_of(name))] or None
     if field.on_cards and field.kind != "item":
-        texts = {name: text for name in names if (text := given.get(field.input_name_of(name), "").strip())}
+        texts = {name: text for name in names if (text := posted.get(field.input_name_of(name), "").strip())}
         if field.kind == "texts":
             return texts or None
         return {name: _number(f"{field.name}[{describe(name)}]", text) for name, text in texts.items()} or None
-    text = given.get(field.input_name, "").strip()
+    text = posted.get(field.input_name, "").strip()
     if not text:
         return None
     if field.kind == "tick":

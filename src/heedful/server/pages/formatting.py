@@ -15,8 +15,7 @@ from heedful.loop.signals import duration
 from heedful.results.history import LessonTold
 from heedful.results.sentences import number
 from heedful.results.sentences import sentence as as_sentence
-from heedful.server.pages.charts import chart
-from heedful.server.pages.score_line import threshold
+from heedful.server.pages.charts import chart, threshold
 
 SOME = 4
 """The number of names that a sentence lists before it says how many more there are."""
@@ -91,8 +90,8 @@ def describe_lesson(loop: Loop, lesson: LessonTold) -> str:
     form = known_forms(loop.projection.interaction)[lesson.form]
     if lesson.said is None:
         return form.tell(lesson)
-    told = form.say(lesson.said)
-    return told[:1].upper() + told[1:]
+    text = form.say(lesson.said)
+    return text[:1].upper() + text[1:]
 
 
 # ---------------------------------------------------------------------------- events
@@ -122,10 +121,10 @@ def describe_event(loop: Loop, line: Json) -> str:
         return f"Said by hand of {whose}: " + (f"not {line['deny']}" if "deny" in line else f"always: {line['always']}")
     if kind == "decision":
         who = f" to {person}" if person else ""
-        own = line["arm"] == "imported" and str(line["id"]).endswith(SEEN)
-        how = " (not a first deal: the page had put these in order)" if own else _ARMS.get(line["arm"], "")
+        by_page = line["arm"] == "imported" and str(line["id"]).endswith(SEEN)
+        how = " (not a first deal: the page had put these in order)" if by_page else _ARMS.get(line["arm"], "")
         shown = list(line["shown"])
-        for name, at in sorted((line.get("unknown") or {}).items(), key=lambda each: each[1] or 0):
+        for name, at in sorted((line.get("unknown") or {}).items(), key=lambda entry: entry[1] or 0):
             if at is not None:
                 shown.insert(at, name)
         return f"Shown{who}: {join_names(shown)}{how}"

@@ -14,11 +14,11 @@ MOST = 100
 """The most items that a form may list."""
 
 
-def person_of(given: Mapping[str, str]) -> str | None:
-    """Return the person named in the fields `given` of a form or a query; None if nobody is.
+def person_of(fields: Mapping[str, str]) -> str | None:
+    """Return the person named in the fields `fields` of a form or a query; None if nobody is.
 
     Raise ValueError if the name is not valid."""
-    person = given.get("person", "").strip()
+    person = fields.get("person", "").strip()
     return records.check_id("person", person) if person else None
 
 

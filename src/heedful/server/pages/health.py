@@ -12,17 +12,17 @@ from heedful.server.pages.page import Page, Visit, render
 
 async def show(visit: Visit) -> Response:
     """Render whether a loop's feedback is sound and its model still predicts it."""
-    found = await visit.read(visit.loop.health)
+    health = await visit.read(visit.loop.health)
     return render(
         visit,
         "health.html",
         tab="learned",
-        found=found,
-        sound=telling.sound(found).text,
+        health=health,
+        sound=telling.sound(health).text,
         sections=[
-            ("compared", "What may have changed", telling.health_compared(found)),
-            ("windows", "Over time", telling.health_over_time(found)),
-            ("calibration", "How predictions came out", telling.there([telling.calibration(found)])),
+            ("compared", "What may have changed", telling.health_compared(health)),
+            ("windows", "Over time", telling.health_over_time(health)),
+            ("calibration", "How predictions came out", telling.there([telling.calibration(health)])),
         ],
     )
 

@@ -44,26 +44,26 @@ async def make(visit: Visit) -> Response:
 
     If a field is invalid, render the form again (422) with the reason."""
     scopes = tuple(scope for scope in SCOPES if f"scope-{scope}" in visit.form)
-    given = KeyForm(visit.form.get("name", "").strip(), scopes, visit.form.get("rate", "").strip())
+    posted = KeyForm(visit.form.get("name", "").strip(), scopes, visit.form.get("rate", "").strip())
     try:
         if more := sorted(set(scopes) - visit.caller.scopes):
             raise ValueError(f"scopes: expected what your own key may, got {more[0]} too")
         first = not visit.caller.prefix
         if first and not {"read", "admin"} <= set(scopes):
             raise ValueError("scopes: expected read and admin too, as the first key has to make the others")
-        own, most = _limits(visit, await _all(visit))
-        rate = _rate(given.rate, own, most)
+        own_rate, most = _limits(visit, await _all(visit))
+        rate = _rate(posted.rate, own_rate, most)
         made, text = await in_thread(
             visit.service.pool,
             visit.service.keys.create,
-            given.name,
+            posted.name,
             tenant=visit.caller.tenant,
             scopes=scopes,
             rate=rate,
         )
     except ValueError as error:
-        again = KeyForm(mask_prefix(given.name)[:ECHOED], scopes, mask_prefix(given.rate)[:ECHOED])
-        return await _render(visit, 422, given=again, wrong=mask_prefix(str(error)))
+        again = KeyForm(mask_prefix(posted.name)[:ECHOED], scopes, mask_prefix(posted.rate)[:ECHOED])
+        return await _render(visit, 422, fields=again, wrong=mask_prefix(str(error)))
     if not first:
         return await _render(visit, secret=text, made=made.name)
     signed_in = visit._replace(caller=Caller(made.tenant, made.scopes, made.prefix))
@@ -72,12 +72,10 @@ async def make(visit: Visit) -> Response:
     return response
 
 
-def _rate(text: str, own: float | None, most: float | None) -> float | None:
-    """Return the rate limit in `text`, in requests per second; `own` if it is empty.
-
-    Raise ValueError if it is no number, or more than `most`."""
+def _rate(text: str, default: float | None, most: float | None) -> float | None:
+    """Return the rate limit in `text`, in requests per second; `default` if it is empty."""
     try:
-        rate = float(text) if text else own
+        rate = float(text) if text else default
     except ValueError:
         raise ValueError(f"rate: expected a number of requests a second, or nothing, got {describe(text)}") from None
     if rate is not None and most is not None and rate > most:
@@ -88,8 +86,8 @@ def _rate(text: str, own: float | None, most: float | None) -> float | None:
 def _limits(visit: Visit, keys: list[Key]) -> tuple[float | None, float | None]:
     """Return (the rate limit set for the caller's key, the one in force for it), in requests per second; None for no
     limit."""
-    own = next((key.rate for key in keys if key.prefix == visit.caller.prefix), None)
-    return own, visit.service.options.rate if own is None else own
+    rate = next((key.rate for key in keys if key.prefix == visit.caller.prefix), None)
+    return rate, visit.service.options.rate if rate is None else rate
 
 
 async def revoke(visit: Visit) -> Response:
@@ -112,13 +110,12 @@ async def _all(visit: Visit) -> list[Key]:
 
 
 async def _render(visit: Visit, status: int = 200, **more: object) -> Response:
-    """Render the page of keys with the HTTP `status`. `more` are values for the template, by name, in place of those of
-    an empty form."""
-    found = await _all(visit)
-    first = not found
-    _, most = _limits(visit, found)
+    """Render the page of keys with the HTTP `status`."""
+    keys = await _all(visit)
+    first = not keys
+    _, most = _limits(visit, keys)
     allowed = in_order(visit.caller.scopes)
-    mine = [key for key in found if key.tenant == visit.caller.tenant]
+    mine = [key for key in keys if key.tenant == visit.caller.tenant]
     context = {
         "keys": mine,
         "admins": [key.prefix for key in mine if key.revoked is None and "admin" in key.scopes],
@@ -126,7 +123,7 @@ async def _render(visit: Visit, status: int = 200, **more: object) -> Response:
         "folder": folder_for(visit.service, visit.request),
         "first": first,
         "scopes": [(scope, MEANING[scope]) for scope in allowed],
-        "given": KeyForm(scopes=tuple(allowed if first else ("decide", "feedback"))),
+        "fields": KeyForm(scopes=tuple(allowed if first else ("decide", "feedback"))),
         "most": "" if most is None else f"{most:g}",
         "wrong": "",
         "secret": "",

@@ -16,21 +16,21 @@ from starlette.responses import Response
 from heedful.core.wording import count
 from heedful.io.exports import Exporter
 from heedful.loop import Loop
+from heedful.loop.interactions.findings import Picture, Stroke
 from heedful.loop.interactions.protocol import prediction_scale
 from heedful.results.history import LessonTold
-from heedful.server.api import whole
+from heedful.results.report import MeasuredRegret
+from heedful.server.codecs import whole
 from heedful.server.decisions import answer_fields
 from heedful.server.pages.card_feedback import take_back
 from heedful.server.pages.card_selection import compares_pairs, lacks_weights
 from heedful.server.pages.cards import with_titles
-from heedful.server.pages.charts import Axis
+from heedful.server.pages.charts import Axis, score_line
 from heedful.server.pages.feature_phrases import STRONGEST, Words, level, phrases_of
 from heedful.server.pages.formatting import describe_event, describe_lesson
 from heedful.server.pages.forms import person_of
 from heedful.server.pages.page import Page, Visit, back, example, render
 from heedful.server.pages.prediction_summary import summary
-from heedful.server.pages.report_view import report_context
-from heedful.server.pages.score_line import score_line
 
 MOST = 40
 """The most weights that the page lists; a loop with a column of texts has thousands."""
@@ -52,11 +52,11 @@ class LessonQuery(NamedTuple):
     """1 to explain why the person's last list began as it did, which replays a part of the log"""
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> LessonQuery:
-        """Return the choice that the fields `given` of a query or a form make. Raise ValueError, naming the field, if
+    def of(cls, fields: Mapping[str, str]) -> LessonQuery:
+        """Return the choice that the fields `fields` of a query or a form make. Raise ValueError, naming the field, if
         one is invalid."""
-        person = person_of(given)
-        return cls(person, whole(given, "before", 0, 1) or None, 1 if person and given.get("why") else None)
+        person = person_of(fields)
+        return cls(person, whole(fields, "before", 0, 1) or None, 1 if person and fields.get("why") else None)
 
     def fields(self) -> dict[str, str | int]:
         """Return the visitor's choice as fields for a form or a URL, {name: value}, without those that are None."""
@@ -83,13 +83,13 @@ async def undo(visit: Visit) -> Response:
     answer_fields(await take_back(visit, visit.form.get("event", "")))
     if not visit.scripted:
         return back(f"{visit.base}/learned{query.query()}#lessons")
-    return await _render(visit, query, said="Undone: it counts as if it had never been given.")
+    return await _render(visit, query, message="Undone: it counts as if it had never been given.")
 
 
-async def _render(visit: Visit, query: LessonQuery, said: str = "") -> Response:
-    """Render the page of what a loop learned; `query` is what the visitor chose to see, `said` is a message on their
+async def _render(visit: Visit, query: LessonQuery, message: str = "") -> Response:
+    """Render the page of what a loop learned; `query` is what the visitor chose to see, `message` is a message on their
     last request."""
-    known, oldest = await visit.read(_context, visit.loop, query, visit.service.options.words)
+    context, oldest = await visit.read(_context, visit.loop, query, visit.service.options.words)
     path = f"{visit.base}/learned"
     return render(
         visit,
@@ -101,28 +101,25 @@ async def _render(visit: Visit, query: LessonQuery, said: str = "") -> Response:
         kept=list(query.fields().items()),
         newest=path + query._replace(before=None).query() if query.before else "",
         older=path + query._replace(before=oldest).query() if oldest else "",
-        said=said,
+        message=message,
         ask_why=path + query._replace(why=1).query(),
         strongest=STRONGEST,
         example=example(visit),
-        **known,
+        **context,
     )
 
 
 def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, object], int | None]:
     """Return (names and values for the template; the sequence number of the last piece of feedback listed, None if
-    there is no older one).
-
-    `query` is what the visitor chose to see. `words` has phrases for features, "heavier" for more weight. This reads
-    much of the log."""
+    there is no older one)."""
     loop.projection.look()  # another process may have written to it
     log, interaction = loop.projection.log, loop.projection.interaction
     head, _ = log.last()
     lessons = with_titles(loop, loop.lessons(LESSONS + 1, before=query.before, person=query.person))
-    report, by_features = report_context(loop), interaction.item_features != "none"
-    known = query.person is not None and log.newest("decision", query.person) > 0
-    own = loop.settings.shrink > 0.0 or not by_features
-    state, view = loop.projection.reading(query.person if known else None)
+    report, by_features = _report_context(loop), interaction.item_features != "none"
+    visited = query.person is not None and log.newest("decision", query.person) > 0
+    personal = loop.settings.shrink > 0.0 or not by_features
+    state, view = loop.projection.reading(query.person if visited else None)
     bars = [] if loop.overflown else phrases_of(loop, words).bars(loop.weights_of(query.person))
     predicted = None
     if not by_features and interaction.words.prediction:
@@ -130,14 +127,14 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
         predicted = summary(loop, Axis(scale.low, scale.high), query.person, query.why is not None)
     cuts = interaction.cuts(view)
     counts = interaction.counts(state.shared, len(loop.projection.catalogue.current))
-    named = any(each.person is not None for each in lessons)
+    named = any(lesson.person is not None for lesson in lessons)
     context = {
         "head": head,
         "so_far": f"{counts} {_so_far(loop)}".lstrip(),
-        "whose": query.person if known and own else None,
-        "about": "" if query.person is None else _about(query.person, known, own),
+        "whose": query.person if visited and personal else None,
+        "about": "" if query.person is None else _about(query.person, visited, personal),
         "named": named,
-        "people": own or query.person is not None or named,
+        "people": personal or query.person is not None or named,
         "overflown": loop.overflown,
         "weights": bars[:MOST],
         "level": level(bars[:STRONGEST]),
@@ -147,7 +144,7 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
         "cuts": cuts,
         "regions": [] if cuts is None else score_line(cuts),
         "lessons": lessons[:LESSONS],
-        "lesson": partial(describe_lesson, loop),
+        "lesson_text": partial(describe_lesson, loop),
         "explained": _explained(loop, lessons[:LESSONS]),
         "events": _events(loop, head),
         **report,
@@ -155,13 +152,11 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
     return context, lessons[LESSONS - 1].seq if len(lessons) > LESSONS else None
 
 
-def _about(person: str, known: bool, own: bool) -> str:
-    """Return a sentence on which parts of the page are about one person.
-
-    `known`: whether they were ever shown a list; `own`: whether the loop learns a model for each person."""
-    if not known:
+def _about(person: str, visited: bool, personal: bool) -> str:
+    """Return a sentence on which parts of the page are about one person."""
+    if not visited:
         return f"Nobody called {person} has been here. What is below holds for everybody."
-    if not own:
+    if not personal:
         return f"Only the lessons below are {person}'s alone: this loop was made to learn the same for everybody."
     return f"What it thinks, and the lessons, are {person}'s; all else is everybody's."
 
@@ -179,18 +174,45 @@ def _so_far(loop: Loop) -> str:
 
 def _explained(loop: Loop, lessons: Sequence[LessonTold]) -> set[str]:
     """Return the ids of the decisions of `lessons` that showed something that was on offer."""
-    known = [loop.projection.find_decision(each.decision) for each in lessons]
-    return {each.id for each in known if each is not None and each.record.shown}
+    decisions = [loop.projection.find_decision(lesson.decision) for lesson in lessons]
+    return {decision.id for decision in decisions if decision is not None and decision.record.shown}
 
 
 def _events(loop: Loop, head: int) -> list[tuple[int, int, str]]:
     """Return the last events up to the sequence number `head`, newest first: (sequence number, when, what happened)."""
-    exporter, found = Exporter(loop, by_name=True), list[tuple[int, int, str]]()
+    exporter, rows = Exporter(loop, by_name=True), list[tuple[int, int, str]]()
     for event in islice(loop.projection.log.newest_first(head + 1), 2 * EVENTS):
         line = exporter.line(event)
-        if line is not None and len(found) < EVENTS:
-            found.append((event.seq, event.time, describe_event(loop, line)))
-    return found
+        if line is not None and len(rows) < EVENTS:
+            rows.append((event.seq, event.time, describe_event(loop, line)))
+    return rows
+
+
+def _report_context(loop: Loop) -> dict[str, object]:
+    """Return the values that the template needs to show the report of a loop, by name. This reads much of the log."""
+    report, interaction = loop.report(), loop.projection.interaction
+    return {
+        "words": interaction.words,
+        "findings": interaction.findings(report),
+        "feedback": report.feedback,
+        "late_after": loop.settings.late_after,
+        "truth": report.simulation,
+        "regret": None if report.simulation is None else _regret_picture(report.simulation),
+    }
+
+
+def _regret_picture(simulation: MeasuredRegret) -> Picture | None:
+    """Return a picture of the mean regret of a `simulation` over time, with the bound that a theorem sets for its
+    learner, if one holds; None before two points of it are known."""
+    if simulation.regret is None or len(simulation.curve) < 2:
+        return None
+    x, regret, limit = zip(
+        *[(point.t, point.regret if point.regret > 0.0 else None, point.bound) for point in simulation.curve]
+    )
+    lines = [Stroke("regret", regret)] + ([Stroke("bound", limit, True)] if simulation.bound is not None else [])
+    caption = "Mean regret so far. Lower is better; logarithmic axis."
+    text = f"Mean regret over {count(simulation.lists, 'answered list')}, now {simulation.regret:.3g}."
+    return Picture(x, "answered lists", "log", tuple(lines), text, caption)
 
 
 PAGES = (

@@ -10,10 +10,11 @@ from pathlib import Path
 from starlette.responses import Response
 
 from heedful.loop import Loop
-from heedful.server.api import about, whole
+from heedful.server.api import about
+from heedful.server.codecs import whole
 from heedful.server.context import as_problem
 from heedful.server.pages.page import Page, Visit, back, render
-from heedful.server.problems import Problem
+from heedful.server.problems import unavailable
 from heedful.server.server_log import log
 
 AT_ONCE = 50
@@ -42,13 +43,13 @@ async def row(visit: Visit) -> Response:
     try:
         worker = await visit.service.loops.open(visit.caller.tenant, name)
         with worker:
-            found = await worker.read(partial(row_of, worker.loop, name))
+            state = await worker.read(partial(row_of, worker.loop, name))
     except Exception as error:
         problem = as_problem(error)
         if problem.kind == "not-found":
             raise
-        found = {"error": problem.members["detail"]}
-    return render(visit, "loops_row.html", name=name, kept=False, **found)
+        state = {"error": problem.members["detail"]}
+    return render(visit, "loops_row.html", name=name, kept=False, **state)
 
 
 async def snapshot(visit: Visit) -> Response:
@@ -58,11 +59,11 @@ async def snapshot(visit: Visit) -> Response:
     except OSError as error:
         log.error("%s: no snapshot could be written: %s", visit.loop.path, error)
         why = "no snapshot could be written; the server's log says why"
-        raise Problem("unavailable", why, headers={"Retry-After": "60"}) from error
+        raise unavailable(why, 60) from error
     if not visit.scripted:
         return back("/")
-    found = await visit.read(row_of, visit.loop, visit.name)
-    return render(visit, "loops_row.html", name=visit.name, kept=True, **found)
+    state = await visit.read(row_of, visit.loop, visit.name)
+    return render(visit, "loops_row.html", name=visit.name, kept=True, **state)
 
 
 def row_of(loop: Loop, name: str) -> dict[str, object]:
@@ -81,15 +82,15 @@ def row_of(loop: Loop, name: str) -> dict[str, object]:
 def _sizes(loop: Loop) -> list[int]:
     """Return the sizes in bytes of the files in the loop's folder, if it has one; a file that is removed meanwhile is
     left out."""
-    found: list[int] = []
+    sizes: list[int] = []
     if not isinstance(loop.path, Path):
-        return found
+        return sizes
     for path in loop.path.iterdir():
         try:
-            found.append(path.stat().st_size)
+            sizes.append(path.stat().st_size)
         except FileNotFoundError:
             continue
-    return found
+    return sizes
 
 
 PAGES = (

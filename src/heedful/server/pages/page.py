@@ -139,8 +139,8 @@ def render(visit: Visit, template: str, status: int = 200, /, **context: object)
     """Return a page, or a part of one, made from the file `template` for the sender of `visit`, with the HTTP `status`.
 
     The template knows the names in `context`, and also `visit`, `may`, `tab`, `signed_in` and `loop_name`."""
-    known = {"visit": visit, "may": visit.may, "signed_in": visit.caller.prefix}
-    return page(template, status, loop_name=visit.request.path_params.get("loop"), **{**known, **context})
+    visitor = {"visit": visit, "may": visit.may, "signed_in": visit.caller.prefix}
+    return page(template, status, loop_name=visit.request.path_params.get("loop"), **{**visitor, **context})
 
 
 def page(template: str, status: int = 200, /, **context: object) -> HTMLResponse:
@@ -203,8 +203,8 @@ async def form_of(request: Request, service: ServerContext, most: int = FORM) ->
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind != b"application/x-www-form-urlencoded":
-        told = f"Content-Type: expected application/x-www-form-urlencoded, got {describe(kind.decode('latin-1'))}"
-        raise Problem("unsupported", told, field="Content-Type")
+        detail = f"Content-Type: expected application/x-www-form-urlencoded, got {describe(kind.decode('latin-1'))}"
+        raise Problem("unsupported", detail, field="Content-Type")
     body = await codecs.read(headers, request.receive, service.limits._replace(body=min(most, service.limits.body)))
     parse = partial(parse_qsl, keep_blank_values=True, max_num_fields=FIELDS, errors="strict")
     try:

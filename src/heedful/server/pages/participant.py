@@ -25,7 +25,6 @@ from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages import question_flow, session
 from heedful.server.pages.arena import arena_parts
 from heedful.server.pages.card_selection import compares_pairs
-from heedful.server.pages.images import image_response
 from heedful.server.pages.page import back, form_of, in_thread, page, problem_page
 from heedful.server.pages.standing import MANY, segments, summary
 from heedful.server.problems import Problem
@@ -58,9 +57,7 @@ one question may be taken back."""
 
 
 class Rates(NamedTuple):
-    """The rate limiters of the pages for participants: for each, one bucket of tokens per participant or per link.
-
-    `people`, `links`, `begin`, `look`, `own` and `undo` limit different kinds of requests."""
+    """The rate limiters of the pages for participants."""
 
     people: Buckets
     """by participant: all their requests"""
@@ -70,9 +67,9 @@ class Rates(NamedTuple):
     """by link: visitors who agree to take part"""
     look: Buckets
     """by link: requests for the ranking"""
-    own: Buckets
+    person_undo: Buckets
     """by participant: answers that they take back"""
-    undo: Buckets
+    link_undo: Buckets
     """by link: answers that its participants take back"""
 
 
@@ -237,7 +234,9 @@ async def answer(visit: ParticipantVisit) -> Response:
     person = _require_person(visit)
     status = await question_flow.answer(visit.worker, person, form)
     visit.service.metrics.events[visit.link.tenant, visit.link.loop, "feedback", status] += 1
-    return await _respond(visit, person, form, told="That question was answered before." if status == "other" else "")
+    return await _respond(
+        visit, person, form, message="That question was answered before." if status == "other" else ""
+    )
 
 
 async def undo(visit: ParticipantVisit) -> Response:
@@ -246,24 +245,24 @@ async def undo(visit: ParticipantVisit) -> Response:
     person, event = _require_person(visit), form.get("event", "")
     place = await visit.read(question_flow.place_of, visit.worker.loop, person)
     if not event or event != place.last:  # whether any other event exists is not told, and costs no tokens
-        return await _respond(visit, person, form, told="")
+        return await _respond(visit, person, form, message="")
     attempt = attempt_of(event)
     if attempt is not None and attempt >= TAKEN_BACK - 1:
         raise Problem("rejected", f"this question was answered {TAKEN_BACK} times, and stays as it is now")
     now = time.perf_counter()
-    visit.rates.own.take(person, now)
-    visit.rates.undo.take(visit.link.handle, now)
+    visit.rates.person_undo.take(person, now)
+    visit.rates.link_undo.take(visit.link.handle, now)
     if await visit.read(_events_since, visit.worker, event) > SINCE:
         raise Problem("rejected", "that was too long ago to be taken back: many have answered since")
     undone = await question_flow.take_back(visit.worker, person, event)
-    return await _respond(visit, person, form, told="Taken back." if undone else "")
+    return await _respond(visit, person, form, message="Taken back." if undone else "")
 
 
 async def picture(visit: ParticipantVisit) -> Response:
     """Send the picture of an item; `number` in the path identifies it, a digest of its bytes."""
     if not visit.link.shows:
         _require_person(visit)
-    return await image_response(visit.worker, visit.request.path_params["number"])
+    return await question_flow.image_response(visit.worker, visit.request.path_params["number"])
 
 
 def _events_since(worker: LoopWorker, id: str) -> int:
@@ -279,14 +278,12 @@ def _require_person(visit: ParticipantVisit) -> str:
     return visit.person
 
 
-async def _respond(visit: ParticipantVisit, person: str, form: Mapping[str, str], told: str) -> Response:
-    """Render the next question to `person` if a script sent the request; otherwise redirect to the page.
-
-    `form` has the posted fields (`more`: go on after the last question); `told` is a message on what was sent."""
+async def _respond(visit: ParticipantVisit, person: str, form: Mapping[str, str], message: str) -> Response:
+    """Render the next question to `person` if a script sent the request; otherwise redirect to the page."""
     more = bool(form.get("more"))
     if "hx-request" not in visit.request.headers:
         return back(visit.base, **({"more": "1"} if more else {}))
-    return await _render_question(visit, person, "ask_parts.html", more, told)
+    return await _render_question(visit, person, "ask_parts.html", more, message)
 
 
 def _questions(visit: ParticipantVisit) -> int:
@@ -298,11 +295,9 @@ def _questions(visit: ParticipantVisit) -> int:
 
 
 async def _render_question(
-    visit: ParticipantVisit, person: str, template: str, more: bool = False, told: str = ""
+    visit: ParticipantVisit, person: str, template: str, more: bool = False, message: str = ""
 ) -> Response:
-    """Render the participant's next question with this template, or thanks after the last one.
-
-    With `more` they go on answering after that; `told` is a message on their last request."""
+    """Render the participant's next question with this template, or thanks after the last one."""
     place = await visit.read(question_flow.place_of, visit.worker.loop, person)
     of = _questions(visit)
     question = None
@@ -310,6 +305,6 @@ async def _render_question(
         question = await question_flow.question(visit.worker, visit.study, person)
         place = question.place
     return page(
-        template, study=visit.study, base=visit.base, told=told, of=of, more=more, person="",
+        template, study=visit.study, base=visit.base, message=message, of=of, more=more, person="",
         on=place.answered < ANSWERS, place=place, question=question,
     )  # fmt: skip

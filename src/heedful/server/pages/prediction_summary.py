@@ -30,23 +30,23 @@ def predictions(loop: Loop, names: Sequence[str], person: str | None) -> dict[st
     return loop.predict(names, person=person)
 
 
-def summary(loop: Loop, axis: Axis, person: str | None, asked: bool = False) -> dict[str, object]:
+def summary(loop: Loop, axis: Axis, person: str | None, explained: bool = False) -> dict[str, object]:
     """Return the values that the template needs for the items with the highest predictions, on a scale drawn as `axis`,
     for `person`, or for a new person if it is None.
 
-    With `asked`, they include why the first item of the person's last list was shown. This replays a part of the log,
-    which takes a while."""
-    found = list(predictions(loop, list(loop.projection.catalogue.current), person).items())[:BEST]
-    titles = {card.name: card.title for card in cards(loop, [name for name, _ in found])}
+    With `explained`, they include why the first item of the person's last list was shown, which replays a part of the
+    log."""
+    best = list(predictions(loop, list(loop.projection.catalogue.current), person).items())[:BEST]
+    titles = {card.name: card.title for card in cards(loop, [name for name, _ in best])}
     state, view = loop.projection.reading(person)
-    own, number = loop.projection.interaction.own_answers(view), loop.projection.catalogue.number
+    answers, number = loop.projection.interaction.own_answers(view), loop.projection.catalogue.number
     last = _last(loop, person)
     return {
         "axis": axis,
-        "best": [(titles.get(name, name), prediction, own.get(number(name), "")) for name, prediction in found],
+        "best": [(titles.get(name, name), prediction, answers.get(number(name), "")) for name, prediction in best],
         "unpredicted": loop.projection.interaction.why_not_predicted(state.shared) or "Nothing is on offer.",
         "last": "" if last is None or not last.record.shown else title_of(loop, last.names[last.record.shown[0]]),
-        "why": _why(loop, last) if asked and last is not None else None,
+        "why": _why(loop, last) if explained and last is not None else None,
     }
 
 
@@ -64,15 +64,15 @@ def _why(loop: Loop, last: LoggedDecision) -> dict[str, object] | None:
     """Return the values that the template needs to say why the first item of the list `last` was shown; None if the
     person was forgotten meanwhile."""
     try:
-        found = loop.explain(last.id)
+        explanation = loop.explain(last.id)
     except LookupError:
         return None
-    lessons = tuple([each._replace(event=lesson_text(loop, each.seq)) for each in found.lessons[:ROWS]])
-    parts = loop.projection.interaction.tell_explanation(found._replace(lessons=lessons))
-    return {"title": title_of(loop, found.first), "decision": last, "parts": parts, "rows": ROWS}
+    lessons = tuple([lesson._replace(event=lesson_text(loop, lesson.seq)) for lesson in explanation.lessons[:ROWS]])
+    parts = loop.projection.interaction.tell_explanation(explanation._replace(lessons=lessons))
+    return {"title": title_of(loop, explanation.first), "decision": last, "parts": parts, "rows": ROWS}
 
 
 def lesson_text(loop: Loop, seq: int) -> str:
     """Return what was said in the feedback with the sequence number `seq`, and by whom, in words."""
-    found = with_titles(loop, loop.lessons(limit=1, before=seq + 1))
-    return f"{found[0].person or 'Somebody'}: {describe_lesson(loop, found[0])}" if found else ""
+    lessons = with_titles(loop, loop.lessons(limit=1, before=seq + 1))
+    return f"{lessons[0].person or 'Somebody'}: {describe_lesson(loop, lessons[0])}" if lessons else ""

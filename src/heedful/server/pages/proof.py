@@ -24,13 +24,14 @@ from heedful.loop.serving import CALLER, NOT_INTERLEAVED
 from heedful.loop.settings import candidate_manifest
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Experiment, PlannedExperiment
-from heedful.server.api import MOST_LEARNERS, check_known
+from heedful.server.api import check_known
 from heedful.server.decisions import answer_fields, outcome
 from heedful.server.keys import mask_prefix
 from heedful.server.pages import evaluation_view
 from heedful.server.pages.card_selection import compares_pairs
 from heedful.server.pages.formatting import sentence
 from heedful.server.pages.page import Page, Visit, back, render
+from heedful.server.schema import MOST_LEARNERS
 from heedful.studies.study import study_of
 
 SAID = {
@@ -65,7 +66,7 @@ class Shown(NamedTuple):
     """what speaks against promoting `overruled`, in words"""
     overruled: str = ""
     """the learner that is promoted if the visitor confirms that these reasons do not count; "" if none was sent"""
-    said: str = ""
+    message: str = ""
     """a message on the button that was pressed, from SAID; "" if none was"""
 
 
@@ -73,7 +74,7 @@ async def show(visit: Visit) -> Response:
     """Render the page, with an evaluation if the query has `learner`, and the plan of an experiment if it has `plan`.
 
     For a script that asks for an evaluation, only that part of the page is rendered."""
-    shown = Shown(said=SAID.get(visit.query.get("said", ""), ""))
+    shown = Shown(message=SAID.get(visit.query.get("said", ""), ""))
     if "learner" in visit.query:
         shown = await _with_evaluation(visit, shown)
         if visit.scripted and "hx-history-restore-request" not in visit.request.headers:
@@ -95,10 +96,10 @@ async def _with_evaluation(visit: Visit, shown: Shown) -> Shown:
         for name in names:
             check_known(visit.loop, name.partition("@")[0])
         alpha = _number(visit.query, "alpha", ALPHA)
-        found = await visit.read(visit.loop.evaluate, *names, alpha=alpha)
+        evaluation = await visit.read(visit.loop.evaluate, *names, alpha=alpha)
     except ValueError as error:
         return shown._replace(unevaluated=_refusal(error))
-    return shown._replace(evaluation=found)
+    return shown._replace(evaluation=evaluation)
 
 
 async def _with_plan(visit: Visit, shown: Shown) -> Shown:
@@ -108,10 +109,10 @@ async def _with_plan(visit: Visit, shown: Shown) -> Shown:
         check_interleaves(visit.loop.projection)
         part, days = _share(visit.query), _number(visit.query, "days", DAYS)
         alpha = _number(visit.query, "alpha", ALPHA)
-        found = await visit.read(visit.loop.plan_experiment, part, days=days, alpha=alpha)
+        plan = await visit.read(visit.loop.plan_experiment, part, days=days, alpha=alpha)
     except ValueError as error:
         return shown._replace(unstarted=_refusal(error))
-    return shown._replace(plan=found, part=part)
+    return shown._replace(plan=plan, part=part)
 
 
 async def start(visit: Visit) -> Response:
@@ -183,22 +184,20 @@ def _refusal(error: Exception) -> str:
     return sentence(mask_prefix(str(error)))
 
 
-def _number(given: Mapping[str, str], name: str, default: str) -> float:
+def _number(fields: Mapping[str, str], name: str, default: str) -> float:
     """Return the field `name` as a number, `default` if it is missing. Raise ValueError, naming it, if it is none."""
-    text = given.get(name, default)
+    text = fields.get(name, default)
     try:
         return float(text)
     except ValueError:
         raise ValueError(f"{name}: expected a number, got {describe(text)}") from None
 
 
-def _share(given: Mapping[str, str]) -> float:
-    """Return the field `share` of `given`, in percent of the people, as a number from 0 to 1.
-
-    Raise ValueError if it is not from 0 to 100."""
-    percent = _number(given, "share", SHARE)
+def _share(fields: Mapping[str, str]) -> float:
+    """Return the field `share` of `fields`, in percent of the people, as a number from 0 to 1."""
+    percent = _number(fields, "share", SHARE)
     if not (math.isfinite(percent) and 0.0 <= percent <= 100.0):
-        raise ValueError(f"share: expected 0 to 100 percent, got {describe(given.get('share'))}")
+        raise ValueError(f"share: expected 0 to 100 percent, got {describe(fields.get('share'))}")
     return percent / 100.0
 
 
@@ -207,8 +206,8 @@ def _share(given: Mapping[str, str]) -> float:
 
 async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
     """Render the page with `shown`, what answers the visitor's request, and the loop's experiment and promotions."""
-    known = await visit.read(partial(_context, visit.loop, bool(visit.query.get("evidence"))))
-    given = visit.form if visit.request.method == "POST" else visit.query
+    context = await visit.read(partial(_context, visit.loop, bool(visit.query.get("evidence"))))
+    fields = visit.form if visit.request.method == "POST" else visit.query
     return render(
         visit,
         "proof.html",
@@ -222,29 +221,26 @@ async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
         base=visit.base,
         path=f"{visit.base}/proof",
         pairs=compares_pairs(visit.loop),
-        given={"alpha": ALPHA, "share": SHARE, "days": DAYS, "learner": "", "candidate": "", "by": "", "reason": ""}
-        | {name: mask_prefix(value) for name, value in given.items()},
-        frozen=bool(given.get("frozen")),
+        fields={"alpha": ALPHA, "share": SHARE, "days": DAYS, "learner": "", "candidate": "", "by": "", "reason": ""}
+        | {name: mask_prefix(value) for name, value in fields.items()},
+        frozen=bool(fields.get("frozen")),
         new_id=new_id,
-        **known,
+        **context,
     )
 
 
 def _context(loop: Loop, again: bool) -> dict[str, Any]:
-    """Return the values that the template needs of the loop, by name.
-
-    This reads the log since the newest experiment began. In a log of at most AT_ONCE events, and always if `again`,
-    it also reads the whole log for each promotion, to compute its evidence again."""
+    """Return the values that the template needs of the loop, by name."""
     loop.projection.look()  # another process may have written to it
     interaction = loop.projection.interaction
     try:
-        found = loop.experiment()
+        experiment = loop.experiment()
     except LookupError:
-        found = None
+        experiment = None
     apprentice, imitates = loop.apprentice(), loop.projection.imitates
     checked = again or loop.version <= AT_ONCE
     promoted = promotions(loop.projection, checked)
-    told = NOT_INTERLEAVED.format(loop=interaction.words.loop)
+    refusal = NOT_INTERLEAVED.format(loop=interaction.words.loop)
     return {
         "arena": compares_pairs(loop) and study_of(loop.path).kind == "answers",
         "learners": fitting(loop),
@@ -252,28 +248,30 @@ def _context(loop: Loop, again: bool) -> dict[str, Any]:
         "apprentice": "" if apprentice is None else apprentice.told,
         "imitates": imitates,
         "ready": apprentice is not None and apprentice.ready,
-        "not_interleaved": "" if interaction.ranks else sentence(told),
-        "experiment": found,
-        "evidence": 0.0 if found is None else evidence(found),
+        "not_interleaved": "" if interaction.ranks else sentence(refusal),
+        "experiment": experiment,
+        "evidence": 0.0 if experiment is None else evidence(experiment),
         "promotions": promoted,
         "checked": checked,
-        "rollback": next((each.seq - 1 for each in promoted if each.in_effect), None),
-        "former": next((each.before for each in promoted if each.in_effect and each.before != CALLER), ""),
+        "rollback": next((promotion.seq - 1 for promotion in promoted if promotion.in_effect), None),
+        "former": next(
+            (promotion.before for promotion in promoted if promotion.in_effect and promotion.before != CALLER), ""
+        ),
     }
 
 
-def evidence(found: Experiment) -> float:
+def evidence(experiment: Experiment) -> float:
     """Return the length of the bar of an experiment's evidence, in percent: the logarithm of the e-value relative to
     that of 1 / alpha."""
-    needed = math.log(1.0 / found.alpha)
-    return round(100.0 * min(max(math.log(max(found.verdict.e_value, 1.0)) / needed, 0.0), 1.0), 1)
+    needed = math.log(1.0 / experiment.alpha)
+    return round(100.0 * min(max(math.log(max(experiment.verdict.e_value, 1.0)) / needed, 0.0), 1.0), 1)
 
 
 def fitting(loop: Loop) -> list[str]:
     """Return the learners that can be tried in this loop, except for the one that serves.
 
     They are those of the package, each by name with the parameters that the loop prescribes."""
-    interaction, found = loop.projection.interaction, list[str]()
+    interaction, specs = loop.projection.interaction, list[str]()
     for name in find_learners():
         spec = interaction.full_spec(name)
         try:
@@ -282,8 +280,8 @@ def fitting(loop: Loop) -> list[str]:
         except (ValueError, LookupError):
             continue
         if serving.name == interaction.name:
-            found.append(spec)
-    return [spec for spec in found if spec != loop.manifest.learner]
+            specs.append(spec)
+    return [spec for spec in specs if spec != loop.manifest.learner]
 
 
 PAGES = (

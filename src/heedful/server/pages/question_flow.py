@@ -16,23 +16,33 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
+from starlette.responses import Response
 
 from heedful.core.validation import describe
 from heedful.loop import Loop
 from heedful.loop.interactions.forms import CHOICES
-from heedful.server.api import whole
+from heedful.server.codecs import whole
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.plates import Plates, plates
 from heedful.server.problems import Problem
 from heedful.studies.answers import decision_id, event_id, prompt_of
 from heedful.studies.arena import outputs_of, request_of
-from heedful.studies.study import Study, picture_ratio
+from heedful.studies.study import Study, picture_in, picture_ratio
 from heedful.studies.things import Thing, things
 
 REMEMBERED = 10_000
 """The most people of a study whose answers are cached."""
 LONGEST = 150
 """The most characters of a person's name, which ids are made of."""
+PICTURE = {
+    # An SVG may hold anything: opened by itself it runs no script and loads nothing.
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    "referrer-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    # The number of a picture is a digest of its bytes, so its content never changes.
+    "cache-control": "private, max-age=86400, immutable",
+}
+"""The headers of a picture."""
 HIGHEST = 999_999
 """The highest number of a question, or of an attempt at it, that a form may send."""
 
@@ -94,7 +104,7 @@ def place_of(loop: Loop, person: str) -> Place:
         answers = list(cached.get(person, ()))
     if answers and log.find("feedback", answers[-1].id) is None:  # the person was forgotten
         answers = []
-    answers = answers[: next((i for i, each in enumerate(answers) if each.seq in undone), len(answers))]
+    answers = answers[: next((i for i, answer in enumerate(answers) if answer.seq in undone), len(answers))]
     while True:
         attempt, event = 0, log.find("feedback", event_id(person, len(answers), 0))
         while event is not None and event.seq in undone:
@@ -107,8 +117,8 @@ def place_of(loop: Loop, person: str) -> Place:
         if len(cached) >= REMEMBERED:
             cached.clear()
         cached[person] = tuple(answers)
-    own = [each.id for each in answers if not each.skipped]
-    return Place(len(answers), attempt, own[-1] if own else "", len(own))
+    answered = [answer.id for answer in answers if not answer.skipped]
+    return Place(len(answers), attempt, answered[-1] if answered else "", len(answered))
 
 
 async def question(worker: LoopWorker, study: Study, person: str) -> Question:
@@ -124,7 +134,7 @@ async def question(worker: LoopWorker, study: Study, person: str) -> Question:
             )
         except LookupError as error:  # nobody who was forgotten comes back under the same name
             raise Problem("not-found", "the answers given here were erased, so there are no more questions") from error
-        prompt, shown = await worker.read(partial(_asked, worker.loop, study, id, decision.shown))
+        prompt, shown = await worker.read(partial(_compared, worker.loop, study, id, decision.shown))
         if len(shown) == len(decision.shown):
             mark = await worker.read(partial(_mark, worker, id))
             return Question(place, tuple(shown), mark, await worker.read(partial(_plates, worker, shown)), prompt)
@@ -140,17 +150,14 @@ def _request(loop: Loop, study: Study, person: str, number: int) -> dict[str, ob
     return request_of(loop, outputs, person, number)
 
 
-def _asked(loop: Loop, study: Study, id: str, names: Sequence[str]) -> tuple[str, list[Thing]]:
+def _compared(loop: Loop, study: Study, id: str, names: Sequence[str]) -> tuple[str, list[Thing]]:
     """Return (prompt, what is compared) of the question that the decision `id` asks about the items `names`; "" if it
-    has no prompt.
-
-    In an arena that is what the models answered; models that are no longer on offer are left out, as other items are.
-    """
+    has no prompt."""
     outputs = outputs_of(loop.path) if study.kind == "answers" else None
     if outputs is None:
         return "", things(loop, study, names)
-    known = loop.projection.find_decision(id)
-    prompt = "" if known is None else prompt_of(known) or ""
+    decision = loop.projection.find_decision(id)
+    prompt = "" if decision is None else prompt_of(decision) or ""
     on_offer = loop.projection.catalogue.current
     texts = [(name, outputs.answers.get(name, {}).get(prompt, "")) for name in names if name in on_offer]
     return outputs.prompts.get(prompt, ""), [Thing(name, "", text, "", ()) for name, text in texts if text]
@@ -201,10 +208,10 @@ def _mark(worker: LoopWorker, id: str) -> str:
 def _status_of(worker: LoopWorker, event: str, choice: str) -> str:
     """Return "duplicate" if the log has the answer `event` with this `choice`, "other" if with another, "" if it has
     none."""
-    found = worker.projection.log.find("feedback", event)
-    if found is None:
+    feedback = worker.projection.log.find("feedback", event)
+    if feedback is None:
         return ""
-    return "duplicate" if msgspec.json.decode(found.payload).get("text") == choice else "other"
+    return "duplicate" if msgspec.json.decode(feedback.payload).get("text") == choice else "other"
 
 
 async def take_back(worker: LoopWorker, person: str, event: str) -> bool:
@@ -224,3 +231,12 @@ def _plates(worker: LoopWorker, shown: Sequence[Thing]) -> Plates | None:
     if not all(thing.picture for thing in shown):
         return None
     return plates([picture_ratio(worker.loop.path, thing.picture) for thing in shown])
+
+
+async def image_response(worker: LoopWorker, number: str) -> Response:
+    """Return the response that sends the picture with this `number`, a digest of its bytes. Raise Problem (404) if the
+    study has none."""
+    image = await worker.read(partial(picture_in, worker.loop.path, number))
+    if image is None:
+        raise Problem("not-found", "there is no such picture")
+    return Response(image[0], headers=PICTURE, media_type=image[1])

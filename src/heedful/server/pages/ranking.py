@@ -64,7 +64,7 @@ def picture(summary: Summary, ask: str) -> bytes:
     ]
     if len(board.ranking) > len(shown):
         sentences.append(f"And {len(board.ranking) - len(shown):,} more.")
-    notes = [line for each in sentences for line in wrap(each, 100)]
+    notes = [line for sentence in sentences for line in wrap(sentence, 100)]
     foot = top + ROW * len(shown) + 26.0
     return fill_template(
         "ranking.svg", question=question, notes=notes, marks=_marks(shown, summary.called, top), left=LEFT, foot=foot,

@@ -19,14 +19,14 @@ from heedful.data.choices import write_choices
 from heedful.data.files import MISSING
 from heedful.data.preflib import write_preflib
 from heedful.loop import Loop
-from heedful.server.api import whole
+from heedful.server.codecs import whole
 from heedful.server.links import MOST_PEOPLE, PEOPLE, Link
 from heedful.server.pages import arena, ranking
 from heedful.server.pages.forms import names_of
 from heedful.server.pages.page import SAFE, Page, Visit, back, in_thread, render
 from heedful.server.pages.participant import created_at
 from heedful.server.pages.standing import MANY, NOT_OWN, Summary, segments, study_in, summary
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, unavailable
 from heedful.studies.answers import StudyAnswer, choices_of, study_answers, what_changes
 from heedful.studies.arena import leaderboard_of
 from heedful.studies.study import Study
@@ -158,9 +158,7 @@ async def _render(visit: Visit, made: NewLink | None = None) -> Response:
 
 def _people(segments: Mapping[str, list[str]], segment: str, without: Sequence[str] = ()) -> list[str] | None:
     """Return the people of a `segment` (a group of participants), from `segments`, but those in `without`; None, for
-    everybody, if it is "" and nobody is left out.
-
-    Raise Problem (404) if nobody of such a segment, or of such a name, answered."""
+    everybody, if it is "" and nobody is left out."""
     if segment and segment not in segments:
         raise Problem("not-found", f"nobody of the segment {describe(segment)} answered")
     everybody = [name for of, people in segments.items() if of != NOT_OWN for name in people]
@@ -179,8 +177,8 @@ def _without(visit: Visit) -> list[str]:
 def _query(segment: str, without: Sequence[str] = ()) -> str:
     """Return the query of the results of a `segment` without the people `without`: "?segment=staff"; "" if both are
     empty."""
-    given = ({"segment": segment} if segment else {}) | ({"without": json.dumps(list(without))} if without else {})
-    return f"?{urlencode(given)}" if given else ""
+    fields = ({"segment": segment} if segment else {}) | ({"without": json.dumps(list(without))} if without else {})
+    return f"?{urlencode(fields)}" if fields else ""
 
 
 async def _summary(
@@ -205,7 +203,7 @@ async def _changed(
         first = [board.items[0] for board in boards if board is not None]
     else:
         before, _ = await summary(visit.worker, everybody, segment)
-        first = [each.called[each.board.items[0]] for each in (before, standing) if each is not None]
+        first = [shown.called[shown.board.items[0]] for shown in (before, standing) if shown is not None]
     return what_changes(without, *first) if len(first) == 2 else ""
 
 
@@ -238,7 +236,7 @@ async def export_ranking(visit: Visit) -> Response:
     standing, fresh = await _summary(visit, people, segment, _without(visit))
     if standing is None and not fresh:
         detail = "the ranking is being computed: ask for it again in a few seconds"
-        raise Problem("unavailable", detail, headers={"Retry-After": "3"})
+        raise unavailable(detail, 3)
     if standing is None:
         raise ValueError(NO_ANSWER)
     content = ranking.table(standing) if form == "csv" else ranking.picture(standing, study.ask)
@@ -262,11 +260,7 @@ async def export_board(visit: Visit) -> Response:
 
 
 async def _export_of(visit: Visit, what: str, types: Mapping[str, str]) -> tuple[Study, str, str, Sequence[str] | None]:
-    """Return (study, ending of the file, segment, people of the segment) for a request for a file. A segment is a group
-    of participants.
-
-    `types` maps the endings that are possible to media types. Raise Problem (404) for another ending, in a sentence
-    that begins with `what`, or if nobody of the segment answered."""
+    """Return (study, ending of the file, segment, people of the segment) for a request for a file."""
     study, form = await study_in(visit), visit.request.path_params["form"]
     if form not in types:
         raise Problem("not-found", f"{what} written as {', '.join(types)}")
@@ -275,10 +269,7 @@ async def _export_of(visit: Visit, what: str, types: Mapping[str, str]) -> tuple
 
 
 def _file(visit: Visit, content: bytes, what: str, segment: str, form: str, media: str) -> Response:
-    """Return the response with which a browser saves `content` as a file of the media type `media`.
-
-    The file's name is made of the name of the loop, `what` the file holds, the segment (group of participants) and the
-    ending `form`."""
+    """Return the response with which a browser saves `content` as a file of the media type `media`."""
     of = f"-{quote(segment.removeprefix('-'), safe='')}" if segment else ""
     disposition = f'attachment; filename="{visit.name}-{what}{of}.{form}"'
     return Response(content, headers={**SAFE, "content-disposition": disposition}, media_type=media)
@@ -299,7 +290,7 @@ def write_answers(loop: Loop, study: Study, name: str, form: str, people: Sequen
             "goal": loop.projection.interaction.facts()[loop.projection.interaction.setting],
             "items": loop.items,
             "called": labels(loop, loop.items),
-            "answers": [_with_date(each) for each in study_answers(loop) if of is None or each.person in of],
+            "answers": [_with_date(answer) for answer in study_answers(loop) if of is None or answer.person in of],
         }
         return json.dumps(content, ensure_ascii=False, indent=1).encode()
     choices = choices_of(loop, of)
@@ -319,11 +310,11 @@ def write_answers(loop: Loop, study: Study, name: str, form: str, people: Sequen
         return path.read_bytes()
 
 
-def _with_date(each: StudyAnswer) -> dict[str, object]:
+def _with_date(answer: StudyAnswer) -> dict[str, object]:
     """Return the fields of an answer as a mapping, with its time in ISO 8601 in place of microseconds."""
-    when = datetime.fromtimestamp(each.time / 1e6, UTC).isoformat(timespec="milliseconds")
-    fields = each._asdict() | {"time": when}
-    return fields if each.prompt else {name: value for name, value in fields.items() if name != "prompt"}
+    when = datetime.fromtimestamp(answer.time / 1e6, UTC).isoformat(timespec="milliseconds")
+    fields = answer._asdict() | {"time": when}
+    return fields if answer.prompt else {name: value for name, value in fields.items() if name != "prompt"}
 
 
 PAGES = (

@@ -66,7 +66,7 @@ class Mark(NamedTuple):
     """the current prediction; None if there is none"""
     spread: float | None
     """the standard deviation of the prediction; None if the learner has none"""
-    given: float | None
+    answer: float | None
     """the number that the person gave; None if they gave none"""
     done: dict[str, str]
     """action on the item -> id of the feedback that reports it; "" if that feedback says something else as well"""
@@ -135,17 +135,17 @@ def board(loop: Loop, scale: Scale, hand: Hand, person: str | None, acting: bool
     current = loop.projection.catalogue.current
     offered = [name for name in hand.names if name in current]
     predicted = predictions(loop, offered, person)
-    given: dict[str, float] = {}
+    answers: dict[str, float] = {}
     done: dict[str, dict[str, str]] = {name: {} for name in offered}
-    for each in answers_to(loop, hand.decision):
-        if each.form == scale.form:
-            given.setdefault(each.item, each.value)
-        for action in each.done:
-            done.get(each.item, {}).setdefault(action, each.event if each.alone and len(each.done) == 1 else "")
+    for answer in answers_to(loop, hand.decision):
+        if answer.form == scale.form:
+            answers.setdefault(answer.item, answer.value)
+        for action in answer.done:
+            done.get(answer.item, {}).setdefault(action, answer.event if answer.alone and len(answer.done) == 1 else "")
     marks = {}
     for name in offered:
         value, spread = predicted.get(name, (None, None))
-        marks[name] = Mark(value, spread, given.get(name), done[name])
+        marks[name] = Mark(value, spread, answers.get(name), done[name])
     low, high = scale.low, scale.high
     whole = low == int(low) and high == int(high) and high - low < BUTTONS
     return ScaleWidget(
@@ -191,32 +191,34 @@ def is_finished(loop: Loop, scale: Scale, hand: Hand) -> bool:
 
     An answer is a number on `scale`, or actions that weigh as much; they are read from the log of `loop`."""
     weight = dict.fromkeys(hand.names, 0.0)
-    for each in answers_to(loop, hand.decision):
-        if each.item in weight:
-            weight[each.item] += 1.0 if each.form == scale.form else sum([scale.actions.get(a, 0.0) for a in each.done])
+    for answer in answers_to(loop, hand.decision):
+        if answer.item in weight:
+            weight[answer.item] += (
+                1.0 if answer.form == scale.form else sum([scale.actions.get(a, 0.0) for a in answer.done])
+            )
     return bool(weight) and min(weight.values()) >= FULL
 
 
 # ---------------------------------------------------------------------------- what was posted
 
 
-def parse(scale: Scale, given: Mapping[str, str]) -> tuple[str, dict[str, dict[str, float | str]]]:
-    """Return (item, fields of the feedback) from a posted form (`given`): a number on `scale`, or an action, for one
+def parse(scale: Scale, posted: Mapping[str, str]) -> tuple[str, dict[str, dict[str, float | str]]]:
+    """Return (item, fields of the feedback) from a posted form (`posted`): a number on `scale`, or an action, for one
     item.
 
     Raise ValueError, naming the field, if one is missing or invalid."""
     kinds = [scale.form, *(["action"] if scale.actions else [])]
-    kind, low, high = given.get("kind", scale.form), scale.low, scale.high
+    kind, low, high = posted.get("kind", scale.form), scale.low, scale.high
     if kind not in kinds:
         expected = f"expected {' or '.join(kinds)}, as this loop learns {scale.form}s from {low:g} to {high:g}"
         raise ValueError(f"kind: {expected}, got {describe(kind)}")
-    item = records.check_id("item", given.get("item", ""))
+    item = records.check_id("item", posted.get("item", ""))
     if kind == "action":
-        action = given.get("action", "")
+        action = posted.get("action", "")
         if action not in scale.actions:
             raise ValueError(f"action: expected {', '.join(scale.actions)}, got {describe(action)}")
         return item, {"actions": {item: action}}
-    text = given.get(scale.form, "")
+    text = posted.get(scale.form, "")
     pattern, number = (_WHOLE, "a whole number") if scale.whole else (_NUMBER, "a number")
     value = float(text) if pattern.fullmatch(text.strip()) else math.nan
     if not low <= value <= high:
@@ -228,8 +230,8 @@ def parse(scale: Scale, given: Mapping[str, str]) -> tuple[str, dict[str, dict[s
 
 def prediction_of(loop: Loop, item: str, person: str | None) -> float | None:
     """Return the present prediction for the item; None if there is none, or the item is no longer on offer."""
-    found = predictions(loop, [item] if item in loop.projection.catalogue.current else [], person).get(item)
-    return None if found is None else found.value
+    prediction = predictions(loop, [item] if item in loop.projection.catalogue.current else [], person).get(item)
+    return None if prediction is None else prediction.value
 
 
 def reply(
@@ -246,7 +248,7 @@ def reply(
 
     `fields` is the feedback, a number or an action. If it was sent `again` (a duplicate), the text leaves `before` out.
     `scale` is that of the numbers."""
-    [value] = [each[item] for each in fields.values()]
+    [value] = [values[item] for values in fields.values()]
     text = value if isinstance(value, str) else _exact(value).replace("-", "−")
     head = f"{title_of(loop, item)}: {text}."
     if item not in loop.projection.catalogue.current:

@@ -74,8 +74,8 @@ async def sign_in(service: ServerContext, request: Request) -> Response:
     same_origin(request)
     if request.method != "POST":
         return _form(service, request, request.query_params.get("next", "/"))
-    given = await form_of(request, service, FORM)
-    key, to = given.get("key", "").strip(), _local(given.get("next", "/"))
+    form = await form_of(request, service, FORM)
+    key, to = form.get("key", "").strip(), _local(form.get("next", "/"))
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
     if not SHAPE.fullmatch(key):
         return _form(service, request, to, "This is no key: a key begins with hk_ and has 55 characters.", 422)

@@ -114,8 +114,8 @@ async def summary(worker: LoopWorker, people: Sequence[str] | None, segment: str
         return None, True
     version = loop.version
     cache, tasks = _cache.setdefault(loop, {}), _tasks.setdefault(loop, {})
-    found = cache.get(segment)
-    if found is None or (found.version != version and time.monotonic() - found.at > REST * found.took):
+    cached = cache.get(segment)
+    if cached is None or (cached.version != version and time.monotonic() - cached.at > REST * cached.took):
         # Two who look at once share one computation, and it goes on if one of them leaves.
         if segment not in tasks:
             tasks[segment] = asyncio.create_task(_compute(worker, people, segment, version))
@@ -124,26 +124,26 @@ async def summary(worker: LoopWorker, people: Sequence[str] | None, segment: str
         await asyncio.wait({task}, timeout=PATIENCE)
         if task.done():
             task.result()
-        found = cache.get(segment)
-    return (None, False) if found is None else (found.summary, found.version == version)
+        cached = cache.get(segment)
+    return (None, False) if cached is None else (cached.summary, cached.version == version)
 
 
 async def _compute(worker: LoopWorker, people: Sequence[str] | None, segment: str, version: int) -> None:
     """Compute the ranking by the answers of `people`, and put it into the cache under `segment` and `version`."""
     with worker:
         began = time.monotonic()
-        found = await worker.read(partial(summarise, worker.loop, people))
+        ranking = await worker.read(partial(summarise, worker.loop, people))
         now = time.monotonic()
         if len(_cache[worker.loop]) >= CACHED:
             _cache[worker.loop].clear()
-        _cache[worker.loop][segment] = _CachedRanking(version, now, now - began, found)
+        _cache[worker.loop][segment] = _CachedRanking(version, now, now - began, ranking)
 
 
 def _is_answered(loop: Loop, people: Sequence[str] | None) -> bool:
     """Return whether any of these people (None: of all) has answered."""
     loop.projection.look()
-    own = loop.projection.reading(None)[0].people.copy()
-    return any(one.lessons for name, one in own.items() if people is None or name in people)
+    models = loop.projection.reading(None)[0].people.copy()
+    return any(one.lessons for name, one in models.items() if people is None or name in people)
 
 
 def segments(loop: Loop) -> dict[str, list[str]]:
@@ -151,27 +151,27 @@ def segments(loop: Loop) -> dict[str, list[str]]:
 
     NOT_OWN has everybody except the owner of the study, if both the owner and others answered."""
     loop.projection.look()  # another process may have written
-    found: dict[str, list[str]] = {}
+    by_segment: dict[str, list[str]] = {}
     answered = list(loop.projection.reading(None)[0].people.copy())
     for name in answered:
-        found.setdefault(segment_of(name), []).append(name)
-    found = dict(sorted(found.items()))
-    others = [name for people in found.values() for name in people if name != OWN]
-    return {NOT_OWN: others, **found} if OWN in answered and others else found
+        by_segment.setdefault(segment_of(name), []).append(name)
+    by_segment = dict(sorted(by_segment.items()))
+    others = [name for people in by_segment.values() for name in people if name != OWN]
+    return {NOT_OWN: others, **by_segment} if OWN in answered and others else by_segment
 
 
 def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
     """Return the ranking by the answers of `people` (None: of all), drawn and in sentences. This takes seconds with a
     thousand items."""
-    found = loop.standing(people=people)
-    ranking = found.ranking[:MOST]
+    board = loop.standing(people=people)
+    ranking = board.ranking[:MOST]
     low = min(row.bar[0] for row in ranking)
     span = max(max(row.bar[2] for row in ranking) - low, 1e-9)
     study = study_of(loop.path)
-    called = labels(loop, found.items)
-    named = found.called(called)
+    called = labels(loop, board.items)
+    named = board.called(called)
     seen = things(loop, study, [row.item for row in ranking])
-    shown = {each.name: each._replace(title=called[each.name]) for each in seen}
+    shown = {thing.name: thing._replace(title=called[thing.name]) for thing in seen}
 
     def drawn(row: BoardRow) -> DrawnRow:
         at = [float(round(PERCENT * (value - low) / span, 2)) for value in row.bar]
@@ -181,10 +181,10 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
     stop = verdict is not None and verdict.stop
     left = "" if verdict is None or verdict.left is None else verdict.left.told
     return Summary(
-        board=found,
-        columns=tuple([column for column in found.columns() if column.name in SHOWN]),
+        board=board,
+        columns=tuple([column for column in board.columns() if column.name in SHOWN]),
         stop=stop,
-        verdict="" if verdict is None else verdict.sentence(found.sure),
+        verdict="" if verdict is None else verdict.sentence(board.sure),
         left="" if stop else left,
         apart=named.apart(),
         rows=tuple([drawn(row) for row in ranking if row.item in shown]),

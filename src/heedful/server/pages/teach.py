@@ -85,12 +85,12 @@ async def live(visit: Visit) -> Response:
     return await stream(visit.service, visit.caller, visit.worker, query, headers, holds)
 
 
-async def _render(visit: Visit, template: str, hand: Hand, person: str | None, said: Reply = NOTHING) -> Response:
-    """Render the page, or the parts of it that change, with these cards; `said` is a message on the last request."""
-    return render(visit, template, tab="teach", **await visit.read(_context, visit, hand, person, said))
+async def _render(visit: Visit, template: str, hand: Hand, person: str | None, reply: Reply = NOTHING) -> Response:
+    """Render the page, or the parts of it that change, with these cards; `reply` is a message on the last request."""
+    return render(visit, template, tab="teach", **await visit.read(_context, visit, hand, person, reply))
 
 
-def _context(visit: Visit, hand: Hand, person: str | None, said: Reply) -> dict[str, object]:
+def _context(visit: Visit, hand: Hand, person: str | None, reply: Reply) -> dict[str, object]:
     """Return the names and values that the templates of this page use."""
     loop = visit.loop
     control, interaction = loop.settings.control, loop.projection.interaction
@@ -117,7 +117,7 @@ def _context(visit: Visit, hand: Hand, person: str | None, said: Reply) -> dict[
         "strongest": STRONGEST,
         "example": example(visit),
         "lessons": with_titles(loop, loop.lessons(limit=LESSONS, person=person)),
-        "lesson": partial(describe_lesson, loop),
+        "lesson_text": partial(describe_lesson, loop),
         "version": loop.version,
         "one_in": round(1 / control) if control > 0.0 else 0,
         "single": loop.settings.k == 1,
@@ -130,7 +130,7 @@ def _context(visit: Visit, hand: Hand, person: str | None, said: Reply) -> dict[
         "listed": msgspec.json.encode(hand.names).decode(),
         "dealt": msgspec.json.encode(hand.dealt).decode() if hand.dealt else "",
         "placed": msgspec.json.encode(hand.placed).decode() if hand.placed else "",
-        "said": said,
+        "reply": reply,
         "seq": seq,
         "base": visit.base,
     }
@@ -151,10 +151,10 @@ def _unordered(words: Words, hand: Hand, board: object) -> str:
     if not isinstance(board, ScaleWidget):
         return ""
     marks = [board.marks[name] for name in hand.names if name in board.marks]
-    told = unordered(words, hand.arm, [board.shown(each) for each in marks])
-    if told and (not hand.decision or any(each.given is not None or each.done for each in marks)):
+    reason = unordered(words, hand.arm, [board.shown(mark) for mark in marks])
+    if reason and (not hand.decision or any(mark.answer is not None or mark.done for mark in marks)):
         return "Cards stay where they are, while every answer changes the predictions."
-    return told
+    return reason
 
 
 # ---------------------------------------------------------------------------- what is said
@@ -176,33 +176,27 @@ async def take_answer(visit: Visit) -> Response:
 
 
 async def _take_order(visit: Visit, names: Sequence[str], event: str, person: str | None) -> Response:
-    """Log a person's correction of the order of the cards, and show the cards again.
-
-    The form has the best `item`, a whole `order`, or says that none of the items is wanted. `names` are the cards,
-    `event` is the id of the feedback, `person` is whom it is from."""
-    given, kind = visit.form, visit.form.get("kind", "pick")
-    dealt = items_on_offer(visit.loop, given["dealt"], "dealt") if given.get("dealt") else names
-    better = _parse_order(kind, given)
-    moved = names_of("moved", given.get("moved") or "[]", 0) if kind == "order" else better
+    """Log a person's correction of the order of the cards, and show the cards again."""
+    form, kind = visit.form, visit.form.get("kind", "pick")
+    dealt = items_on_offer(visit.loop, form["dealt"], "dealt") if form.get("dealt") else names
+    better = _parse_order(kind, form)
+    moved = names_of("moved", form.get("moved") or "[]", 0) if kind == "order" else better
     before = visit.loop.weights_of(person)
-    if not given.get("decision"):  # the page itself had put the cards in order
+    if not form.get("decision"):  # the page itself had put the cards in order
         _check_cards(better, names)
     fields = {"none": True} if kind == "none" else {"better": better}
     shown = names[: 1 if visit.loop.settings.k == 1 else None]
     _, answer = await write_answer(visit, fields, names, shown, event, person)
     if kind == "none":
-        told = "None of these: noted, but there is no lesson in it. Here are others."
-        return await _respond(visit, {}, person, Reply(told, event))
-    own = Placement(tuple(better), tuple(moved), kind, event, 0)
-    hand, said = await visit.read(_rank_after, visit, dealt, person, before, answer, own)
-    return await _respond(visit, hand, person, said)
+        text = "None of these: noted, but there is no lesson in it. Here are others."
+        return await _respond(visit, {}, person, Reply(text, event))
+    placement = Placement(tuple(better), tuple(moved), kind, event, 0)
+    hand, reply = await visit.read(_rank_after, visit, dealt, person, before, answer, placement)
+    return await _respond(visit, hand, person, reply)
 
 
 async def _take_number(visit: Visit, scale: Scale, names: Sequence[str], event: str, person: str | None) -> Response:
-    """Log a number or an action for one card, and show the cards again; a number replaces the card's earlier one.
-
-    If the model selects the cards, new ones follow when all are answered. `names` are the cards, `event` is the id of
-    the feedback."""
+    """Log a number or an action for one card, and show the cards again; a number replaces the card's earlier one."""
     loop = visit.loop
     item, fields = scale_widget.parse(scale, visit.form)
     before = await visit.read(scale_widget.prediction_of, loop, item, person)
@@ -213,12 +207,12 @@ async def _take_number(visit: Visit, scale: Scale, names: Sequence[str], event: 
         await take_back(visit, earlier)
     after = await visit.read(scale_widget.prediction_of, loop, item, person)
     again = answer.status == "duplicate"
-    said = await visit.read(scale_widget.reply, loop, scale, item, fields, before, after, again)
+    text = await visit.read(scale_widget.reply, loop, scale, item, fields, before, after, again)
     hand = await hand_of(visit, {**visit.form, "decision": decision}, person)
     if scale.selects and await visit.read(scale_widget.is_finished, loop, scale, hand):
         hand = await hand_of(visit, {}, person)
-        said += " That was the last of these; here are the next." if hand.names else " That was the last of all."
-    return await _respond(visit, hand, person, Reply(said, event))
+        text += " That was the last of these; here are the next." if hand.names else " That was the last of all."
+    return await _respond(visit, hand, person, Reply(text, event))
 
 
 async def _take_fields(visit: Visit, names: Sequence[str], event: str, person: str | None) -> Response:
@@ -229,8 +223,8 @@ async def _take_fields(visit: Visit, names: Sequence[str], event: str, person: s
         _check_cards(fields_widget.items_of(visit.loop, fields), names)
     before = visit.loop.weights_of(person)
     _, answer = await write_answer(visit, fields, names, names, event, person)
-    told = await visit.read(_describe_effect, visit, before, answer, person)
-    return await _respond(visit, await hand_of(visit, {}, person), person, Reply(told, event))
+    text = await visit.read(_describe_effect, visit, before, answer, person)
+    return await _respond(visit, await hand_of(visit, {}, person), person, Reply(text, event))
 
 
 def _check_cards(items: Sequence[str], names: Sequence[str]) -> None:
@@ -242,33 +236,29 @@ def _check_cards(items: Sequence[str], names: Sequence[str]) -> None:
 async def undo(visit: Visit) -> Response:
     """Handle the button that undoes a piece of feedback, whose id is in the field `back` or `event` of the form; show
     the cards of the page again."""
-    given, person = visit.form, person_of(visit.form)
-    event = records.check_id("event", given.get("back") or given.get("event", ""))  # an action's button has `back`
+    form, person = visit.form, person_of(visit.form)
+    event = records.check_id("event", form.get("back") or form.get("event", ""))  # an action's button has `back`
     answer_fields(await take_back(visit, event))
     hand = await hand_of(visit, visit.form, person)
-    told = await visit.read(_lesson, visit, event)
-    return await _respond(visit, hand, person, Reply(f"Taken back: “{told}”."))
+    lesson = await visit.read(_lesson, visit, event)
+    return await _respond(visit, hand, person, Reply(f"Taken back: “{lesson}”."))
 
 
-def _parse_order(kind: str, given: Mapping[str, str]) -> list[str]:
-    """Return the names of the items, best first, that a posted form (`given`) puts before all others; [] if the person
-    wants none of them.
-
-    `kind` is "pick" (one item), "order" or "none". Raise ValueError, naming the field, if one is invalid."""
+def _parse_order(kind: str, form: Mapping[str, str]) -> list[str]:
+    """Return the names of the items, best first, that a posted form (`form`) puts before all others; [] if the person
+    wants none of them."""
     if kind == "pick":
-        return [records.check_id("item", given.get("item", ""))]
+        return [records.check_id("item", form.get("item", ""))]
     if kind == "order":
-        return names_of("order", given.get("order", ""))
+        return names_of("order", form.get("order", ""))
     if kind == "none":
         return []
     raise ValueError(f"kind: expected pick, order or none, got {describe(kind)}")
 
 
-async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | None, said: Reply) -> Response:
+async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | None, reply: Reply) -> Response:
     """Show the cards after an answer: if a script asked, the parts of the page that change; otherwise redirect to the
-    page.
-
-    `hand` has the cards, or the fields from which `hand_of` chooses them; `said` is the message."""
+    page."""
     if not visit.scripted:
         query: dict[str, str] = {}
         if isinstance(hand, Hand):
@@ -278,30 +268,31 @@ async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | N
         query |= {"actions": "1"} if wants_actions(visit) else {}
         return back(visit.base, **query, **({"person": person} if person else {}))
     shown = hand if isinstance(hand, Hand) else await hand_of(visit, hand, person)
-    return await _render(visit, "teach_parts.html", shown, person, said)
+    return await _render(visit, "teach_parts.html", shown, person, reply)
 
 
 def _rank_after(
-    visit: Visit, dealt: Sequence[str], person: str | None, before: Mapping[str, float], answer: Answer, own: Placement
+    visit: Visit,
+    dealt: Sequence[str],
+    person: str | None,
+    before: Mapping[str, float],
+    answer: Answer,
+    placement: Placement,
 ) -> tuple[Hand, Reply]:
-    """Return (the cards `dealt` in their order after the correction `own` of `person`, a message on what it changed).
-
-    `before` are the weights before the correction, by feature; `answer` says what became of the feedback."""
+    """Return (the cards `dealt` after the correction `placement` of `person`, a message on what it changed)."""
     version, hand = visit.loop.version, rank_cards(visit, dealt, person)
-    first = [name for name in own.order if name in hand.ranked]
+    first = [name for name in placement.order if name in hand.ranked]
     order = (*first, *[name for name in hand.ranked if name not in first])
-    hand = hand._replace(names=order, placed=msgspec.structs.replace(own, order=order, version=version))
-    told = _describe_effect(visit, before, answer, person)
+    hand = hand._replace(names=order, placed=msgspec.structs.replace(placement, order=order, version=version))
+    text = _describe_effect(visit, before, answer, person)
     if answer.status == "applied" and not answer.learned:
-        return hand, Reply(told, own.event)
-    last = cards(visit.loop, [name for name in own.cards[-1:] if name in hand.ranked])
-    return hand, Reply(" ".join([told, *[hand.agreement(card.name, card.title) for card in last]]), own.event)
+        return hand, Reply(text, placement.event)
+    last = cards(visit.loop, [name for name in placement.cards[-1:] if name in hand.ranked])
+    return hand, Reply(" ".join([text, *[hand.agreement(card.name, card.title) for card in last]]), placement.event)
 
 
 def _describe_effect(visit: Visit, before: Mapping[str, float], answer: Answer, person: str | None) -> str:
-    """Return in words what a piece of feedback changed: the features whose weights for `person` changed most.
-
-    `before` are the weights before it, by feature; `answer` says what became of the feedback."""
+    """Return in words what a piece of feedback changed: the features whose weights for `person` changed most."""
     if answer.status == "applied" and not answer.learned:
         return f"Noted, but there was no lesson in it{f': {answer.reason}' if answer.reason else ''}."
     phrases = phrases_of(visit.loop, visit.service.options.words)
@@ -311,9 +302,9 @@ def _describe_effect(visit: Visit, before: Mapping[str, float], answer: Answer, 
 
 def _lesson(visit: Visit, event: str) -> str:
     """Return what was said in the feedback with the id `event`, in words; "" if there is none."""
-    found = visit.loop.projection.log.find("feedback", event)
-    lessons = visit.loop.lessons(limit=1, before=found.seq + 1) if found else ()
-    return "".join(describe_lesson(visit.loop, each) for each in with_titles(visit.loop, lessons))
+    feedback = visit.loop.projection.log.find("feedback", event)
+    lessons = visit.loop.lessons(limit=1, before=feedback.seq + 1) if feedback else ()
+    return "".join(describe_lesson(visit.loop, lesson) for lesson in with_titles(visit.loop, lessons))
 
 
 PAGES = (

@@ -28,33 +28,31 @@ async def show(visit: Visit) -> Response:
     Without an item it is the first one shown. Without a decision the page has only the form that asks for one. Raise
     LookupError, which becomes a page with the status 404, if either is unknown."""
     decision, item = (visit.query.get(name, "").strip() for name in ("decision", "item"))
-    found = {}
+    context = {}
     if decision:
-        found = await visit.read(_explanation, visit.loop, check_id("decision", decision), item)
+        context = await visit.read(_explanation, visit.loop, check_id("decision", decision), item)
     return render(
-        visit, "why.html", tab="learned", path=f"{visit.base}/why", decision=decision, item=item, links=LINKS, **found
+        visit, "why.html", tab="learned", path=f"{visit.base}/why", decision=decision, item=item, links=LINKS, **context
     )
 
 
 def _explanation(loop: Loop, id: str, item: str) -> dict[str, object]:
     """Return the values that the template needs of the decision `id` and of why `item` had its score in it, by name; if
-    `item` is "", of the first item shown.
-
-    Raise LookupError if the decision is not in the log, showed nothing, or had no candidate called `item`."""
+    `item` is "", of the first item shown."""
     loop.projection.look()  # another process may have written to it
-    known = find_decision(loop.projection, id)
-    names = [known.names[j] for j in known.record.shown]
+    logged = find_decision(loop.projection, id)
+    names = [logged.names[j] for j in logged.record.shown]
     if not item and not names:
         raise LookupError(f"decision {id} showed nothing that was on offer: there is nothing to explain")
-    told = loop.why(id, item or names[0], EVENTS)
-    others = [name for name in (told.item, told.next) if name is not None]
+    why = loop.why(id, item or names[0], EVENTS)
+    others = [name for name in (why.item, why.next) if name is not None]
     titles = {card.name: card.title for card in cards(loop, list(dict.fromkeys([*names[:LINKS], *others])))}
-    named = told._replace(
-        item=titles.get(told.item, told.item),
-        next=titles.get(told.next or "", told.next),
-        events=tuple([each._replace(event=lesson_text(loop, each.seq)) for each in told.events]),
+    named = why._replace(
+        item=titles.get(why.item, why.item),
+        next=titles.get(why.next or "", why.next),
+        events=tuple([event._replace(event=lesson_text(loop, event.seq)) for event in why.events]),
     )
-    return {"known": known, "names": names, "titles": titles, "why": told, "parts": telling.why(named, FEATURES)}
+    return {"logged": logged, "names": names, "titles": titles, "why": why, "parts": telling.why(named, FEATURES)}
 
 
 PAGES = (Page("GET", "/loops/{loop}/why", ("read",), show),)
