@@ -64,6 +64,7 @@ def test_the_client_says_what_the_loop_says(kind: Kind, client: Client, folder: 
         if kind.name == "comparison":
             for person in (None, "p1"):
                 assert there.standing(person) == own.standing(person)
+            assert there.standing(without=["p1"]) == own.standing(without=["p1"]) != own.standing()
     with pytest.raises(ValueError, match="feedback: expected one of"):
         there.feedback(made, nothing=True)
 

@@ -7,6 +7,7 @@ import json
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -371,3 +372,5 @@ def test_only_loops_of_choices_have_a_standing(plain: Caller, folder: Path) -> N
     is_problem(plain.get("/v1/loops/other/standing"), "bad-input", "standing")
     choice_loop(folder / "chosen.heedful").close()
     is_problem(plain.get("/v1/loops/chosen/standing?who=p"), "bad-input", "query")
+    for without in ("p1", "[1]", '["nobody"]', "[" * 2000):
+        is_problem(plain.get(f"/v1/loops/chosen/standing?without={quote(without)}"), "bad-input", "without")

@@ -3300,6 +3300,7 @@ export interface operations {
         parameters: {
             query?: {
                 person?: string;
+                without?: string;
             };
             header?: never;
             path: {

@@ -234,13 +234,14 @@ class LoopOperations(FeedbackOperations):
         return messages.read_as((yield from self._ask(call, long=True)), Why)
 
     @either
-    def standing(self, person: str | None = None) -> Steps[Board]:
+    def standing(self, person: str | None = None, *, without: Sequence[str] = ()) -> Steps[Board]:
         """Return the ranking of items in a loop that asks which of two is better, for `person` or, if None, for
-        everybody.
+        everybody but the people in `without`.
 
         It has its uncertainty, whether to stop asking, and about how many questions are left. Raise ValueError for a
-        loop of another kind."""
-        call = Call("GET", self._path("standing", person=person))
+        loop of another kind, or if somebody in `without` has not answered."""
+        names = msgspec.json.encode(list(without)).decode() if without else None
+        call = Call("GET", self._path("standing", person=person, without=names))
         return messages.read_as((yield from self._ask(call, long=True)), Board)
 
     @either

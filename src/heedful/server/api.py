@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+import msgspec
 from starlette.responses import Response
 
 from heedful.core.validation import describe
@@ -216,7 +217,12 @@ async def health(request: ApiRequest) -> object:
 
 
 async def standing(request: ApiRequest) -> object:
-    return plain(await request.worker.read(partial(request.loop.standing, request.query.get("person"))))
+    person, without = request.query.get("person"), request.query.get("without", "[]")
+    try:
+        names = msgspec.json.decode(without, type=list[str])
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        raise ValueError(f"without: expected a JSON list of people, got {describe(without)}") from None
+    return plain(await request.worker.read(partial(request.loop.standing, person, without=names)))
 
 
 # ---------------------------------------------------------------------------- style

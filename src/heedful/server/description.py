@@ -70,6 +70,7 @@ _QUERY: dict[str, dict[str, Any]] = {
     "alpha": {"type": "number", "minimum": ALPHA[0], "maximum": ALPHA[1]},
     "person": _NAMED,
     "item": _NAMED,
+    "without": {"type": "array", "items": _NAMED},
     "after": _SEQ,
     "kinds": {"type": "string", "pattern": f"^({_KINDS})(,({_KINDS}))*$", "description": "with commas"},
     "follow": {"type": "boolean"},
@@ -177,7 +178,10 @@ def _name(route: Route) -> str:
 
 
 def _query_parameter(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "query", "required": name in _REQUIRED, "schema": _QUERY[name]}
+    schema = {"schema": _QUERY[name]}
+    if _QUERY[name].get("type") in ("array", "object"):
+        schema = {"content": {"application/json": schema}}
+    return {"name": name, "in": "query", "required": name in _REQUIRED, **schema}
 
 
 def _number_parameter(name: str) -> dict[str, Any]:
@@ -186,6 +190,4 @@ def _number_parameter(name: str) -> dict[str, Any]:
     parameter = _query_parameter(name) | {"description": "with application/octet-stream only"}
     if name == "after":  # the page before; that of events is a number
         parameter["schema"] = _NAMED
-    if name == "context":
-        parameter["content"] = {"application/json": {"schema": parameter.pop("schema")}}
     return parameter

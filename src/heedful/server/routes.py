@@ -161,7 +161,7 @@ ROUTES = (
     Route("GET", f"{_ONE}/weights", "read", "What each feature counts", api.weights,
           gives=schema.Weights, query=("person",)),
     Route("GET", f"{_ONE}/standing", "read", "The ranking by what people answered, and how sure it is", api.standing,
-          gives=Board, query=("person",)),
+          gives=Board, query=("person", "without")),
     Route("GET", f"{_ONE}/style", "read", "What a person's edits tell about their style", api.style,
           gives=Style, query=("person", "alpha")),
     Route("POST", f"{_ONE}/style", "admin", "Correct by hand what is said of a person's style", api.correct_style,
