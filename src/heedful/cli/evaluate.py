@@ -14,6 +14,7 @@ from heedful.cli.console import BadInput, Failure, note, print_json, reading_inp
 from heedful.cli.engine import EngineOption, check_option, distributing
 from heedful.cli.output import check_plot
 from heedful.cli.parts import print_parts
+from heedful.core.validation import ALPHA
 from heedful.core.wording import percent
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def evaluate(
         float | None, typer.Option(metavar="R", help="With a TABLE: how high a reward may ever be.")
     ] = None,
     alpha: Annotated[
-        float, typer.Option(min=1e-6, max=0.5, help="The probability with which an interval may miss.")
+        float, typer.Option(min=ALPHA[0], max=ALPHA[1], help="The probability with which an interval may miss.")
     ] = 0.05,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the values with their intervals (.png, .pdf, .svg).")

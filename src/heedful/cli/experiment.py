@@ -11,6 +11,7 @@ from heedful.cli.answers import print_answers
 from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
 from heedful.cli.console import BadInput, console, print_json, say
 from heedful.cli.parts import print_parts
+from heedful.core.validation import ALPHA
 from heedful.core.wording import count, percent
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def experiment(
     alpha: Annotated[
         float | None,
         typer.Option(
-            min=1e-6, max=0.5, help="The probability with which the verdict may be wrong.", show_default="0.05"
+            min=ALPHA[0], max=ALPHA[1], help="The probability with which the verdict may be wrong.", show_default="0.05"
         ),
     ] = None,
     own_learners: Own = None,

@@ -9,13 +9,16 @@ import typer
 from heedful.cli.common import Json, Name, Own, asking, open_loop
 from heedful.cli.console import print_json
 from heedful.cli.parts import print_parts
+from heedful.core.validation import ALPHA
 
 
 def health(
     name: Name,
     alpha: Annotated[
         float,
-        typer.Option(min=1e-6, max=0.5, help="The probability with which sound feedback may ever raise an alarm."),
+        typer.Option(
+            min=ALPHA[0], max=ALPHA[1], help="The probability with which sound feedback may ever raise an alarm."
+        ),
     ] = 0.05,
     own_learners: Own = None,
     json: Json = False,

@@ -10,6 +10,7 @@ from heedful.cli.answers import print_answers
 from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
 from heedful.cli.console import BadInput, note, print_json, say
 from heedful.cli.parts import print_parts
+from heedful.core.validation import ALPHA
 
 
 def style(
@@ -27,7 +28,8 @@ def style(
         str | None, typer.Option("--always", metavar="TEXT", help="Correct by hand: add this sentence.")
     ] = None,
     alpha: Annotated[
-        float, typer.Option(min=1e-6, max=0.5, help="The probability with which any statement may ever be false.")
+        float,
+        typer.Option(min=ALPHA[0], max=ALPHA[1], help="The probability with which any statement may ever be false."),
     ] = 0.05,
     own_learners: Own = None,
     json: Json = False,

@@ -135,6 +135,15 @@ def check_between(name: str, value: object, least: float, most: float) -> None:
         raise ValueError(f"{name}: expected a number from {low} to {high}, got {describe(value)}")
 
 
+ALPHA = 1e-6, 0.5
+"""The (least, greatest) probability of an error that people may ask intervals and tests to have."""
+
+
+def check_alpha(value: object, name: str = "alpha") -> None:
+    """Raise ValueError, beginning with `name`, unless `value` is a number within `ALPHA`."""
+    check_between(name, value, *ALPHA)
+
+
 def check_flag(name: str, value: object) -> None:
     """Raise ValueError, beginning with `name`, unless `value` is True or False."""
     if not isinstance(value, bool):

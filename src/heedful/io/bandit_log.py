@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_between, describe
+from heedful.core.validation import check_alpha, check_between, describe
 from heedful.core.wording import count
 from heedful.data.files import cut_list
 from heedful.data.jsonl import Line
@@ -174,7 +174,7 @@ def evaluate_table(
 
     Raise ValueError, naming the row and the column, if the table makes no sense or does not agree with what is known
     beforehand, or if learners are named and a reward is not 0 or 1."""
-    check_between("alpha", alpha, 1e-6, 0.5)
+    check_alpha(alpha)
     log = read_bandit_log(rows, targets, columns)
     if least_probability is not None:
         check_between("least_probability", least_probability, 1e-100, 1.0)

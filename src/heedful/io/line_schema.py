@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from heedful.core.validation import check_between, check_count, describe, is_number
+from heedful.core.validation import check_alpha, check_between, check_count, describe, is_number
 from heedful.loop import records
 from heedful.loop.interactions.forms import FORMS, Form, parse_feedback
 from heedful.loop.log import now
@@ -90,7 +90,7 @@ def _check_rollback(record: Mapping[str, object]) -> None:
 def _check_experiment(record: Mapping[str, object]) -> None:
     _check_texts(record, {"learner": 1000, "against": 1000}, {"learner_version": 1000})
     check_between("share", record.get("share", 0.0), 0.0, 1.0)
-    check_between("alpha", record.get("alpha", 0.05), 1e-6, 0.5)
+    check_alpha(record.get("alpha", 0.05))
     if not isinstance(record.get("frozen", False), bool):
         raise ValueError(f"frozen: expected true or false, got {describe(record['frozen'])}")
 
@@ -105,7 +105,7 @@ def _check_promotion(record: Mapping[str, object]) -> None:
     if not isinstance(evidence, Mapping) or evidence.get("method") not in ("interleaving", "log", "agreement"):
         expected = 'an object whose method is "interleaving", "log" or "agreement"'
         raise ValueError(f"evidence: expected {expected}, got {describe(evidence)}")
-    check_between("evidence.alpha", evidence.get("alpha"), 1e-6, 0.5)
+    check_alpha(evidence.get("alpha"), "evidence.alpha")
     if evidence["method"] == "agreement":
         check_between("evidence.low", evidence.get("low"), 0.0, 1.0)
         check_count("evidence.decisions", evidence.get("decisions"), least=0)

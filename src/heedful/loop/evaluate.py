@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_between, describe
+from heedful.core.validation import check_alpha, describe
 from heedful.core.wording import count
 from heedful.evaluation import examination
 from heedful.evaluation.expected import Compared, ListClick
@@ -96,7 +96,7 @@ def evaluate(
     compare with in place of the loop's own; answers up to event `up_to` count, or all. `least_probability` is the least
     with which any list could have been shown, if that is known. Raise ValueError if there is no such learner, if it
     does not fit the loop, or if it fails on the log."""
-    check_between("alpha", alpha, 1e-6, 0.5)
+    check_alpha(alpha)
     own = projection.manifest.learner if own is None else own
     for spec in specs:
         if not isinstance(spec, str) or not spec:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.core.validation import check_between
+from heedful.core.validation import check_alpha, check_between
 from heedful.evaluation.interleaving import (
     Match,
     Plan,
@@ -445,7 +445,7 @@ def plan_experiment(history: History, share: float, days: float, alpha: float) -
     simulated, so the chance of a verdict is rather understated. The verdict is wrong with probability `alpha` at most.
     """
     check_between("share", share, 1e-6, 1.0)
-    check_between("alpha", alpha, 1e-6, 0.5)
+    check_alpha(alpha)
     check_interleaves(history)
     seen, rng = dict[int, Event](), np.random.default_rng(0)
     since, until = math.inf, 0

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_between
+from heedful.core.validation import check_alpha
 from heedful.evaluation.answers import Answer, claims, outcomes
 from heedful.evaluation.change import interval
 from heedful.evaluation.expected import gains, picked_error
@@ -57,7 +57,7 @@ def health(projection: History, alpha: float = 0.05) -> Health:
 
     A sound log ever raises an alarm with probability `alpha` at most, however often one looks. Raise ValueError unless
     `alpha` is from 1e-6 to 0.5, or if the learner fails on the log."""
-    check_between("alpha", alpha, 1e-6, 0.5)
+    check_alpha(alpha)
     reading = _Reading(projection)
     reading.read()
     return reading.result(alpha)

@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 
 from heedful.core.decoding import decoder
-from heedful.core.validation import check_between
+from heedful.core.validation import check_alpha
 from heedful.core.validation import describe as describe_value
 from heedful.core.wording import percent
 from heedful.evaluation.leaning import log_evidence, sure
@@ -77,7 +77,7 @@ def style_of(history: History, person: str | None, alpha: float = 0.05, describe
     of the caller's that says in words what the newest edits say. Raise ValueError if `alpha` is not from 1e-6 to 0.5,
     or if `describe` returns no text; what it raises is raised."""
     person = None if person is None else records.check_id("person", person)
-    check_between("alpha", alpha, 1e-6, 0.5)
+    check_alpha(alpha)
     retractions = history.log.retractions()
     pairs, unread = _edits(history, person, retractions)
     measured, texts = list[tuple[StyleMeasures, StyleMeasures]](), list[tuple[str, str]]()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from heedful.core.validation import check_between, describe
+from heedful.core.validation import check_alpha, check_between, describe
 from heedful.loop import apprentice, records
 from heedful.loop.experiment import NotReady, check_can_start, evidence_of, evidence_of_log, look
 from heedful.loop.history import History
@@ -33,7 +33,7 @@ def start_experiment(
 ) -> Answer:
     """Begin an experiment, as `Loop.start_experiment` says."""
     check_between("share", share, 0.0, 1.0)
-    check_between("alpha", alpha, 1e-6, 0.5)
+    check_alpha(alpha)
     if not isinstance(frozen, bool):
         raise ValueError(f"frozen: expected true or false, got {describe(frozen)}")
     event_id = records.new_id() if id is None else records.check_id("id", id)

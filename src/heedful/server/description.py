@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from heedful.core.validation import ALPHA
 from heedful.loop.interactions.registry import interactions
 from heedful.server.codecs import KEY_LENGTH
 from heedful.server.events import DIGITS, KINDS
 from heedful.server.problems import TITLES
 from heedful.server.result_schema import json_type
-from heedful.server.schema import ALPHA, LOOP_NAME, MOST, WHOLE_PARAMETERS, Id, Problem
+from heedful.server.schema import LOOP_NAME, MOST, WHOLE_PARAMETERS, Id, Problem
 
 if TYPE_CHECKING:
     from heedful.server.routes import Route

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from heedful.core.validation import ALPHA
 from heedful.core.wording import OBEYED
 from heedful.loop.interactions.forms import FORMS
 from heedful.loop.interactions.registry import interactions
@@ -31,8 +32,6 @@ MOST = 2**62
 """The greatest value of a count."""
 MOST_LEARNERS = 10
 """The most learners that are evaluated in one request."""
-ALPHA = 1e-6, 0.5
-"""The least and the greatest probability of a wrong verdict, as the loop checks it."""
 WHOLE_PARAMETERS = {
     "start": (0, 0, MOST),
     "limit": (1000, 1, 10_000),
