@@ -97,7 +97,7 @@ def loop_of(kind: Kind, run: int) -> bool:
 
 
 def kind_repeats(loop: Any) -> dict[str, Any]:
-    return {"repeats": True} if loop.projection.interaction.takes_repeats else {}
+    return {"repeats": True} if loop.projection.interaction.by_number else {}
 
 
 def cells() -> dict[str, tuple[int, Any]]:
