@@ -178,7 +178,9 @@ def _of_loops(
         if not json:
             print_parts(parts, title=names[number])
     if json:
-        print_json([{"loop": names[number]} | results[number][0]._asdict() for number in sorted(results)])
+        from heedful.results.answers import plain
+
+        print_json([{"loop": names[number], **plain(results[number][0])} for number in sorted(results)])
     for failure in sorted(failures):
         note(failure.splitlines()[0])
     if failures:

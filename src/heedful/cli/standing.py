@@ -52,7 +52,9 @@ def standing(
         odd = habits(loop, answered, without or ())
     changed = left_out(without, *(called[board.items[0]] for board in (before, found))).message if without else ""
     if json:
-        print_json(found._asdict() | {"called": called, "left_out": changed})
+        from heedful.results.answers import plain
+
+        print_json({**plain(found), "called": called, "left_out": changed})
     else:
         _show(found.called(called), title)
         show_remarks(odd, "answers" if found.people > 1 else "")
