@@ -219,9 +219,11 @@ async def health(request: ApiRequest) -> object:
 async def standing(request: ApiRequest) -> object:
     person, without = request.query.get("person"), request.query.get("without", "[]")
     try:
-        names = msgspec.json.decode(without, type=list[str])
+        names = msgspec.json.decode(without)
     except (msgspec.MsgspecError, RecursionError, ValueError):
-        raise ValueError(f"without: expected a JSON list of people, got {describe(without)}") from None
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"without: expected a JSON list of people, got {describe(without)}")
     return plain(await request.worker.read(partial(request.loop.standing, person, without=names)))
 
 
