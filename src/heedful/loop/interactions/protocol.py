@@ -242,8 +242,9 @@ class Step(NamedTuple):
         """Return the features (k, N), or the item numbers (k,), of k `items`: indices of candidates or, below 0, of
         objects that were none."""
         x, m = self.context.x, len(self.context.x)
-        everything = np.concatenate([x, self.extra]) if len(self.extra) else x
-        return everything[[j if j >= 0 else m - 1 - j for j in items]]
+        if not len(self.extra):
+            return x.take(items, axis=0)
+        return np.concatenate([x, self.extra]).take([j if j >= 0 else m - 1 - j for j in items], axis=0)
 
 
 class Past(Protocol[M_co]):
