@@ -339,11 +339,6 @@ class Interaction(Protocol[M]):
     linear: bool = False
     """whether candidates are ordered by a score that is linear in their features, with the weights that
     `LoopModel.effective` returns, and feedback corrects lists, so that `gains` says how much better one is"""
-    served: tuple[str, ...] = ()
-    """learners that served this loop before the present one, each as its name with parameters"""
-    first_exploration: float | None = None
-    """the setting `exploration` (how often neighbours are swapped) with which the loop was created; the manifest has
-    none while a learner serves that swaps no neighbours"""
     manifest: Manifest
     """the manifest of the loop: its learner's name, encodings of items and requests, and settings"""
     learner: Any
