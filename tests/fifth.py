@@ -18,14 +18,13 @@ from heedful.evaluation.answers import Answer, likeliest_chosen
 from heedful.evaluation.expected import Compared, Expected, best_expected
 from heedful.learners.registry import make_learner
 from heedful.loop.interactions.forms import ITEM, NONE, AnsweredDecision, Form, by_name
-from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
-from heedful.loop.interactions.words import Words
+from heedful.loop.interactions.protocol import Interaction, Proposal, Question, Step
+from heedful.loop.interactions.words import BECAUSE, Words
 from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
 from heedful.loop.records import Feedback, FeedbackRecord, distinct
 from heedful.results.evaluation import Measure
-from heedful.results.explanation import Explanation, Part
 from heedful.results.report import PredictionReport
 
 SHOWN = 4
@@ -166,6 +165,11 @@ class BestWorstScaling(Interaction[Folding]):
     words = Words(
         loop="a loop of extremes",
         learner="of the best and the worst",
+        because=BECAUSE
+        | {
+            "ahead": "the model liked this more; who stands where is drawn",
+            "behind": "the model liked this less; who stands where is drawn",
+        },
         answer="best",
         question="Which of these is the best, which the worst?",
         badge="best-worst",
@@ -224,31 +228,6 @@ class BestWorstScaling(Interaction[Folding]):
         return None
 
     # ------------------------------------------------------------------------ looking back
-
-    def explain(self, decision: LoggedDecision, context: Context, past: Past[Folding]) -> Explanation:
-        """What puts the best of what was shown before the mean of the others."""
-        shown = list(decision.record.shown)
-        if len(shown) < 2:
-            raise LookupError(f"decision {decision.id} showed one item: there was nothing to compare it with")
-        best = max(shown, key=lambda j: float(context.x[j] @ past.model().shared.w))
-        gap = context.x[best] - context.x[[j for j in shown if j != best]].mean(axis=0)
-        model, moved = past.follow(lambda model: float(gap @ model.shared.w))
-        parts = [
-            Part(name, float(w), float(a), float(a - g), float(w * g))
-            for name, w, a, g in zip(self.names, model.shared.w, context.x[best], gap)
-            if w * g != 0.0
-        ]
-        because = "of what was shown the model liked this most; the margin is to the mean of the others"
-        return Explanation(
-            decision.id,
-            decision.record.arm,
-            decision.names[best],
-            None,
-            because,
-            float(gap @ model.shared.w),
-            tuple(sorted(parts, key=lambda part: -abs(part.counts))),
-            tuple(moved),
-        )
 
     def measures(self) -> tuple[Measure, ...]:
         about = "Expected is the share of the others that were liked less than the best."

@@ -152,8 +152,9 @@ def test_explained_evaluated_reported(loop: Loop) -> None:
     assert sum(part.counts for part in why.features) == pytest.approx(why.margin)
     assert [part.weight for part in features] == pytest.approx([w[part.name] for part in features])
     assert sum(moved.by for moved in why.lessons) == pytest.approx(why.margin)
+    assert (why.first, why.second) == decision.shown[:2]
     x = encoded(loop, "last")
-    assert why.first == max(decision.shown, key=lambda name: float(x[name] @ list(w.values())))
+    assert why.margin == pytest.approx(float((x[why.first] - x[str(why.second)]) @ list(w.values())))
     again, slow = loop.evaluate(f"{FIFTH}:rate=1e-9").learners
     assert (again.lessons, again.values[0].comparisons) == (20, 60)
     assert again.values[0].value is not None
@@ -277,7 +278,7 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     heedful("feedback best d1 --id e1 --form {} {} {}", json.dumps({"best": last, "worst": first}), *own)
     got = heedful("explain best d1 {} {}", *own)
     assert got.code == 0
-    assert "the margin is to the mean of the others" in got.out
+    assert "This was a control" in got.out
     got = heedful("evaluate best --json {} {}", *own)
     assert [each["values"][0]["comparisons"] for each in got.json["learners"]] == [6]
     got = heedful("report best {} {}", *own)

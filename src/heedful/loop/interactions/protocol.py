@@ -39,13 +39,14 @@ from heedful.loop.settings import Manifest, Settings
 from heedful.loop.strangers import answer_by_name, around
 from heedful.results.answers import Arm as DecisionArm
 from heedful.results.evaluation import Measure
-from heedful.results.explanation import Contributions
+from heedful.results.explanation import Contribution, Contributions, Explanation
+from heedful.results.explanation import Part as WeighedPart
 from heedful.spaces.ranking import Ranking, WithBaseScore
 
 if TYPE_CHECKING:
     from heedful.data.table import Table
     from heedful.results.board import Board
-    from heedful.results.explanation import Explanation, Moved
+    from heedful.results.explanation import Moved
     from heedful.results.report import PredictionReport, Report
 
 
@@ -594,7 +595,45 @@ class Interaction(Protocol[M]):
         moved that.
 
         `context` is the `decision` with its candidates as an array, `past` the log up to it, from which the model of
-        that time is learned again. Raise LookupError if there was nothing to decide."""
+        that time is learned again. By default it is why the score of the first item is higher than that of the second
+        shown or, if one was shown, of the best other candidate. Raise LookupError if there was nothing to decide."""
+        record, names, x, person = decision.record, decision.names, context.x, decision.person
+        first, second = record.shown[0], record.shown[1] if len(record.shown) > 1 else None
+        others = [j for j in range(len(x)) if j != first]
+        if second is None and others:
+            best: Any = self.item_scores(past.model().view(person), x, others)
+            second = others[int(np.argmax(best))]
+        places = [first] if second is None else [first, second]
+
+        def lead(model: M) -> float:
+            found: Any = self.item_scores(model.view(person), x, places)
+            return float(found[0] - found[1:].sum())
+
+        model, moved = past.follow(lead)
+        view, margin = model.view(person), lead(model)
+        sides = [{part.name: part for part in self.contributions(view, x, j).parts} for j in places]
+        parts, nothing = [], Contribution("", 0.0, 0.0, 0.0)
+        for name in dict.fromkeys(name for side in sides for name in side):
+            a, b = (side.get(name, nothing) for side in (*sides, {})[:2])
+            if a.counts != b.counts:
+                parts.append(WeighedPart(name, a.weight or b.weight or 0.0, a.value, b.value, a.counts - b.counts))
+        because = self.words.because.get(record.arm) or self.words.because["ahead" if margin >= 0.0 else "behind"]
+        return Explanation(
+            decision.id,
+            record.arm,
+            names[first],
+            None if second is None else names[second],
+            because,
+            margin,
+            tuple(sorted(parts, key=lambda part: -abs(part.counts))),
+            tuple(moved),
+            self.explained(view, x, first),
+        )
+
+    def explained(self, view: View[M], x: Any, place: int) -> dict[str, Any] | None:
+        """Return the prediction for the item at a `place` among the candidates `x`, and the numbers that it is made
+        from, by name, for an explanation; None if nothing is predicted."""
+        return None
 
     def item_scores(self, view: View[M], x: Any, places: Sequence[int]) -> Floats | None:
         """Return the scores (k,) that the model gives to k candidates of a decision; None if it gives none.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -9,6 +10,20 @@ if TYPE_CHECKING:
 
 MUTE = "thumbs and edits, which are all that came, do not say which item was preferred to which"
 """Why learned and control lists cannot be compared if all feedback was thumbs and edits, in words."""
+
+
+BECAUSE = {
+    "control": "this was a control: the caller's order was shown, whatever the model says",
+    "interleaved": "the loop's ranking and that of a candidate learner drafted this list together, in turn",
+    "sampled": "this list was drawn at random around what was learned, so that every list has a known probability",
+    "imitated": "the caller's order was shown, which the model learns to make; the margin is its own at that time",
+    "imported": "somebody else made this order; the margin is what the model said of it at that time",
+    "ahead": "the model had them in this order",
+    "behind": "the model had them the other way round: neighbours were swapped at random, so that clicks can be "
+    "compared",
+}
+"""What put the first item of a list before the second, by the arm of the decision; for lists of the model, by which of
+the two it had ahead."""
 
 
 class NotCompared(NamedTuple):
@@ -81,6 +96,8 @@ class Words(NamedTuple):
     """who made the lists that belong to neither sort; follows the number of such lists"""
     contradiction: str = "has it the other way round"
     """what the model does with feedback that it contradicts by now; follows "by now the model\""""
+    because: Mapping[str, str] = BECAUSE
+    """what put the first item there, by the arm of the decision, or "ahead" and "behind" for lists of the model"""
     introduction: str = ""
     """what a new loop learns, for the user who has created it: a line for each sentence"""
     context_alone: str = "a context alone adds the same to every item, which never changes an order"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,21 +27,16 @@ from heedful.loop.interactions.lists import (
     propose_list,
 )
 from heedful.loop.interactions.protocol import (
-    Past,
     Proposal,
     Question,
     Step,
     columns_stamp,
     is_compiled_alike,
 )
-from heedful.loop.model import Context, View
-from heedful.loop.packing import LoggedDecision
+from heedful.loop.model import View
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.settings import Manifest
 from heedful.results.evaluation import Measure
-
-if TYPE_CHECKING:
-    from heedful.results.explanation import Explanation
 
 Array = npt.NDArray[np.float64]
 
@@ -129,35 +124,6 @@ class Coactive(Lists[Model]):
 
     # ------------------------------------------------------------------------ looking back
 
-    def explain(self, decision: LoggedDecision, context: Context, past: Past[Model]) -> Explanation:
-        from heedful.results.explanation import Explanation, Part
-
-        record, names, x = decision.record, decision.names, context.x
-        first = record.shown[0]
-        second = _second(record.shown, x, past, decision.person)
-        gap = x[first] - (x[second] if second is not None else 0.0)
-
-        def lead(model: Model) -> float:
-            return float(scores(gap[None, :], model.effective(model.view(decision.person)))[0])
-
-        model, moved = past.follow(lead)
-        margin = lead(model)
-        parts = [
-            Part(name, float(w), float(a), float(a - g), float(w * g))
-            for name, w, a, g in zip(self.names, model.effective(model.view(decision.person)), x[first], gap)
-            if w * g != 0.0
-        ]
-        return Explanation(
-            decision.id,
-            record.arm,
-            names[first],
-            None if second is None else names[second],
-            _because(record.arm, margin),
-            margin,
-            tuple(sorted(parts, key=lambda part: -abs(part.counts))),
-            tuple(moved),
-        )
-
     def measures(self) -> tuple[Measure, ...]:
         return (Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, once=True, counts="pair"),)
 
@@ -209,40 +175,6 @@ class Coactive(Lists[Model]):
             utilities=lambda items: step.rows(items) @ w,
             verdict=lambda items: view.model.above_usual(view, step.rows(items)),
         )
-
-
-# ---------------------------------------------------------------------------- why
-
-
-def _because(arm: str, margin: float) -> str:
-    if arm == "control":
-        return "this was a control: the caller's order was shown, whatever the model says"
-    if arm == "interleaved":
-        return "the loop's ranking and that of a candidate learner drafted this list together, in turn"
-    if arm == "sampled":
-        return "this list was drawn at random around what was learned, so that every list has a known probability"
-    if arm == "imitated":
-        return "the caller's order was shown, which the model learns to make; the margin is its own at that time"
-    if arm == "imported":
-        return "somebody else made this order; the margin is what the model said of it at that time"
-    if margin < 0.0:
-        return (
-            "the model had them the other way round: neighbours were swapped at random, so that clicks can be compared"
-        )
-    return "the model had them in this order"
-
-
-def _second(shown: tuple[int, ...], x: Floats, past: Past[Model], person: str | None) -> int | None:
-    """Return the index of the candidate with which an explanation compares the first item shown; None if there is no
-    other."""
-    if len(shown) > 1:
-        return shown[1]
-    others = [j for j in range(len(x)) if j != shown[0]]
-    if not others:
-        return None
-    model = past.model()
-    utilities = scores(x, model.effective(model.view(person)))
-    return max(others, key=lambda j: utilities[j])
 
 
 MOST_WEIGHT = 4.0

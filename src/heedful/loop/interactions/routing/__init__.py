@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,23 +28,19 @@ from heedful.loop.interactions.contributions import EXACT, sort_parts
 from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
 from heedful.loop.interactions.lists import propose_list
 from heedful.loop.interactions.options import LoopOption
-from heedful.loop.interactions.protocol import ItemPrediction, Past, Proposal, Question, Step
+from heedful.loop.interactions.protocol import ItemPrediction, Proposal, Question, Step
 from heedful.loop.interactions.routing import table, texts
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
 from heedful.loop.interactions.routing.prediction_report import thumb_tally
-from heedful.loop.model import Context, View
+from heedful.loop.model import View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import NumberTally
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Manifest, Settings
-from heedful.results import explanation
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contribution, Contributions
 from heedful.results.report import RouteDetails
-
-if TYPE_CHECKING:
-    from heedful.results.explanation import Explanation
 
 ALWAYS, CHEAPEST, COST_WEIGHT = "always:", "cheapest", "cost-weight:"
 """How policies that are no learners are named where learners are compared: always one model, the cheapest, the loop's
@@ -221,41 +217,9 @@ class Routing(Coactive):
 
     # ------------------------------------------------------------------------ looking back
 
-    def explain(self, decision: LoggedDecision, context: Context, past: Past[Any]) -> Explanation:
-        record, names, x, person = decision.record, decision.names, context.x, decision.person
-        first, seen = record.shown[0], set(record.shown[1:])
-        rest = [j for j in range(len(x)) if j != first and (not seen or j in seen)]
-        found = past.model()
-        utilities = found.utilities(found.view(person), x)
-        second = max(rest, key=lambda j: utilities[j]) if rest else None
-
-        def lead(model: Any) -> float:
-            u = model.utilities(model.view(person), x)
-            return float(u[first] - (u[second] if second is not None else 0.0))
-
-        model, moved = past.follow(lead)
-        sides = [
-            {part.name: part for part in self.contributions(model.view(person), x, j).parts} if j is not None else {}
-            for j in (first, second)
-        ]
-        parts = []
-        for name in dict.fromkeys(each for side in sides for each in side):
-            a, b = (side.get(name, Contribution(name, 0.0, 0.0, 0.0)) for side in sides)
-            if a.counts != b.counts:
-                weight = a.weight or b.weight or 0.0
-                parts.append(explanation.Part(name, weight, a.value, b.value, a.counts - b.counts))
-        [thumb], [charge] = model.approvals(model.view(person), x[[first]]), self._costs.charge(x[[first]])
-        return explanation.Explanation(
-            decision.id,
-            record.arm,
-            names[first],
-            None if second is None else names[second],
-            _because(record.arm, lead(model)),
-            lead(model),
-            tuple(sorted(parts, key=lambda part: -abs(part.counts))),
-            tuple(moved),
-            {"thumb": float(thumb), "charge": float(charge)},
-        )
+    def explained(self, view: View[Any], x: Any, place: int) -> dict[str, Any]:
+        [thumb], [charge] = view.model.approvals(view, x[[place]]), self._costs.charge(x[[place]])
+        return {"thumb": float(thumb), "charge": float(charge)}
 
     def item_scores(self, view: View[Any], x: Any, places: Sequence[int]) -> Floats | None:
         return np.asarray(view.model.utilities(view, x[list(places)]))
@@ -396,21 +360,6 @@ class Routing(Coactive):
             utilities=lambda items: view.model.margins(view, step.rows(items)),
             values=lambda items: view.model.approvals(view, step.rows(items)),
         )
-
-
-def _because(arm: str, margin: float) -> str:
-    """Return a sentence on what put the first model there, by the `arm` of the decision and the lead of that model."""
-    if arm == "control":
-        return "this was a control: the first model of the table was shown, whatever the loop says"
-    if arm == "sampled":
-        return "this model was drawn at random around what was learned"
-    if arm == "imported":
-        return "somebody else chose this model; the margin is what the loop said of it at that time"
-    return (
-        "it was the best by what was learned"
-        if margin >= 0.0
-        else "it was tried, to learn about it, although another seemed better"
-    )
 
 
 def _missed(views: Sequence[View[Any]], x: Floats, answer: Answer) -> Floats | None:

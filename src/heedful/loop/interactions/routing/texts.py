@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from heedful.results.explanation import Explanation
 
 WORDS = Words(
+    because={
+        "control": "this was a control: the first model of the table was shown, whatever the loop says",
+        "sampled": "this model was drawn at random around what was learned",
+        "imported": "somebody else chose this model; the margin is what the loop said of it at that time",
+        "ahead": "it was the best by what was learned",
+        "behind": "it was tried, to learn about it, although another seemed better",
+    },
     loop="a loop of routes",
     takes="thumbs, edits and choices",
     learner="that is taught what is better, such as pairwise-logistic",
