@@ -162,18 +162,3 @@ def test_what_is_believed_is_finite_whatever_is_said(amplitude: float, width: fl
             believed = learner.posterior(state)
             assert np.isfinite(believed.mean).all()
             assert np.linalg.eigvalsh(believed.cov).min() > -1e-9 * amplitude**2
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"D": 0}, "D: expected"),
-        ({"every": 0}, "every: expected"),
-        ({"rule": "any"}, "rule: expected"),
-        ({"amplitude": 101.0}, "amplitude: expected at most 100, got 101"),
-        ({"width": 31}, "width: expected at most 30, got 31"),
-    ],
-)
-def test_refusals(change: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        LEARNER._replace(**change).init(np.random.default_rng(0))

@@ -407,29 +407,3 @@ def test_at_its_limits_what_is_believed_stays_a_gaussian(amplitude: float, width
         mean, cov = learner.posterior(state)
         assert np.isfinite(mean).all()
         assert (cov.diagonal() > 0.0).all()
-
-
-@pytest.mark.parametrize("cls", [PreferenceGP, HierarchicalGP])
-@pytest.mark.parametrize(
-    ("given", "named"),
-    [
-        ({"space": None}, "space: expected a choice among items"),
-        ({"amplitude": 0.0}, "amplitude: expected"),
-        ({"amplitude": 1e4}, "amplitude: expected a number above 0, at most 1000, got 10000.0"),
-        ({"width": -1.0}, "width: expected a number from 0"),
-        ({"width": 1e4}, "width: expected a number from 0 to 1000, got 10000.0"),
-        ({"width": 0.0}, "width: expected 1e-06 or more where 'equally good' is on offer"),
-        ({"width": 9e-4, "amplitude": 1e3}, "width: expected 0.001 or more where 'equally good' is on offer"),
-        ({"lapse": 1.0}, "lapse: expected a number from 0 to 0.99"),
-        ({"lengthscale": np.nan}, "lengthscale: expected"),
-        ({"rule": "best"}, "rule: expected bald"),
-        ({"every": 0}, "every: expected"),
-        ({"learn_noise": 1}, "learn_noise: expected True or False, got 1"),
-    ],
-)
-def test_hyperparameters_that_make_no_sense(cls: Any, given: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError, match=f"^{named}"):
-        cls(**{"space": Choice(3), **given}).init(np.random.default_rng(0))
-    for name in ("nu0", "kappa0"):
-        with pytest.raises(ValueError, match=f"^{name}: expected a number, 0 or more"):
-            HierarchicalGP(Choice(3), **{name: -0.5}).init(np.random.default_rng(0))
