@@ -86,14 +86,14 @@ class _Node(NamedTuple):
     few: bool
 
 
-def infer_scores(n: int, cells: Cells, found: Fit, people: People | None, seed: int = 0) -> ParameterPosterior:
+def infer_scores(n: int, cells: Cells, found: Fit, people: People | None) -> ParameterPosterior:
     """Return the distribution of the parameters of n models, fitted to these cells as `found`.
 
     `people` are those who gave the votes; None, and a single person, take all votes for independent ones.
     """
     excess = find_excess(n, cells, found, people)
     if not isinstance(found.H, np.ndarray):
-        return ParameterPosterior(_parameters(found), None, _errors(n, cells, found, excess, seed), excess.clusters)
+        return ParameterPosterior(_parameters(found), None, _errors(n, cells, found, excess), excess.clusters)
     nodes = _nodes(n, cells, found)
     more: Array = sum((scale * (R.T @ R).toarray() for scale, R in excess.factors), np.zeros(found.H.shape))
     if not excess.beyond:
@@ -240,7 +240,7 @@ def _match(
 # ---------------------------------------------------------------------------- draws
 
 
-def _errors(n: int, cells: Cells, found: Fit, excess: Excess, seed: int) -> Array:
+def _errors(n: int, cells: Cells, found: Fit, excess: Excess) -> Array:
     """Return DRAWS draws of the errors of the parameters (DRAWS, P), by conjugate gradients."""
     eta = found.scores[cells.first] - found.scores[cells.second] + cells.z @ found.gamma
     got = terms(found.model, eta, found.tie, cells.outcome)
@@ -249,7 +249,7 @@ def _errors(n: int, cells: Cells, found: Fit, excess: Excess, seed: int) -> Arra
     across = got.eta_tie / np.maximum(root, 1e-12)
     rest = np.sqrt(np.maximum(got.tie_tie - across**2, 0.0))
     times = np.sqrt(cells.weight)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     out = np.empty((DRAWS, found.H.shape[0]))
     for low in range(0, DRAWS, 50):
         noise = np.zeros((found.H.shape[0], 50))

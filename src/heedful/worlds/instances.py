@@ -93,15 +93,12 @@ def instance_stream(
     return InstanceStream(features[order], grades[order].astype(np.int64), fixed)
 
 
-def polynomial(X: npt.ArrayLike, degree: int = 2) -> Array:
+def polynomial(X: npt.ArrayLike) -> Array:
     """Return the polynomial features of degree 2 of `X` (T x n), as an array (T x (n + 1)(n + 2) / 2).
 
     (1, sqrt 2 x_i, x_i^2, sqrt 2 x_i x_j for i < j): the inner product of two rows is the kernel (x . z + 1)^2, so a
-    linear learner on them is that learner with the kernel, at a fixed cost a round. Raise ValueError if `degree` is not
-    2.
+    linear learner on them is that learner with the kernel, at a fixed cost a round.
     """
-    if degree != 2 or isinstance(degree, bool):
-        raise ValueError(f"degree: expected 2, got {describe(degree)}")
     x = finite_table("X", X).astype(np.float64)
     i, j = np.triu_indices(x.shape[1], 1)
     root = math.sqrt(2.0)
