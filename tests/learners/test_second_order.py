@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streams import context, follow, reaction
+from streams import context, follow, plain, reaction
 
 import naive
 from budget import examples
@@ -18,10 +18,6 @@ N = 4
 SPACES = [Ranking(5), Ranking(2), Ranking(1), Assignment(3)]
 SEEDS = st.integers(0, 2**32 - 1)
 SETTINGS = [(1.0, 1.0, 100.0), (1.0, 1.0, 0.5), (0.2, 3.0, 0.1), (5.0, 0.01, 2.0)]
-
-
-def plain(space: Any) -> Any:
-    return naive.Assignments(space.slots) if isinstance(space, Assignment) else naive.Rankings(space.k)
 
 
 def whole(lower: np.ndarray) -> np.ndarray:

@@ -136,11 +136,8 @@ def _leverage(cells: Cells, value: Array, rows: Ints, cell: Ints, times: Array, 
 def _chernoff(
     who: Ints, eta: Array, chances: tuple[Array, Array, Array], times: Array, score: Array, own: Array
 ) -> Array:
-    """Return Chernoff's bound of P(A <= `score`) for k people, min over t >= 0 of E exp(t (score - A)).
-
-    `who` (p,): number of the person of each vote; `eta`, `chances` (win, tie, loss), `times`: of the votes; `own` (k,):
-    variance that taste adds to A.
-    """
+    """Return Chernoff's bound of P(A <= `score`) for k people, min over t >= 0 of E exp(t (score - A)); `own` (k,) is
+    the variance that taste adds to A."""
     win, equal, loss = chances
     t = np.zeros(score.size)
     for _ in range(60):

@@ -207,12 +207,8 @@ class _Factors(NamedTuple):
 def _match(
     model: TieModel, tie: float, outcome: Ints, times: Array, eta: Array, var: Array, factors: _Factors
 ) -> _Factors:
-    """Return for each of k cells the Gaussian factor with which differences have the mean and variance that they have
-    with its votes.
-
-    `eta`, `var` (k,) are the mean and variance of differences under all `factors`, of which the cell's own is taken
-    out.
-    """
+    """Return for each of k cells the Gaussian factor with which differences, of mean `eta` and variance `var` (k,)
+    under all `factors`, have the mean and variance that they have with its votes."""
     out = _Factors(*np.empty((len(_Factors._fields), eta.size)))
     for low in range(0, eta.size, _AT_ONCE):
         at = slice(low, low + _AT_ONCE)
