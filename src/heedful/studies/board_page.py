@@ -237,8 +237,8 @@ def _at(value: float, low: float, high: float) -> float:
 def _interval(
     low: float, mid: float, high: float, left: float, right: float, told: str, ticks: Sequence[float] = ()
 ) -> str:
-    """Return a drawing of the interval from `low` to `high` around `mid`, with a line at each of `ticks`, else at 0; `told` says
-    the same in words."""
+    """Return a drawing of the interval from `low` to `high` around `mid`, with a line at each of `ticks`, else at 0;
+    `told` says the same in words."""
     a, at, b = (_at(value, left, right) for value in (low, mid, high))
     kind = "" if ticks else ' class="zero"'
     lines = "".join(
