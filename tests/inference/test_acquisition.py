@@ -166,7 +166,6 @@ def test_equal_scores_go_to_the_first_pair() -> None:
     for rule in ("bald", "mes", "eubo"):
         assert next_question(prior, rule)[:2] == (0, 1)
         assert next_question(prior, rule, skip=[(0, 1), (2, 0)])[:2] == (0, 3)
-    assert next_question(prior, pairs=[(5, 4), (4, 5), (1, 2)])[:2] == (5, 4)
 
 
 @pytest.mark.parametrize("rule", ["bald", "mes", "eubo"])
@@ -180,19 +179,6 @@ def test_permuting_items_permutes_the_question(rule: str) -> None:
     assert same == pytest.approx(score, rel=1e-12)
 
 
-def test_a_pool_of_pairs() -> None:
-    posterior = some(12, 8)
-    pool = [(3, 1), (0, 5), (11, 2), (7, 6)]
-    for rule in ("bald", "mes", "eubo"):
-        each = [worth(rule, posterior, *pair) for pair in pool]
-        got = next_question(posterior, rule, pairs=pool)
-        assert got[:2] == pool[int(np.argmax(each))]
-        assert got.score == pytest.approx(max(each), rel=1e-9)
-        left = next_question(posterior, rule, pairs=pool, skip=[got[:2][::-1]])
-        each[int(np.argmax(each))] = -1e9
-        assert left[:2] == pool[int(np.argmax(each))]
-
-
 @pytest.mark.slow
 def test_random_questions_are_even_among_those_left() -> None:
     posterior, rng = some(5), np.random.default_rng(0)
@@ -201,10 +187,6 @@ def test_random_questions_are_even_among_those_left() -> None:
     seen = [next_question(posterior, "random", skip=skip, rng=rng)[:2] for _ in range(7000)]
     assert set(seen) == set(left)
     assert all(abs(seen.count(pair) - 1000) < 5 * 30 for pair in left)  # sd of each count: 29
-    pool = [
-        next_question(posterior, "random", pairs=[(1, 0), (3, 2), (4, 2)], skip=[(2, 4)], rng=rng) for _ in range(99)
-    ]
-    assert {q[:2] for q in pool} == {(1, 0), (3, 2)}
 
 
 def test_flat_and_singular_posteriors_get_a_question() -> None:
@@ -260,8 +242,6 @@ def test_what_answers_have_narrowed_is_asked_about_like_the_whole(rule: str) -> 
         np.testing.assert_allclose(part.block(2, 5), cov[2:5, 3:], atol=1e-12)
         whole, skip = Posterior(part.mean, cov), [(0, 1), (2, 5)]
         assert next_question(part, rule, skip=skip)[:2] == next_question(whole, rule, skip=skip)[:2]
-        pool = [(3, 1), (7, 20), (9, 8)]
-        assert next_question(part, rule, pairs=pool)[:2] == next_question(whole, rule, pairs=pool)[:2]
 
 
 # ---------------------------------------------------------------------------- several at once
@@ -301,10 +281,10 @@ def test_after_an_unbelievable_answer_all_is_finite() -> None:
         ({"rule": "best"}, "rule"),
         ({"rule": "random"}, "rng"),
         ({"rule": "random", "rng": 3}, "rng"),
-        ({"pairs": [(0, 5)]}, "pairs"),
-        ({"pairs": [(1, 1)]}, "pairs"),
-        ({"pairs": [0, 1]}, "pairs"),
-        ({"pairs": [(0.0, 1.0)]}, "pairs"),
+        ({"skip": [(0, 5)]}, "skip"),
+        ({"skip": [(1, 1)]}, "skip"),
+        ({"skip": [0, 1]}, "skip"),
+        ({"skip": [(0.0, 1.0)]}, "skip"),
         ({"skip": [(-1, 2)]}, "skip"),
         ({"skip": "ab"}, "skip"),
     ],

@@ -99,7 +99,7 @@ def test_one_process_is_the_textbook_over_all_pairs() -> None:
         wanted = predict_pair(k, np.zeros(12), pairs, tau, nu, (u * 4 + i, u * 4 + j))
         assert got.predict_proba(u, i, j) == pytest.approx(wanted, abs=1e-8)
         assert got.posterior(u).beats(i, j) == pytest.approx(wanted, abs=1e-8)
-    assert got.moved <= 1e-12 < got.cycles
+    assert got.sites.moved <= 1e-12 < got.sites.sweeps
 
 
 def test_one_process_is_inference_over_people_times_items() -> None:
@@ -117,7 +117,7 @@ def test_one_process_is_inference_over_people_times_items() -> None:
     wanted = infer(np.kron(K_users, K_items), np.zeros(30), flat, tolerance=1e-11)
     got = fit_joint(K_items, K_users, rows, tolerance=1e-11)
     again = fit_joint(K_items, K_users, rows, sites=got.sites, tolerance=1e-8)
-    assert again.cycles == 1
+    assert again.sites.sweeps == 1
     for one in (got, again):
         assert one.log_evidence == pytest.approx(wanted.log_evidence, abs=1e-7)
         for u in range(6):
@@ -133,7 +133,7 @@ def test_one_process_without_answers_is_its_prior() -> None:
     got = fit_joint(K_items, K_users, take_rows(rows, rows.user < 0))
     np.testing.assert_allclose(got.posterior(1).cov, K_users[1, 1] * K_items, atol=1e-9)
     assert got.log_evidence == pytest.approx(0.0, abs=1e-9)
-    assert (got.cycles, got.moved) == (0, 0.0)
+    assert (got.sites.sweeps, got.sites.moved) == (0, 0.0)
 
 
 def test_the_gradient_of_the_evidence() -> None:

@@ -26,18 +26,13 @@ def test_labels_are_the_textbook() -> None:
     np.testing.assert_allclose(got.predict(own, np.full(9, 2.25))[0], got.posterior.mean, atol=1e-7)
 
 
-def test_turning_labels_round_and_giving_them_twice() -> None:
+def test_turning_labels_round() -> None:
     K = covariance(np.arange(4.0)[:, None])
     y = np.array([1, 1, -1, 1])
     across = K[:2]
     one, turned = fit_labels(K, y), fit_labels(K, -y)
-    np.testing.assert_allclose(one.predict_proba(across, np.ones(2)), 1.0 - turned.predict_proba(across, np.ones(2)))
+    np.testing.assert_allclose(one.predict(across, np.ones(2))[0], -turned.predict(across, np.ones(2))[0])
     assert one.log_evidence == pytest.approx(turned.log_evidence, abs=1e-9)
-    at = np.array([0, 1, 2, 3, 3])
-    again = fit_labels(K[np.ix_(at, at)], y[at])
-    twice = fit_labels(K, y, [1, 1, 1, 2])
-    np.testing.assert_allclose(twice.posterior.mean, again.posterior.mean[:4], atol=1e-6)
-    np.testing.assert_allclose(twice.predict(across, np.ones(2))[0], again.posterior.mean[:2], atol=1e-6)
 
 
 def test_bald_asks_where_it_does_not_know_and_mes_where_nobody_can() -> None:

@@ -47,7 +47,8 @@ def test_of_two_everything_is_that_of_the_pair() -> None:
     wanted = next_question(posterior, "eubo")[:2]
     assert tuple(next_set(posterior, "eubo")) == wanted
     left = [0, 2, 4]
-    part = next_question(posterior, "bald", pairs=[(0, 2), (0, 4), (2, 4)])[:2]
+    a, b = next_question(posterior.of_items(np.array(left)), "bald")[:2]
+    part = (left[a], left[b])
     assert tuple(next_set(posterior, "bald", items=[4, 0, 2])) == part
     assert set(next_set(posterior, "bald", items=left, skip=[part]).tolist()) != set(part)
 

@@ -63,3 +63,10 @@ def played(
         update(x, feedback)
     assert rng.bit_generator.state == same.bit_generator.state
     return state
+
+
+def sums(state: Any) -> dict[tuple[int, int], tuple[float, float]]:
+    """Count and sum of each pair that has any."""
+    pairs = state.pairs
+    places = [p for p in range(pairs.used) if pairs.count[p] != 0.0]
+    return {(int(pairs.user[p]), int(pairs.item[p])): (pairs.count[p], pairs.total[p]) for p in places}

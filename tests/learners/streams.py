@@ -1,6 +1,9 @@
 """Random streams full of ties, and `follow`, which plays a learner along its pseudo-code."""
 
 import numpy as np
+import pytest
+
+import naive
 
 EXACT = (-2.0, -1.0, 0.0, 1.0, 2.0)
 
@@ -54,3 +57,17 @@ def follow(learner, oracle, seed, *, rounds=60, exact=False):
         oracle.update(x, y.tolist(), ybar.tolist())
         np.testing.assert_allclose(learner.weights(state), oracle.w, rtol=1e-9, atol=1e-11, err_msg=f"round {t}")
     return state
+
+
+def plain(space):
+    return naive.Assignments(space.slots) if hasattr(space, "slots") else naive.Rankings(space.k)
+
+
+def by_hand(learner, x, rounds):
+    """Each round: what is shown, what comes back, the weights after it."""
+    state = learner.init(np.random.default_rng(0))
+    for t, (wanted, ybar, w) in enumerate(rounds, 1):
+        y = learner.propose(state, x, np.random.default_rng(0))
+        assert y.tolist() == wanted, t
+        state = learner.update(state, x, y, np.array(ybar))
+        assert learner.weights(state) == pytest.approx(w, abs=1e-12), t

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streams import context, follow, reaction
+from streams import by_hand, context, follow, plain, reaction
 
 import naive
 from budget import examples
@@ -28,10 +28,6 @@ from heedful.spaces.ranking import Ranking
 N = 4
 SPACES = [Ranking(5), Ranking(2), Ranking(1), Assignment(3)]
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-def plain(space: Any) -> Any:
-    return naive.Assignments(space.slots) if isinstance(space, Assignment) else naive.Rankings(space.k)
 
 
 def learners(space: Any) -> list[Any]:
@@ -92,16 +88,6 @@ def test_the_first_round_shows_the_candidates_as_they_come() -> None:
 # ---------------------------------------------------------------------------- rounds by hand
 
 ITEMS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-
-
-def by_hand(learner: Any, x: np.ndarray, rounds: list[tuple[list[int], list[int], list[float]]]) -> None:
-    """Each round: what is shown, what comes back, the weights after it."""
-    state = learner.init(np.random.default_rng(0))
-    for t, (wanted, ybar, w) in enumerate(rounds, 1):
-        y = learner.propose(state, x, np.random.default_rng(0))
-        assert y.tolist() == wanted, t
-        state = learner.update(state, x, y, np.array(ybar))
-        assert learner.weights(state) == pytest.approx(w, abs=1e-12), t
 
 
 def test_algorithm_1_by_hand() -> None:

@@ -11,7 +11,6 @@ import pytest
 from heedful.core.conformance import identical
 from heedful.core.fold import Round, copy_arrays, play, replay
 from heedful.inference.collaborative.cp import fit
-from heedful.inference.gp.acquisition import bald
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.pairwise import PairRows, pair_rows
@@ -90,13 +89,6 @@ def test_somebody_new() -> None:
     assert LEARNER.posterior(state, 50).beats(4, 2) < 0.5
 
 
-def test_who_cannot_judge_says_nothing() -> None:
-    state = replay(LEARNER, log_of(LEARNER, 40), 3)
-    before = copy_arrays(state)
-    state = LEARNER.update(state, ComparisonPool(1, np.array([[0, 1]])), np.array([0, 1]), UNSURE)
-    assert identical(state, before._replace(t=41))
-
-
 def test_an_order_is_its_comparisons_and_all_equal_are_ties() -> None:
     learner = LEARNER._replace(every=1000)
     x, y = ComparisonPool(0, np.array([[3, 1, 5]])), np.array([3, 1, 5])
@@ -108,22 +100,6 @@ def test_an_order_is_its_comparisons_and_all_equal_are_ties() -> None:
     assert best.said.pairs[: best.said.n].tolist() == [[1, 3], [1, 5]]
     equal = learner.update(copy_arrays(start), x, y, EQUAL)
     assert (equal.said.n, equal.said.equal[:3].all()) == (3, True)
-
-
-def test_the_pair_with_most_to_learn_is_asked() -> None:
-    state = replay(LEARNER, log_of(LEARNER, 60), 3)
-    pairs = np.stack(np.triu_indices(6, 1), axis=1)[::-1].copy()
-    posterior = LEARNER.posterior(state, 2)
-    gains = bald(*posterior.gap(pairs[:, 0], pairs[:, 1]))
-    shown = LEARNER.propose(state, ComparisonPool(2, pairs), np.random.default_rng(0))
-    np.testing.assert_array_equal(shown, pairs[gains.argmax()])
-    some = np.array([5, 0, 3])
-    asked = LEARNER.question(state, 2, some)
-    assert set(asked.tolist()) <= {0, 3, 5}
-    assert set(LEARNER.question(state, 2, some, skip=[asked]).tolist()) != set(asked.tolist())
-    part = LEARNER.posterior(state, 2, some)
-    np.testing.assert_allclose(part.mean, posterior.mean[some])
-    np.testing.assert_allclose(part.cov, posterior.cov[np.ix_(some, some)])
 
 
 def test_without_an_item_is_as_if_that_had_never_been_said() -> None:
@@ -162,18 +138,3 @@ def test_what_is_believed_is_finite_whatever_is_said(amplitude: float, width: fl
             believed = learner.posterior(state)
             assert np.isfinite(believed.mean).all()
             assert np.linalg.eigvalsh(believed.cov).min() > -1e-9 * amplitude**2
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"D": 0}, "D: expected"),
-        ({"every": 0}, "every: expected"),
-        ({"rule": "any"}, "rule: expected"),
-        ({"amplitude": 101.0}, "amplitude: expected at most 100, got 101"),
-        ({"width": 31}, "width: expected at most 30, got 31"),
-    ],
-)
-def test_refusals(change: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        LEARNER._replace(**change).init(np.random.default_rng(0))

@@ -13,7 +13,6 @@ from streams import candidates
 import naive
 from budget import examples
 from coins import Draws
-from heedful.jit.cache import compile_kernel
 from heedful.learners.coactive.dueling import Duel, DuelingBandit, DuelingState, team_draft
 from heedful.spaces.ranking import Ranking
 
@@ -155,19 +154,6 @@ def test_team_draft(seed: int, m: int, size: int) -> None:
     if first.size == second.size == m:
         assert sorted(wanted) == list(range(m))
         assert abs(of.count(0) - of.count(1)) <= 1
-
-
-@pytest.mark.slow
-def test_compiled_it_drafts_the_same() -> None:
-    fast, rng = compile_kernel(team_draft), np.random.default_rng(0)
-    for seed in range(200):
-        first, second = rng.permutation(6)[: rng.integers(1, 7)], rng.permutation(6)[: rng.integers(1, 7)]
-        one, other = np.random.default_rng(seed), np.random.default_rng(seed)
-        out, teams = team_draft(first, second, 5, one)
-        out_fast, teams_fast = fast(first, second, 5, other)
-        assert out.tolist() == out_fast.tolist()
-        assert teams.tolist() == teams_fast.tolist()
-        assert one.random() == other.random()
 
 
 # ---------------------------------------------------------------------------- who wins

@@ -20,7 +20,6 @@ from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays, play, trace
 from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking, fair_pairs, swap_probability
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
-from heedful.spaces.assignment import Assignment
 from heedful.spaces.ranking import Ranking, WithBaseScore
 from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.queries import query_stream, synthetic_queries
@@ -374,41 +373,6 @@ def regret(world: Any, space: Any, w: np.ndarray) -> float:
         order = space.argmax(w, world.X[rows])
         total += world.best[q] - naive.utility(world.utilities[rows], order.tolist(), world.k)
     return total / (world.offsets.size - 1)
-
-
-# ---------------------------------------------------------------------------- errors
-
-
-@pytest.mark.parametrize(
-    ("learner", "told"),
-    [
-        (FairPairs(0, Ranking(3)), "n_features: expected a whole number, 1 or more, got 0"),
-        (FairPairs(2, Ranking(3), rate=0.0), "rate: expected a finite number above 0, from 1e-50 to 1e50, got 0.0"),
-        (FairPairs(2, Ranking(3), swap=0.6), "swap: expected 0, or a number from 0.001 to 0.5, got 0.6"),
-        (FairPairs(2, Ranking(3), swap=1e-9), "swap: expected 0, or a number from 0.001 to 0.5, got 1e-09"),
-        (FairPairs(2, Ranking(3), swap=-0.1), "swap: expected 0, or a number from 0.001 to 0.5, got -0.1"),
-        (FairPairs(2, Ranking(3), swap=float("nan")), "swap: expected 0, or a number from 0.001 to 0.5, got nan"),
-        (FairPairs(2, Ranking(3), swap=False), "swap: expected 0, or a number from 0.001 to 0.5, got False"),
-        (FairPairs(2, Ranking(3), implied=1.5), "implied: expected a number from 0 to 1, got 1.5"),
-        (FairPairs(2, Ranking(3), implied=-0.1), "implied: expected a number from 0 to 1, got -0.1"),
-        (FairPairs(2, Ranking(3), implied="1"), "implied: expected a number from 0 to 1, got '1'"),  # type: ignore[arg-type]
-        (FairPairs(2, Ranking(0)), "k: expected a whole number, 1 to 1024, got 0"),
-        (
-            FairPairs(2, Assignment(3)),
-            "space: expected a Ranking, whose neighbours can be swapped, got Assignment(slots=3)",
-        ),
-    ],
-)
-def test_hyperparameters_are_refused_by_name(learner: Any, told: str) -> None:
-    with pytest.raises(ValueError) as error:
-        learner.init(RNG)
-    assert str(error.value) == told
-    for good in (
-        FairPairs(1, Ranking(1)),
-        FairPairs(2, WithBaseScore(Ranking(2)), swap=0.001, implied=0),
-        FairPairs(1, Ranking(2)),
-    ):
-        assert good.init(RNG).w.tolist() == [0.0] * good.n_features
 
 
 def test_what_is_logged_is_what_the_docstring_says() -> None:

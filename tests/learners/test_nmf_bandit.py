@@ -99,19 +99,3 @@ def test_what_is_expected_is_above_the_lowest_rating() -> None:
     state = learner.init(np.random.default_rng(0))
     x = SlateContext(1, np.array([0, 3]))
     np.testing.assert_allclose(learner.ratings(state, x), state.V[[0, 3]] @ state.U[1] - 10.0)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_factors": 0}, r"^n_factors: expected a whole number"),
-        ({"theta": -0.1}, r"^theta: expected a number from 0 to 1e50, got -0.1$"),
-        ({"explored": 0}, r"^explored: expected a whole number"),
-        ({"every": 0}, r"^every: expected a whole number"),
-        ({"sweeps": 0}, r"^sweeps: expected a whole number"),
-        ({"space": 3}, r"^space: expected a slate"),
-    ],
-)
-def test_nonsense_is_refused_by_name(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        NMFBandit(**options).init(np.random.default_rng(0))

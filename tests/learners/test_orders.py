@@ -57,7 +57,3 @@ def test_nothing_is_learned(cls: Any) -> None:
         assert state.t == t
         state = learner.update(state, np.eye(2), np.array([0, 1]), np.array([1, 0]))
     assert learner.weights(state).tolist() == [0.0, 0.0]
-    with pytest.raises(ValueError, match=r"^n_features: expected a whole number"):
-        learner._replace(n_features=0).init(rng)
-    with pytest.raises(ValueError, match=r"^k: expected"):
-        learner._replace(space=Ranking(0)).init(rng)

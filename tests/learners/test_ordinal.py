@@ -395,24 +395,6 @@ def test_each_learns_what_it_can() -> None:
 # ---------------------------------------------------------------------------- doors
 
 
-@pytest.mark.parametrize(
-    ("learner", "said"),
-    [
-        (PRank(0, 5), "n_features: expected a whole number, 1 or more, got 0"),
-        (PRank(3, 1), "n_ranks: expected a whole number, 2 to 1000, got 1"),
-        (AveragedPRank(3, 1001), "n_ranks: expected a whole number, 2 to 1000, got 1001"),
-        (MulticlassPerceptron(3, 2.5), "n_ranks: expected a whole number, 2 to 1000, got 2.5"),  # type: ignore[arg-type]
-        (ConstantRank(True, 3), "n_features: expected a whole number, 1 or more, got True"),
-        (WidrowHoff(3, 5, 0.0), "eta: expected a finite number above 0, from 1e-50 to 1e50, got 0.0"),
-        (WidrowHoff(3, 5, float("nan")), "eta: expected a finite number above 0, from 1e-50 to 1e50, got nan"),
-    ],
-)
-def test_nonsense_is_refused_by_name(learner: Any, said: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        learner.init(RNG)
-    assert str(caught.value) == said
-
-
 def test_a_session_takes_grades() -> None:
     session = Session(PRank(2, 3))
     assert session.propose([1, 0]) == 3

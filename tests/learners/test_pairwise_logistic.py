@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streams import context, follow, reaction
+from streams import by_hand, context, follow, plain, reaction
 
 import naive
 from budget import examples
@@ -25,26 +25,12 @@ SPACES = [Ranking(5), Ranking(2), Ranking(1), Assignment(3)]
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def plain(space: Any) -> Any:
-    return naive.Assignments(space.slots) if isinstance(space, Assignment) else naive.Rankings(space.k)
-
-
 @pytest.mark.parametrize("space", SPACES, ids=repr)
 @pytest.mark.parametrize("rate", [0.1, 2.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_formula(space: Any, rate: float, seed: int) -> None:
     state = follow(PairwiseLogistic(N, space, rate), naive.PairwiseLogistic(N, plain(space), rate), seed)
     assert state.t == 60
-
-
-def by_hand(learner: Any, x: np.ndarray, rounds: list[tuple[list[int], list[int], list[float]]]) -> None:
-    """Each round: what is shown, what comes back, the weights after it."""
-    state = learner.init(np.random.default_rng(0))
-    for t, (wanted, ybar, w) in enumerate(rounds, 1):
-        y = learner.propose(state, x, np.random.default_rng(0))
-        assert y.tolist() == wanted, t
-        state = learner.update(state, x, y, np.array(ybar))
-        assert state.w == pytest.approx(w, abs=1e-12), t
 
 
 def test_items_by_hand() -> None:

@@ -16,9 +16,8 @@ from heedful.core.fold import trace
 from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.learners.coactive.perturbed import PerturbedPerceptron
-from heedful.spaces.assignment import Assignment
 from heedful.spaces.ranking import Ranking
-from heedful.worlds.clicks import Cascade, PositionBiased
+from heedful.worlds.clicks import PositionBiased
 from heedful.worlds.queries import synthetic_queries
 
 N = 4
@@ -142,27 +141,3 @@ def test_against_biased_clicks() -> None:
         face = world._replace(user=user._replace(clicks_only=False))
         theirs.append(trace(PreferencePerceptron(5, Ranking(5)), face, 6000, seed, interpreted=True)[-1000:].mean())
     assert np.mean(ours) < np.mean(theirs)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("user", [PositionBiased(1.0, clicks_only=True), Cascade(clicks_only=True)])
-def test_compiled_it_is_the_same(user: Any) -> None:
-    world, _ = synthetic_queries(50, 8, N, noise=0.5, user=user)
-    learner = PerturbedPerceptron(N, Ranking(3))
-    assert trace(learner, world, 200, 1).tobytes() == trace(learner, world, 200, 1, interpreted=True).tobytes()
-
-
-@pytest.mark.parametrize(
-    ("learner", "told"),
-    [
-        (PerturbedPerceptron(0, Ranking(3)), "n_features: expected a whole number, 1 or more, got 0"),
-        (PerturbedPerceptron(2, Ranking(3), 0.0), "swap: expected a number from 0.001 to 0.5, got 0.0"),
-        (PerturbedPerceptron(2, Ranking(3), 0.6), "swap: expected a number from 0.001 to 0.5, got 0.6"),
-        (PerturbedPerceptron(2, Ranking(3), True), "swap: expected a number from 0.001 to 0.5, got True"),
-        (PerturbedPerceptron(2, Assignment(2)), "space: expected a Ranking, whose neighbours can be swapped, got"),
-    ],
-)
-def test_what_is_refused(learner: Any, told: str) -> None:
-    with pytest.raises(ValueError) as error:
-        learner.init(np.random.default_rng(0))
-    assert str(error.value).startswith(told)

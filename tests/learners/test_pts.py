@@ -88,18 +88,6 @@ def test_how_many_particles_count() -> None:
     assert effective_sample_size(np.array([0.0, -2000.0])) == 1.0
 
 
-@pytest.mark.parametrize(("sigma", "scale"), [(1e-8, 1.0), (0.5, 1e10)])
-def test_a_penalty_that_rounding_eats_beside_the_factors_ends_nothing(sigma: float, scale: float) -> None:
-    learner, rng = PTS(n_particles=3, sigma=sigma), np.random.default_rng(0)
-    state = learner.init(rng)
-    for _ in range(60):
-        x = SlateContext(int(rng.integers(5)), np.arange(6))
-        rated = SlateRatings(learner.propose(state, x, rng), scale * rng.integers(1, 6, 1).astype(np.float64))
-        state = learner.update(state, x, rated.items, rated)
-    assert np.isfinite(state.U).all()
-    assert np.isfinite(state.V).all()
-
-
 def test_the_weight_is_the_predictive_likelihood() -> None:
     """The second rating of a user, by hand: sigma^2 + v' Lambda^-1 v, and not the precision in its place."""
     learner = PTS(n_factors=1, n_particles=2, sigma=0.5, resample=0.0)
@@ -134,19 +122,3 @@ def test_what_is_expected_is_the_mean_of_the_particles() -> None:
     np.testing.assert_allclose(learner.ratings(state, x)[:3], wanted)
     assert np.abs(wanted).max() > 0.1
     assert learner.ratings(state, SlateContext(10**4, x.items)).tolist() == [0.0] * 4
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_factors": 0}, r"^n_factors: expected a whole number"),
-        ({"n_particles": 0}, r"^n_particles: expected a whole number"),
-        ({"sigma": 0.0}, r"^sigma: expected a finite number above 0"),
-        ({"spread": -1.0}, r"^spread: expected a finite number above 0"),
-        ({"resample": 1.5}, r"^resample: expected a number from 0 to 1, got 1.5$"),
-        ({"space": 3}, r"^space: expected a slate"),
-    ],
-)
-def test_nonsense_is_refused_by_name(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        PTS(**options).init(np.random.default_rng(0))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ratings_streams import offers, weighed
+from ratings_streams import offers, sums, weighed
 
 from heedful.core.conformance import identical
 from heedful.core.fold import Round, copy_arrays, generators, replay
@@ -48,13 +48,6 @@ def kept(log: list[Round], stays: Callable[[int, int, int], bool]) -> list[Round
         if these.any():
             out.append(Round(x, y, type(feedback)(*[column[these] for column in feedback])))
     return out
-
-
-def sums(state: Any) -> dict[tuple[int, int], tuple[float, float]]:
-    """Count and sum of each pair that has any."""
-    pairs = state.pairs
-    places = [p for p in range(pairs.used) if pairs.count[p] != 0.0]
-    return {(int(pairs.user[p]), int(pairs.item[p])): (pairs.count[p], pairs.total[p]) for p in places}
 
 
 def a_rating(log: list[Round]) -> tuple[int, int]:
@@ -117,8 +110,9 @@ def test_counts_and_sums_are_at_once_those_without_it(cls: Any) -> None:
             np.testing.assert_allclose(state.counts, refolded.counts, atol=1e-9)
             np.testing.assert_allclose(state.totals, refolded.totals, atol=1e-9)
             assert (state.n, state.sum) == (pytest.approx(refolded.n), pytest.approx(refolded.sum))
-    with pytest.raises(LookupError, match=r"^item: expected one that user 98 rated, got 5$"):
-        learner.without_rating(full, 98, ITEM, 3.0)
+    for user, item in ((98, ITEM), (USER, 98)):
+        with pytest.raises(LookupError, match=rf"^item: expected one that user {user} rated, got {item}$"):
+            learner.without_rating(full, user, item, 3.0)
 
 
 @pytest.mark.parametrize(

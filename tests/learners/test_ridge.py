@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from heedful.jit.cache import compile_kernel
+from heedful.learners.ratings.alb import ALB
 from heedful.learners.ratings.interaction_matrix import add_rating, empty_matrix
+from heedful.learners.ratings.pts import PTS
 from heedful.learners.ratings.ridge import (
     BLOCK,
     cholesky,
@@ -21,6 +23,7 @@ from heedful.learners.ratings.ridge import (
     with_items,
     with_users,
 )
+from heedful.spaces.slate import SlateContext, SlateRatings
 
 RNG = np.random.default_rng(0)
 
@@ -67,6 +70,26 @@ def test_a_pivot_that_rounding_ate_is_a_small_one() -> None:
         solve_cholesky(slow, r)
         assert np.isfinite(r).all()
     assert below > 50
+
+
+@pytest.mark.parametrize(
+    ("learner", "scale"),
+    [
+        (ALB(penalty=1e-10), 1.0),
+        (ALB(), 1e10),
+        (ALB(penalty=1e-10, switching=0.5), 1.0),
+        (PTS(n_particles=3, sigma=1e-8), 1.0),
+        (PTS(n_particles=3), 1e10),
+    ],
+)
+def test_a_penalty_that_rounding_eats_beside_the_factors_ends_nothing(learner: Any, scale: float) -> None:
+    state, rng = learner.init(np.random.default_rng(0)), np.random.default_rng(1)
+    for _ in range(60 if isinstance(learner, PTS) else 300):
+        x = SlateContext(int(rng.integers(10)), np.arange(10))
+        rated = SlateRatings(learner.propose(state, x, rng), scale * rng.integers(1, 6, 1).astype(np.float64))
+        state = learner.update(state, x, rated.items, rated)
+    for factors in (state.U, state.V) if isinstance(learner, PTS) else (state.A, state.B):
+        assert np.isfinite(factors).all()
 
 
 @pytest.mark.parametrize("k", [3, 5])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ratings_streams import offers, played
+from ratings_streams import played
 
 import naive_ratings as naive
 from heedful.learners.ratings.baselines import ItemMean, PairMean, RandomItem, UserGreedy, uniform
@@ -57,38 +57,6 @@ def test_by_hand() -> None:
     }
 
 
-@pytest.mark.parametrize("learner", [UserGreedy(), ItemMean(), PairMean()])
-def test_taken_out_is_as_if_never_rated(learner: Any) -> None:
-    """These rules depend on nothing but counts and sums: without a user, an item or a rating, all scores are those of a
-    state that never met them."""
-    rounds = [(x, y := x.items[:2], answer(y)) for x, answer in offers(120, 8)]
-    everything = SlateContext(3, np.arange(15))
-
-    def state_of(keep: Any) -> Any:
-        state = learner.init(np.random.default_rng(0))
-        for at, (x, y, feedback) in enumerate(rounds):
-            kept = np.array([keep(at, x.user, int(j)) for j in feedback.items])
-            state = learner.update(state, x, y, SlateRatings(feedback.items[kept], feedback.ratings[kept]))
-        return state
-
-    def scores(state: Any, user: int) -> Any:
-        return learner.ratings(state, everything._replace(user=user)).tolist()
-
-    x, _, feedback = rounds[50]
-    once = (x.user, int(feedback.items[0]), float(feedback.ratings[0]))
-    for taken, keep in (
-        (lambda s: learner.without_item(s, 1), lambda at, i, j: j != 1),
-        (lambda s: learner.without_rating(s, *once), lambda at, i, j: at != 50 or j != once[1]),
-        (lambda s: learner.without_item(s, 999), lambda at, i, j: True),
-    ):
-        out, never = taken(state_of(lambda at, i, j: True)), state_of(keep)
-        for user in (3, 4, once[0]):
-            np.testing.assert_allclose(scores(out, user), scores(never, user), rtol=1e-12)
-        assert (out.n, out.sum) == (never.n, never.sum)
-    with_all = state_of(lambda at, i, j: True)
-    assert scores(with_all, 4) != scores(learner.without_item(with_all, 1), 4)
-
-
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_random_items_are_equally_likely(size: int) -> None:
     """Pearson's statistic of the first item shown, against its 99.9 % quantile."""
@@ -117,13 +85,3 @@ def test_numbers_that_belong_to_keys() -> None:
     many = [uniform(9, a, b) for a in range(60) for b in range(60)]
     assert np.abs(np.histogram(many, 10, (0, 1))[0] - 360).max() < 5 * 18
     assert len(set(many)) == 3600
-
-
-@pytest.mark.parametrize("cls", [ItemMean, PairMean])
-def test_nonsense_is_refused_by_name(cls: Any) -> None:
-    for prior in (-1.0, float("nan"), True):
-        with pytest.raises(ValueError, match=r"^prior: expected a number from 0 to 1e50, got"):
-            cls(prior=prior).init(np.random.default_rng(0))
-    for learner in (RandomItem(3), cls(None)):
-        with pytest.raises(ValueError, match=r"^space: expected a slate, such as Slate\(5\), got"):
-            learner.init(np.random.default_rng(0))

@@ -10,6 +10,10 @@ import numpy as np
 from heedful.papers.figure import Figure, Line, LineResult
 
 
+def silent(what: str, share: float) -> None:
+    """Progress that nobody is told of."""
+
+
 def ran(regrets: Any, *, label: str = "a", seconds: float = 1.0, bound: Any = None) -> LineResult:
     """A line with these regrets (runs x T), M = 1, bounded at every round by `bound` (T,)."""
     regrets = np.atleast_2d(np.asarray(regrets, np.float64))

@@ -55,13 +55,9 @@ from heedful.papers.run_ratings import LOW, RANGES, TUNING, learner, run_ratings
 from heedful.papers.runner import Workers
 from heedful.spaces.slate import Slate
 from heedful.worlds.ratings import gaussian_ratings, replay_ratings
-from papers.invented import ran
+from papers.invented import ran, silent
 
 MINE = [figure for figure in FIGURES.values() if figure.id.startswith("alternating2018/")]
-
-
-def silent(what: str, share: float) -> None:
-    pass
 
 
 @pytest.fixture(autouse=True)

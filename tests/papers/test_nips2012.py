@@ -41,13 +41,9 @@ from heedful.papers.run_comparison import (
 )
 from heedful.papers.run_figure import Sources
 from heedful.papers.runner import Workers
-from papers.invented import ran
+from papers.invented import ran, silent
 
 MINE = [figure for figure in FIGURES.values() if figure.id.startswith("nips2012/")]
-
-
-def silent(what: str, share: float) -> None:
-    pass
 
 
 @pytest.fixture

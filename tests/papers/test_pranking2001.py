@@ -33,13 +33,9 @@ from heedful.papers.run_ordinal import (
 )
 from heedful.papers.runner import Workers
 from heedful.worlds.instances import instance_stream, synthetic_instances
-from papers.invented import ran
+from papers.invented import ran, silent
 
 MINE = [figure for figure in FIGURES.values() if figure.id.startswith("pranking2001/")]
-
-
-def silent(what: str, share: float) -> None:
-    pass
 
 
 @pytest.fixture(scope="module")

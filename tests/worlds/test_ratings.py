@@ -191,16 +191,6 @@ def test_ratings_that_do_not_fit_are_refused(users: Any, items: Any, values: Any
         replay_ratings(USERS, ITEMS, VALUES, repeats=1)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
-def test_compiled_equals_interpreted_to_the_end() -> None:
-    rng = np.random.default_rng(5)
-    rated = np.argwhere(rng.random((20, 30)) < 0.3)
-    world = replay_ratings(rated[:, 0], rated[:, 1], rng.integers(1, 6, len(rated)), repeats=False)
-    regrets = trace(ALB(), world, 1000, 0)
-    assert regrets.size == len(rated)
-    np.testing.assert_array_equal(regrets, trace(ALB(), world, 1000, 0, interpreted=True))
-
-
 def test_shown_is_an_array_of_item_numbers() -> None:
     shown: Ints = np.array([3])
     world = replay_ratings(USERS, ITEMS, VALUES)

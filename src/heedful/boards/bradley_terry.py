@@ -268,7 +268,7 @@ def solve(H: Any, B: Array) -> Array:
     return conjugate_gradients(H, B)
 
 
-def conjugate_gradients(H: Any, B: Array, tolerance: float = 1e-8, most: int = 2_000) -> Array:
+def conjugate_gradients(H: Any, B: Array, tolerance: float = 1e-8) -> Array:
     """Solve H x = b for all columns b of B at once, with the diagonal of H as preconditioner."""
     b = B.reshape(len(B), -1)
     scale = 1.0 / np.maximum(H.diagonal(), 1e-300)[:, None]
@@ -277,7 +277,7 @@ def conjugate_gradients(H: Any, B: Array, tolerance: float = 1e-8, most: int = 2
     z = scale * r
     p, rz = z.copy(), (r * z).sum(axis=0)
     goal = tolerance * tolerance * np.maximum(rz, 1e-300)
-    for _ in range(most):
+    for _ in range(2_000):
         if (rz <= goal).all():
             break
         Hp = H @ p

@@ -266,9 +266,7 @@ def _contradictions(choices: ComparisonTable, person: int | None) -> list[Remark
 
 
 def _are_orders(choices: ComparisonTable) -> bool:
-    """Return whether some answer ranks more than two items. Without names, such answers are taken for those of many
-    people, who may well differ: no contradiction is reported.
-    """
+    """Return whether some answer ranks more than two items; not without names, as many people may well differ."""
     return any(sum(map(len, each.tiers)) > 2 for each in choices.comparisons)
 
 

@@ -117,10 +117,8 @@ def _greedy(board: _Board, challengers: list[int]) -> Fewest | None:
 
 
 def _merged(kinds: list[tuple[int, int, int, int]]) -> tuple[tuple[int, int, int, int], ...]:
-    """Return kinds of votes with the two ways of showing a pair taken together: the winner, or the lower number, first.
-
-    Votes with other covariates are the same kind.
-    """
+    """Return kinds of votes with the two ways of showing a pair taken together, the winner, or the lower number,
+    first."""
     counts: dict[tuple[int, int, int], int] = {}
     for a, b, outcome, number in kinds:
         if outcome == 0 or (outcome == 1 and a > b):
@@ -130,9 +128,8 @@ def _merged(kinds: list[tuple[int, int, int, int]]) -> tuple[tuple[int, int, int
 
 
 def _refit(board: _Board, taken: Array) -> Fit:
-    """Return the fit without the votes `taken` of each cell (K,).
-
-    It begins from that of all votes, moved to first order if that is not far."""
+    """Return the fit without the votes `taken` of each cell (K,), begun from that of all votes, moved to first order if
+    that is not far."""
     at, n, whole, few = board.found, board.n, board.cells, np.flatnonzero(taken)
     cells = Cells(whole.first[few], whole.second[few], whole.outcome[few], taken[few], whole.z[few])
     eta = at.scores[cells.first] - at.scores[cells.second] + cells.z @ at.gamma

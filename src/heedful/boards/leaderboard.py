@@ -551,11 +551,8 @@ def _shown(part: Posterior, fixed: tuple[int, float] | None) -> tuple[Array, Arr
 def _apart(
     mean: Array, draws: Array, posterior: Posterior | Mixture | None, order: Ints, sure: float
 ) -> tuple[list[float], tuple[tuple[int, int], ...]]:
-    """Return (P(the model at a place is better than the next), n - 1 of them; runs that cannot be told apart).
-
-    `mean` (n,) are the scores and `posterior` their distribution; if that is None, `draws` of scores (d, n) take its
-    place.
-    """
+    """Return (P(the model at a place is better than the next), n - 1 of them; runs that cannot be told apart), from the
+    `draws` of scores (d, n) where there is no `posterior`."""
     if posterior is not None:
         return posterior.better(order[:-1], order[1:]).tolist(), alike(posterior, order, sure)
     from scipy.special import ndtr, ndtri

@@ -59,7 +59,7 @@ class RandomVoters(NamedTuple):
 
 
 def find_random_voters(
-    cells: Cells, found: Fit, people: tuple[Ints, Ints, Array], names: tuple[str, ...], rate: float = RATE
+    cells: Cells, found: Fit, people: tuple[Ints, Ints, Array], names: tuple[str, ...]
 ) -> RandomVoters | None:
     """Return the people whose votes do not follow the board, or None if there are fewer than LEAST_PEOPLE.
 
@@ -91,7 +91,7 @@ def find_random_voters(
         at = cell[of]
         p[far] = _chernoff(number[rows[of]], eta[at], (win[at], equal[at], loss[at]), times[of], score[far], own[far])
     order = p.argsort(kind="stable")
-    passed = np.flatnonzero(p[order] <= rate * np.arange(1, count + 1) / count)
+    passed = np.flatnonzero(p[order] <= RATE * np.arange(1, count + 1) / count)
     named = order[: passed[-1] + 1] if passed.size else order[:0]
     chance = np.bincount(rows, times * (eta * eta * 0.25 * (win + loss))[cell], count)
     off = score / np.sqrt(np.maximum(chance, 1e-300))
@@ -111,7 +111,7 @@ def find_random_voters(
         for u in named.tolist()
         if off[u] < _LEVEL
     ]
-    return RandomVoters(count, tuple(told), rate, float(np.sqrt(taste)))
+    return RandomVoters(count, tuple(told), RATE, float(np.sqrt(taste)))
 
 
 def _slope(model: TieModel, win: Array, loss: Array, spread: Array) -> Array:
@@ -136,11 +136,8 @@ def _leverage(cells: Cells, value: Array, rows: Ints, cell: Ints, times: Array, 
 def _chernoff(
     who: Ints, eta: Array, chances: tuple[Array, Array, Array], times: Array, score: Array, own: Array
 ) -> Array:
-    """Return Chernoff's bound of P(A <= `score`) for k people, min over t >= 0 of E exp(t (score - A)).
-
-    `who` (p,): number of the person of each vote; `eta`, `chances` (win, tie, loss), `times`: of the votes; `own` (k,):
-    variance that taste adds to A.
-    """
+    """Return Chernoff's bound of P(A <= `score`) for k people, min over t >= 0 of E exp(t (score - A)); `own` (k,) is
+    the variance that taste adds to A."""
     win, equal, loss = chances
     t = np.zeros(score.size)
     for _ in range(60):

@@ -327,10 +327,7 @@ def ranking_of(asked: RankRequest) -> PreferenceRanking:
 
 
 def _whose(choices: ComparisonTable, pool: bool | None, without: Sequence[str], person: str | None) -> ComparisonTable:
-    """Return the table with answers pooled, split or left out as the options `pool` and `without` of `rank` say.
-
-    Raise ValueError if `person` is not in it.
-    """
+    """Return the table with answers pooled, split or left out as the options `pool` and `without` of `rank` say."""
     if pool is False and "" in choices.people:
         choices = comparisons.split_nameless(choices)
     if without:
@@ -350,10 +347,8 @@ def _whose(choices: ComparisonTable, pool: bool | None, without: Sequence[str], 
 
 
 def _with_features(choices: ComparisonTable, items: Any, identifier: str | None) -> tuple[ComparisonTable, Any]:
-    """Return the comparison table extended by the items of the table `items`, and their features.
-
-    The features are (n, d), d for each of n items; None without `items`.
-    """
+    """Return the comparison table extended by the items of the table `items`, and their features (n, d); None without
+    `items`."""
     if items is None:
         if identifier is not None:
             raise ValueError("identifier: expected items, whose column it is, got none")

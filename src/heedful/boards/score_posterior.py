@@ -86,14 +86,14 @@ class _Node(NamedTuple):
     few: bool
 
 
-def infer_scores(n: int, cells: Cells, found: Fit, people: People | None, seed: int = 0) -> ParameterPosterior:
+def infer_scores(n: int, cells: Cells, found: Fit, people: People | None) -> ParameterPosterior:
     """Return the distribution of the parameters of n models, fitted to these cells as `found`.
 
     `people` are those who gave the votes; None, and a single person, take all votes for independent ones.
     """
     excess = find_excess(n, cells, found, people)
     if not isinstance(found.H, np.ndarray):
-        return ParameterPosterior(_parameters(found), None, _errors(n, cells, found, excess, seed), excess.clusters)
+        return ParameterPosterior(_parameters(found), None, _errors(n, cells, found, excess), excess.clusters)
     nodes = _nodes(n, cells, found)
     more: Array = sum((scale * (R.T @ R).toarray() for scale, R in excess.factors), np.zeros(found.H.shape))
     if not excess.beyond:
@@ -207,12 +207,8 @@ class _Factors(NamedTuple):
 def _match(
     model: TieModel, tie: float, outcome: Ints, times: Array, eta: Array, var: Array, factors: _Factors
 ) -> _Factors:
-    """Return for each of k cells the Gaussian factor with which differences have the mean and variance that they have
-    with its votes.
-
-    `eta`, `var` (k,) are the mean and variance of differences under all `factors`, of which the cell's own is taken
-    out.
-    """
+    """Return for each of k cells the Gaussian factor with which differences, of mean `eta` and variance `var` (k,)
+    under all `factors`, have the mean and variance that they have with its votes."""
     out = _Factors(*np.empty((len(_Factors._fields), eta.size)))
     for low in range(0, eta.size, _AT_ONCE):
         at = slice(low, low + _AT_ONCE)
@@ -240,7 +236,7 @@ def _match(
 # ---------------------------------------------------------------------------- draws
 
 
-def _errors(n: int, cells: Cells, found: Fit, excess: Excess, seed: int) -> Array:
+def _errors(n: int, cells: Cells, found: Fit, excess: Excess) -> Array:
     """Return DRAWS draws of the errors of the parameters (DRAWS, P), by conjugate gradients."""
     eta = found.scores[cells.first] - found.scores[cells.second] + cells.z @ found.gamma
     got = terms(found.model, eta, found.tie, cells.outcome)
@@ -249,7 +245,7 @@ def _errors(n: int, cells: Cells, found: Fit, excess: Excess, seed: int) -> Arra
     across = got.eta_tie / np.maximum(root, 1e-12)
     rest = np.sqrt(np.maximum(got.tie_tie - across**2, 0.0))
     times = np.sqrt(cells.weight)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     out = np.empty((DRAWS, found.H.shape[0]))
     for low in range(0, DRAWS, 50):
         noise = np.zeros((found.H.shape[0], 50))

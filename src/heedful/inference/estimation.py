@@ -140,10 +140,7 @@ class Belief(NamedTuple):
 
     def _of_all(self, node: QuadratureNode, part: Posterior, apart: float) -> Posterior:
         """Extend a posterior over the q items in answers to all n items; given these, the others are distributed as
-        under the prior.
-
-        `node`: the hyperparameters; `apart` is as in `_mixture`.
-        """
+        under the prior."""
         n, met = len(self.K), self.met
         if met.size == n:
             return part

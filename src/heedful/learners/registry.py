@@ -345,8 +345,8 @@ def make_user(spec: str) -> Any:
 
 
 def _parse(name: str, assignments: str) -> dict[str, str]:
-    """Parse the text `assignments`, `a=1,b=2`, into a mapping from fields to texts. Raise ValueError, beginning with
-    `name`, if it has another form or a field twice."""
+    """Parse `a=1,b=2` into a mapping from fields to texts; raise ValueError, beginning with `name`, if it has another
+    form or a field twice."""
     values: dict[str, str] = {}
     for part in assignments.split(",") if assignments.strip() else []:
         field, equals, value = (piece.strip() for piece in part.partition("="))

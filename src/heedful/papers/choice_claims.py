@@ -164,21 +164,19 @@ def throughout(panel: str, a: str, b: str) -> Check:
     return check
 
 
-def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Check:
+def near_the_best(panel: str, guide: str, error: str) -> Check:
     """Check that the curve `error` is, at the length-scale where the curve `guide` has its highest mean, at most .01
-    (EVEN) higher than at the length-scale `others`.
-
-    Length-scales are relative to that of the tables, which is 1.
+    (EVEN) higher than at the length-scale of the tables, 1.
     """
 
     def check(outcome: Outcome) -> Verdict:
         curve = outcome[panel][guide]
         best = int(curve.regrets.mean(axis=0).argmax())
         errors = outcome[panel][error].regrets
-        reference = int(np.abs(curve.marks - others).argmin()) if curve.marks.size else 0
+        reference = int(np.abs(curve.marks - 1.0).argmin()) if curve.marks.size else 0
         part = Part(paired_t_test(errors[:, best], errors[:, reference]), high=EVEN)
         scale = float(curve.marks[best]) if curve.marks.size else float("nan")
-        words = f"highest at {scale:.2g} times, error {errors[:, best].mean():.3f}; at {others:g}, "
+        words = f"highest at {scale:.2g} times, error {errors[:, best].mean():.3f}; at 1, "
         words += f"{errors[:, reference].mean():.3f}, expected at most {EVEN:+.2f}: {describe_interval(part)}"
         return Verdict(part.conclusion(), words, part.test)
 

@@ -113,11 +113,8 @@ def steadier(panel: str, labels: Sequence[str]) -> Check:
 
 
 def _test_steadier(values: Array) -> Part:
-    """Return the part of a claim that the second of paired values (runs x 2) varies less than the first: late + early
-    and late - early are negatively correlated.
-
-    The difference that is tested is their correlation r, whose t has n - 2 degrees of freedom for n runs.
-    """
+    """Return the part of a claim that the second of paired values (runs x 2) varies less than the first: that late +
+    early and late - early are negatively correlated (r, whose t has n - 2 degrees of freedom)."""
     n = len(values)
     more, less = values[:, 1] + values[:, 0], values[:, 1] - values[:, 0]
     spread = float(more.std() * less.std()) if n > 2 else 0.0

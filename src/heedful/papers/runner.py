@@ -196,11 +196,8 @@ def _run_missing(
     run: Callable[[Sequence[str]], dict[str, LearnerRuns]],
     cache: dict[Any, Any],
 ) -> dict[str, LearnerRuns]:
-    """Return the runs of `names`, from the cache `cache` under (*key, name); those that are not there are run by `run`
-    and added to it.
-
-    Runs of other keys leave the cache, the oldest first, while it holds more than KEPT bytes.
-    """
+    """Return the runs of `names`, from `cache` under (*key, name) or by `run`, which are added; those of other keys
+    leave it, the oldest first, while it holds more than KEPT bytes."""
     keys = {name: (*prefix, name) for name in names}
     missing = [name for name, key in keys.items() if key not in cache]
     if missing:

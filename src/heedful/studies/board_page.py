@@ -93,17 +93,16 @@ def _heat() -> str:
     return "\n".join(rules)
 
 
-def board_page(found: Leaderboard, title: str = "", top: int = MOST) -> str:
+def board_page(found: Leaderboard, title: str = "") -> str:
     """Return the leaderboard `found` as an HTML page, with its categories, under a `title`; without one, under the
     name of its file.
 
-    The first `top` models are shown, at most MOST."""
+    The first MOST models are shown."""
     title = title or Path(found.file).name
-    top = min(top, MOST)
-    ends = _ends(found, top)
-    parts = [_head(found, title), board_section(found, top, ends=ends), _insight(found), _matrix(found)]
-    parts += [_effects(found), _by_category(found, top)]
-    parts += [_category(name, board, k, top, ends) for k, (name, board) in enumerate(found.categories)]
+    ends = _ends(found)
+    parts = [_head(found, title), board_section(found, ends=ends), _insight(found), _matrix(found)]
+    parts += [_effects(found), _by_category(found)]
+    parts += [_category(name, board, k, ends) for k, (name, board) in enumerate(found.categories)]
     parts.append(_small_print(found))
     style = _STYLE.replace("HEAT", _heat())
     return (
@@ -159,18 +158,16 @@ def _verdict(found: Leaderboard) -> str:
     return f"<b>{name}</b> is ahead of {second}, and is the best with probability {best}."
 
 
-def board_section(
-    found: Leaderboard, top: int = MOST, label: str = "Leaderboard", ends: tuple[float, float] | None = None
-) -> str:
+def board_section(found: Leaderboard, label: str = "Leaderboard", ends: tuple[float, float] | None = None) -> str:
     """Return the table of a leaderboard as a part of a page: places, scores with intervals, votes.
 
     `label` is its name for those who do not see it; `ends` are the ends of the axis of scores, by default those of the
     intervals."""
-    low, high = ends or _ends(found, top)
+    low, high = ends or _ends(found)
     ticks = _ticks(low, high)
     columns: dict[str, Column] = {column.name: column for column in found.board.columns()}
     rows = []
-    for row in found.board.ranking[:top]:
+    for row in found.board.ranking[:MOST]:
         cells = []
         for name in SHOWN:
             if name == "item":
@@ -211,10 +208,10 @@ def _card(id: str, title: str, *parts: str) -> str:
     return f'<section class="card" aria-labelledby="{id}"><h2 id="{id}">{title}</h2>{"".join(parts)}</section>'
 
 
-def _ends(found: Leaderboard, top: int) -> tuple[float, float]:
-    """Return the ends of the axis that holds the intervals of the first `top` models of a board and its categories."""
+def _ends(found: Leaderboard) -> tuple[float, float]:
+    """Return the ends of the axis that holds the intervals of the first MOST models of a board and its categories."""
     boards = [found, *(board for _, board in found.categories)]
-    bars = [row.bar for each in boards for row in each.board.ranking[:top]]
+    bars = [row.bar for each in boards for row in each.board.ranking[:MOST]]
     return min(low for low, _, _ in bars), max(high for _, _, high in bars)
 
 
@@ -240,9 +237,8 @@ def _at(value: float, low: float, high: float) -> float:
 def _interval(
     low: float, mid: float, high: float, left: float, right: float, told: str, ticks: Sequence[float] = ()
 ) -> str:
-    """Return a drawing of the interval from `low` to `high` around `mid`, on an axis from `left` to `right`.
-
-    `told` says the same in words; there is a line at each of `ticks`, and without any at 0."""
+    """Return a drawing of the interval from `low` to `high` around `mid`, with a line at each of `ticks`, else at 0;
+    `told` says the same in words."""
     a, at, b = (_at(value, left, right) for value in (low, mid, high))
     kind = "" if ticks else ' class="zero"'
     lines = "".join(
@@ -335,13 +331,13 @@ def _effects(found: Leaderboard) -> str:
     return _card("effects", title, f'<p class="muted small">{what}</p>', _scrolled(table, title))
 
 
-def _by_category(found: Leaderboard, top: int) -> str:
+def _by_category(found: Leaderboard) -> str:
     """Return a table of the rank and score of each model in each category; "" without categories."""
     if not found.categories:
         return ""
     parts = [{row.item: row for row in board.board.ranking} for _, board in found.categories]
     rows = []
-    for row in found.board.ranking[:top]:
+    for row in found.board.ranking[:MOST]:
         cells = "".join(
             "<td>–</td>" if at is None else f"<td>{at.place} <span class='muted'>{at.score:,.0f}</span></td>"
             for at in (row, *(part.get(row.item) for part in parts))
@@ -357,12 +353,12 @@ def _by_category(found: Leaderboard, top: int) -> str:
     return _card("by-category", "By category", f'<p class="muted small">{told}</p>', _scrolled(table, "By category"))
 
 
-def _category(name: str, board: Leaderboard, k: int, top: int, ends: tuple[float, float]) -> str:
+def _category(name: str, board: Leaderboard, k: int, ends: tuple[float, float]) -> str:
     title = f"{one_line(name)}: {board.board.answers:,} vote{'' if board.board.answers == 1 else 's'}"
     head = f'<h2 id="category-{k}-title">{escape(title)}</h2><p>{_verdict(board)}</p>'
     return (
         f'<section class="category" id="category-{k}" aria-labelledby="category-{k}-title">{head}'
-        f"{board_section(board, top, title, ends)}</section>"
+        f"{board_section(board, title, ends)}</section>"
     )
 
 

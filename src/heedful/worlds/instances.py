@@ -63,15 +63,12 @@ class InstanceStream(NamedTuple):
         return StreamState(state.order, t if t < state.order.size else 0)
 
 
-def instance_stream(
-    X: npt.ArrayLike, ranks: npt.ArrayLike, *, n_ranks: int, shuffle: int | None = None, fixed: bool = False
-) -> InstanceStream:
+def instance_stream(X: npt.ArrayLike, ranks: npt.ArrayLike, *, n_ranks: int, fixed: bool = False) -> InstanceStream:
     """Return the world of T instances with features `X` (T x N, float32 or float64) and true `ranks` (T,), whole
     numbers from 1 to `n_ranks`.
 
     Each run has them in an order of its own, drawn from its seed; with `fixed`, all runs have them in the order given,
-    so that memory is read in sequence. `shuffle`, a seed, shuffles the instances once when the world is made. Raise
-    ValueError, naming the argument, if the data do not fit together.
+    so that memory is read in sequence. Raise ValueError, naming the argument, if the data do not fit together.
     """
     Ranks(n_ranks).check()
     features = finite_table("X", X)
@@ -85,23 +82,16 @@ def instance_stream(
     if wrong.size:
         raise ValueError(f"ranks: expected {expected}, got {grades[wrong[0]]} at [{wrong[0]}]")
     check_flag("fixed", fixed)
-    # The indexing below copies X, so later changes of the caller's array do not reach a run.
-    order: Ints = np.arange(grades.size)
-    if shuffle is not None:
-        check_count("shuffle", shuffle, least=0, most=2**128)
-        order = np.random.default_rng(shuffle).permutation(grades.size)
-    return InstanceStream(features[order], grades[order].astype(np.int64), fixed)
+    # a copy, so later changes of the caller's array do not reach a run
+    return InstanceStream(features.copy(), grades.astype(np.int64), fixed)
 
 
-def polynomial(X: npt.ArrayLike, degree: int = 2) -> Array:
+def polynomial(X: npt.ArrayLike) -> Array:
     """Return the polynomial features of degree 2 of `X` (T x n), as an array (T x (n + 1)(n + 2) / 2).
 
     (1, sqrt 2 x_i, x_i^2, sqrt 2 x_i x_j for i < j): the inner product of two rows is the kernel (x . z + 1)^2, so a
-    linear learner on them is that learner with the kernel, at a fixed cost a round. Raise ValueError if `degree` is not
-    2.
+    linear learner on them is that learner with the kernel, at a fixed cost a round.
     """
-    if degree != 2 or isinstance(degree, bool):
-        raise ValueError(f"degree: expected 2, got {describe(degree)}")
     x = finite_table("X", X).astype(np.float64)
     i, j = np.triu_indices(x.shape[1], 1)
     root = math.sqrt(2.0)

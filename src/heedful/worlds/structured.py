@@ -127,11 +127,8 @@ def synthetic_subsets(
 def _exact(
     space: StructuredSpace, rounds: int, parts: tuple[int, ...], n_features: int, user: CorrectingUser, seed: int
 ) -> tuple[StructuredStream, Array]:
-    """Return (a stream of `rounds` random contexts of `space`, the person's true utility weights w* (N,)).
-
-    The argmax of `space` must be exact: it finds the best object of each context. `parts`: the shape of a context
-    without its last axis, that of the `n_features` features; `user`: the simulated person; `seed`: the random seed.
-    """
+    """Return (a stream of `rounds` random contexts of `space`, whose argmax must be exact, the person's true utility
+    weights w* (N,)); a context has the shape `parts` x N."""
     rng = _generator(rounds, n_features, user, seed)
     X = rng.standard_normal((rounds, *parts, n_features))
     w_star = rng.standard_normal(n_features)
@@ -141,8 +138,7 @@ def _exact(
 
 
 def _generator(rounds: int, n_features: int, user: CorrectingUser, seed: int) -> np.random.Generator:
-    """Return the random generator of a stream, made from `seed`. Raise ValueError, naming the argument, if one is not
-    valid."""
+    """Return the random generator of a stream; raise ValueError, naming the argument, if one is not valid."""
     for name, value in (("rounds", rounds), ("n_features", n_features)):
         check_count(name, value)
     check_count("seed", seed, least=0, most=2**128)

@@ -68,19 +68,15 @@ def fit_single(
     users: int,
     rows: PairRows,
     *,
-    width: npt.ArrayLike = 0.0,
-    lapse: npt.ArrayLike = 0.0,
     sites: Sites | None = None,
 ) -> IndividualFit:
     """Fit the baseline SU ([H12] section 6.1): each of `users` people alone, with the prior f_u ~ N(0, K).
 
-    `K` (n x n): covariance of the utilities of n items; `rows`: the answers. `width`: the tie width, how much better an
-    item must be perceived not to tie, and `lapse`: the probability of a random answer, one number or (users,). `sites`:
-    where an earlier fit ended, on the first of these rows; None starts at 0. Raise ValueError if there are ties and
-    `width` is 0.
+    `K` (n x n): covariance of the utilities of n items; `rows`: the answers. `sites`: where an earlier fit ended, on
+    the first of these rows; None starts at 0. Raise ValueError if there are ties.
     """
     zeros = np.zeros(len(K))
-    people = infer_users(K, zeros, users, rows, sites, width=width, lapse=lapse, tolerance=1e-6)
+    people = infer_users(K, zeros, users, rows, sites, tolerance=1e-6)
     return IndividualFit(people, Population(zeros, K), people.sites.sweeps, people.sites.moved)
 
 
@@ -89,9 +85,6 @@ def fit_birlutiu(
     users: int,
     rows: PairRows,
     *,
-    width: npt.ArrayLike = 0.0,
-    lapse: npt.ArrayLike = 0.0,
-    sites: Sites | None = None,
     steps: int = 20,
     tolerance: float = 1e-2,
 ) -> IndividualFit:
@@ -100,17 +93,16 @@ def fit_birlutiu(
 
     EM starts from m = 0 and S = `K` (n x n), and runs EP to convergence in each step, as published. It ends after
     `steps` steps, or once a step moves no mean and no covariance of differences of two items by `tolerance`. The
-    posteriors that are returned are those of the last E step. `width` (how much better an item must be perceived not to
-    tie) and `lapse` (the probability of a random answer) are one number or (users,). `sites` are the EP sites (Gaussian
-    factors of the answers) of an earlier fit to the first of these rows; None starts at 0. Raise ValueError if there
-    are ties and `width` is 0. `heedful.inference.gp.hierarchical.fit` puts a prior on S, predicts better and is faster.
+    posteriors that are returned are those of the last E step. Raise ValueError if there are ties.
+    `heedful.inference.gp.hierarchical.fit` puts a prior on S, predicts better and is faster.
     """
     n = len(K)
     mean, cov = np.zeros(n), K
     table = make_table(rows, users, n)
+    sites: Sites | None = None
     moved, done = np.inf, 0
     while True:
-        people = infer_users(cov, mean, users, table, sites, width=width, lapse=lapse, tolerance=1e-9)
+        people = infer_users(cov, mean, users, table, sites, tolerance=1e-9)
         sites, done = people.sites, done + 1
         new_mean, new_cov = maximise_population(K, people, 0.0)
         moved = max(_span(new_mean - mean), _widest(new_cov - cov))

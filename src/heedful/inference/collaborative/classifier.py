@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import describe
 from heedful.inference.gp.ep import infer_rows
-from heedful.inference.gp.posterior import Posterior, choice_probability
+from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.sites import Sites
 
 Array = npt.NDArray[np.float64]
@@ -39,24 +39,14 @@ class LabelPosterior(NamedTuple):
         hold = np.linalg.solve(np.eye(len(T)) + T @ self.K, np.column_stack([T, r]))
         return across @ hold[:, -1], np.maximum(variance - np.einsum("mi,ij,mj->m", across, hold[:, :-1], across), 0.0)
 
-    def predict_proba(self, across: Array, variance: Array) -> Array:
-        """Return the probability (m,) that the label is 1 at each of m new inputs.
 
-        `across` (m x n): their prior covariances with the n labelled inputs; `variance` (m,): their prior variances.
-        """
-        return choice_probability(*self.predict(across, variance))
-
-
-def fit_labels(K: Array, y: npt.ArrayLike, times: npt.ArrayLike | None = None) -> LabelPosterior:
+def fit_labels(K: Array, y: npt.ArrayLike) -> LabelPosterior:
     """Return the posterior of a latent function f at n inputs, given their labels `y` (n,) of -1 or 1, by EP.
 
-    The prior is f ~ N(0, `K`), K (n x n), and P(label y) = Phi(y f). `times` (n,): how often each label was given;
-    None: once. Raise ValueError if `y` is not n labels.
+    The prior is f ~ N(0, `K`), K (n x n), and P(label y) = Phi(y f). Raise ValueError if `y` is not n labels.
     """
     signs = np.asarray(y, np.float64)
     if signs.shape != (len(K),) or not (np.abs(signs) == 1.0).all():
         raise ValueError(f"y: expected {len(K)} labels, each -1 or 1, got {describe(y)}")
-    counts = np.ones(signs.size) if times is None else np.asarray(times, np.float64)
-    result = infer_rows(K, np.diag(signs), counts)
-    sites = result.sites._replace(tau=counts * result.sites.tau, nu=counts * result.sites.nu)
-    return LabelPosterior(result.posterior, K, signs, sites, result.log_evidence)
+    result = infer_rows(K, np.diag(signs), np.ones(signs.size))
+    return LabelPosterior(result.posterior, K, signs, result.sites, result.log_evidence)

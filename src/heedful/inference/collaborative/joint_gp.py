@@ -73,18 +73,6 @@ class JointGPFit(NamedTuple):
         """
         return Posterior(self.mean[user], self.cov[user])
 
-    @property
-    def cycles(self) -> int:
-        """Number of sweeps that expectation propagation took."""
-        return self.sites.sweeps
-
-    @property
-    def moved(self) -> float:
-        """The largest relative change in the last EP sweep of a site, the Gaussian factor of an answer; the fit has
-        converged if it is below the tolerance.
-        """
-        return self.sites.moved
-
 
 def fit_joint(
     K_items: Array, K_users: Array, rows: PairRows, *, sites: Sites | None = None, tolerance: float = 1e-4

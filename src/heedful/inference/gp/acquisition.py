@@ -111,25 +111,19 @@ def next_question(
     posterior: Posterior | LowRankPosterior,
     rule: str = "bald",
     *,
-    pairs: npt.ArrayLike | None = None,
     skip: npt.ArrayLike = (),
     rng: np.random.Generator | None = None,
 ) -> Question:
     """Return the pair with the highest acquisition score, under a posterior over the utilities of n items.
 
     `rule`: "bald", "mes", "eubo" or "random"; "random" draws a pair uniformly with `rng`, which the other rules ignore.
-    `pairs`: item numbers of p candidate pairs (p x 2); None allows all pairs. `skip`: q pairs (q x 2) that are never
-    returned, in either order. Raise ValueError, naming the argument, for an unknown rule, malformed pairs or a missing
-    `rng`, and if no pair is left.
+    `skip`: q pairs of item numbers (q x 2) that are never returned, in either order. Raise ValueError, naming the
+    argument, for an unknown rule, malformed pairs or a missing `rng`, and if no pair is left.
     """
     n = posterior.mean.size
     check_rule(rule, rng)
     check_count("items", n, least=2)
-    left_out = _pairs("skip", skip, n)
-    left_out = np.unique(np.sort(left_out, axis=1), axis=0)
-    if pairs is not None:
-        posterior = posterior.whole() if isinstance(posterior, LowRankPosterior) else posterior
-        return _of_pool(posterior, rule, _pairs("pairs", pairs, n), left_out, rng)
+    left_out = np.unique(np.sort(_pairs("skip", skip, n), axis=1), axis=0)
     if n * (n - 1) // 2 == len(left_out):
         raise ValueError(f"skip: expected a pair left to ask, got all {len(left_out)}")
     if rng is not None and rule == "random":
@@ -200,22 +194,6 @@ def _places_to_score(
     if same.any():
         worthwhile &= ~same | (np.abs(first - second) != best_moments[0])
     return np.flatnonzero(worthwhile)
-
-
-def _of_pool(posterior: Posterior, rule: str, pairs: Ints, skip: Ints, rng: np.random.Generator | None) -> Question:
-    n = posterior.mean.size
-    ordered = np.sort(pairs, axis=1)
-    allowed = pairs[~np.isin(ordered[:, 0] * n + ordered[:, 1], skip[:, 0] * n + skip[:, 1])]
-    if not len(allowed):
-        raise ValueError(f"pairs: expected one left to ask, got {len(pairs)}, all of them in skip")
-    if rng is not None and rule == "random":
-        a, b = allowed[rng.integers(len(allowed))].tolist()
-        return Question(a, b, 0.0)
-    a, b = allowed.T
-    _, v = posterior.gap(a, b)
-    scores = acquisition_score(rule, posterior.mean[a], posterior.mean[b], v)
-    k = int(scores.argmax())
-    return Question(int(a[k]), int(b[k]), float(scores[k]))
 
 
 def random_pair(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]:

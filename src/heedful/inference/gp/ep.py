@@ -349,20 +349,16 @@ def extend_to_items(posteriors: UserPosteriors, K: Array, prior_mean: Array, com
     return EPResult(posterior, posteriors.sites, float(posteriors.log_evidence[0]))
 
 
-def infer_rows(
-    K: Array, D: Array, times: Array, *, lapse: float = 0.0, tolerance: float = 1e-9, sweeps: int = 500
-) -> EPResult:
+def infer_rows(K: Array, D: Array, times: Array) -> EPResult:
     """Infer the posterior of n numbers f ~ N(0, K (n x n)) by EP from p observations that d . f > 0, each with
     probability Phi(d . f).
 
     `D` (p x n): the vectors d; `times` (p,): how often each was observed. f are weights of features and d the
-    difference of the features of winner and loser; with d = e_winner - e_loser it is `infer`. `lapse`: the probability
-    of a random observation. Sweeps end when no site (the Gaussian factor of an observation) moves by more than the
-    fraction `tolerance`, or after `sweeps`.
+    difference of the features of winner and loser; with d = e_winner - e_loser it is `infer`.
     """
     p, n = D.shape
     design = make_design(D, times, np.zeros(p, np.int64), 1, np.zeros(p, bool))
-    posteriors = infer_users(K, np.zeros(n), 1, design, lapse=lapse, tolerance=tolerance, sweeps=sweeps)
+    posteriors = infer_users(K, np.zeros(n), 1, design)
     return EPResult(posteriors.of(0), posteriors.sites, float(posteriors.log_evidence[0]))
 
 

@@ -40,19 +40,16 @@ class EPDiagnostics(NamedTuple):
     effective_draws: float
 
 
-def diagnose_ep(
-    prior: Posterior, posterior: Posterior, answers: AnswerSites, *, draws: int = 20_000, seed: int = 0
-) -> EPDiagnostics:
+def diagnose_ep(prior: Posterior, posterior: Posterior, answers: AnswerSites, *, draws: int = 20_000) -> EPDiagnostics:
     """Compare EP's posterior of one person with importance sampling of the exact posterior.
 
     `prior`: the person's prior; `posterior`: EP's result; `answers`: the answers with their sites. The probabilities of
     choices between compared items are checked, at most those of the MOST_ITEMS (60) items compared most often. The
-    number of draws is `draws`, half of them from the prior, made with `seed`.
+    number of draws is `draws`, half of them from the prior.
     """
     from scipy.special import ndtr
 
     check_count("draws", draws, least=2)
-    check_count("seed", seed, least=0)
     if not answers.rows.size or (answers.rows.group >= 0).any():
         return EPDiagnostics(True, 0.0, 0.0)
     items, inverse, often = np.unique(answers.rows.pairs, return_inverse=True, return_counts=True)
@@ -60,8 +57,8 @@ def diagnose_ep(
         rows=answers.rows._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(inverse.size // 2, np.int64))
     )
     before, after = prior.of_items(items), posterior.of_items(items)
-    plain = after.draws(draws, seed)
-    f = np.concatenate([plain[: draws // 2], before.draws(draws - draws // 2, seed + _AGAIN)])
+    plain = after.draws(draws)
+    f = np.concatenate([plain[: draws // 2], before.draws(draws - draws // 2, _AGAIN)])
     of_answers, assumed = log_likelihoods(f, answers)
     log_w = of_answers - np.logaddexp(0.0, assumed - _log_scale(before, answers))
     w = np.exp(log_w - log_w.max())

@@ -261,23 +261,23 @@ class MarginalLikelihood:
                 break
         return bool((self.random > RANDOM).any())
 
-    def learn_shape(self, x: Array, steps: int = 30, tolerance: float = 1e-2) -> None:
+    def learn_shape(self, x: Array) -> None:
         """Learn R (q x q), the correlations over q items of the differences d_u of a person's utilities from the common
         ones, by EM; the result is stored.
 
         The other hyperparameters are x (4,): log spread, logit share, logit lapse rate, log tie width. The prior is
         inverse-Wishart around K, with the weight of nu0 = 4 q people. A step sets R = (nu0 K + sum_u E[d_u d_u']
-        / (spread^2 share)) / (nu0 + U) for U people. It stops after `steps`, or when no element moves by `tolerance`.
+        / (spread^2 share)) / (nu0 + U) for U people. It stops after 30 steps, or when no element moves by .01.
         """
         nu0, U = NU0 * len(self.K), self.users
-        for _ in range(steps):
+        for _ in range(30):
             joint = self.joint_at(x)
             scale = float(np.exp(2.0 * x[0])) * _expit(x[1])
             S = joint.person_cov
             new = (nu0 * self.K + (U * S + S @ joint.apart @ S) / scale) / (nu0 + U)
             moved = float(np.abs(new - self.R).max())
             self.R = 0.5 * (new + new.T)
-            if moved < tolerance:
+            if moved < 1e-2:
                 break
 
 

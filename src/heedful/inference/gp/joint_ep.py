@@ -103,7 +103,6 @@ def infer_joint(
     width: Array,
     lapse: Array,
     tolerance: float = 1e-3,
-    sweeps: int = 100,
 ) -> JointPosterior:
     """Run joint EP for U = `users` people and their p answers `rows` about n items.
 
@@ -111,7 +110,7 @@ def infer_joint(
     utilities around m; `parts`: the people in batches, made by `user_batches`; `sites`: where to start, such as the end
     of an earlier run on the same rows (None: at 0). `width` (U,): how much better an item must be perceived not to tie,
     0 without ties; `lapse` (U,): the probability of a random answer. Sweeps end when no site moves by more than the
-    fraction `tolerance`, or after `sweeps`. Raise ValueError if there are ties and the person's width is 0.
+    fraction `tolerance`, or after 100. Raise ValueError if there are ties and the person's width is 0.
     """
     n, p = len(prior), rows.size
     L = root(prior)
@@ -124,7 +123,7 @@ def infer_joint(
         messages = [_messages(batch, person_cov, tau, nu) for batch in parts] if keep else None
         total = _sum_messages(n, parts, messages or (_messages(batch, person_cov, tau, nu) for batch in parts))
         V, m = _mean_of(L, total)
-        if moved <= tolerance or done >= sweeps or p == 0:
+        if moved <= tolerance or done >= 100 or p == 0:
             break
         new_tau, new_nu = tau.copy(), nu.copy()
         for k, batch in enumerate(parts):

@@ -113,31 +113,6 @@ class Posterior(NamedTuple):
         out += self.mean
         return out
 
-    def best(self, count: int = 4000, seed: int = 0) -> Array:
-        """Return for each of n items (n,) the probability that it is the best; the sum is 1.
-
-        These are shares of `count` draws of the utilities, made with `seed`, with standard error at most .5 /
-        sqrt(count): .008 by default. Items with equal utilities in a draw count equal parts of it.
-        """
-        f = self.draws(count, seed)
-        spread = float(np.sqrt(max(self.cov.diagonal().max(initial=0.0), 0.0)))
-        top = f >= f.max(axis=1, keepdims=True) - SAME * max(spread, 1e-12)
-        return (top / top.sum(axis=1, keepdims=True)).mean(axis=0)  # type: ignore[no-any-return]
-
-    def positions(self, count: int = 4000, seed: int = 0) -> Array:
-        """Return the probability that item i (row) has position j (column) in the order of the utilities (n x n),
-        position 0 the best, for n items.
-
-        These are shares of `count` draws of the utilities, made with `seed`. Rows and columns sum to 1. Of equal
-        utilities in a draw, the lower item number comes first.
-        """
-        f = self.draws(count, seed)
-        n = self.mean.size
-        places = np.empty_like(f, dtype=np.int64)
-        np.put_along_axis(places, (-f).argsort(axis=1, kind="stable"), np.arange(n)[None], axis=1)
-        flat = (np.arange(n) * n + places).ravel()
-        return np.bincount(flat, minlength=n * n).reshape(n, n) / count
-
 
 def choice_probability(mean: Array, var: Array) -> Array:
     """Return the probability of choosing the first of two items, Phi(`mean` / sqrt(1 + `var`)), elementwise.

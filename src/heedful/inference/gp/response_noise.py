@@ -92,16 +92,14 @@ def infer_with_noise(
     prior: NoisePrior = PRIOR,
     *,
     ties: bool | None = None,
-    rounds: int = 30,
-    tolerance: float = 1e-9,
 ) -> tuple[EPResult, ResponseNoise]:
     """Infer the posterior of one person's utilities by expectation propagation (EP), and learn at the same time how
     noisily they answer: the lapse rate (random answers) and the tie width (the perceived difference below which items
     tie).
 
     `K` (n x n), `prior_mean` (n,): the prior of the utilities of n items; `rows`: their answers; `prior`: of the noise.
-    The width is learned if `ties` (None: if a tie occurs), else it is 0. EP and `improve_noise` alternate at most
-    `rounds` times; `tolerance`: of the last run of EP. Raise ValueError as `NoisePrior.check` does.
+    The width is learned if `ties` (None: if a tie occurs), else it is 0. EP and `improve_noise` alternate at most 30
+    times. Raise ValueError as `NoisePrior.check` does.
     """
     comparisons = rows.rows if isinstance(rows, Design) else rows._replace(user=np.zeros(rows.size, np.int64))
     noise = initial_noise(comparisons, 1, prior, ties)
@@ -112,13 +110,13 @@ def infer_with_noise(
         block, mean = K[np.ix_(compared, compared)], prior_mean[compared]
         part = make_table(comparisons._replace(pairs=np.searchsorted(compared, rows.pairs)), 1, compared.size)
     sites: Sites | None = None
-    for _ in range(rounds):
+    for _ in range(30):
         posteriors = infer_users(block, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=1e-6)
         sites = posteriors.sites
         noise, moved = improve_noise(comparisons, posteriors.cavities, noise, prior)
         if moved < MOVES:
             break
-    posteriors = infer_users(block, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=tolerance)
+    posteriors = infer_users(block, mean, 1, part, sites, width=noise.width, lapse=noise.lapse)
     noise = noise._replace(random=random_probabilities(comparisons, posteriors.log_evidence, noise, prior))
     return extend_to_items(posteriors, K, prior_mean, compared), noise
 

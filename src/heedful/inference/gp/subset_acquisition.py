@@ -32,33 +32,32 @@ NODES: Array = _nodes * math.sqrt(0.5)
 WEIGHTS: Array = _weights / _weights.sum()
 
 
-def best_probabilities(posterior: Posterior, items: npt.ArrayLike, *, draws: int = BEST_DRAWS, seed: int = 0) -> Array:
+def best_probabilities(posterior: Posterior, items: npt.ArrayLike) -> Array:
     """Return the probability (k,) under `posterior` that each of k items is called the best of them, noise included;
     the sum is 1.
 
-    `items`: their numbers. For two items it is exact (`Posterior.beats`); for more it is from `draws` draws, made with
-    `seed`, with a standard error below .005 by default.
+    `items`: their numbers. For two items it is exact (`Posterior.beats`); for more it is from draws, with a standard
+    error below .005.
     """
     chosen = np.asarray(items, np.int64)
     if chosen.size == 2:
         first = float(posterior.beats(chosen[0], chosen[1]))
         return np.array([first, 1.0 - first])
-    f = Posterior(posterior.mean[chosen], posterior.cov[np.ix_(chosen, chosen)]).draws(draws, seed)
+    f = Posterior(posterior.mean[chosen], posterior.cov[np.ix_(chosen, chosen)]).draws(BEST_DRAWS)
     return _best_given_utilities(f[:, None, :]).mean(axis=0)[0]  # type: ignore[no-any-return]
 
 
-def subset_scores(posterior: Posterior, rule: str, sets: Ints, *, draws: int = DRAWS, seed: int = 0) -> Array:
+def subset_scores(posterior: Posterior, rule: str, sets: Ints, *, draws: int = DRAWS) -> Array:
     """Return the scores (p,) under `posterior` of p questions, each a set of k items in `sets` (p x k).
 
     `rule` "bald" is the mutual information of answer and utilities, "mes" the entropy of the answer, both in bits;
-    "eubo" is the expected utility of the best item. Scores of pairs are exact; others are from `draws` draws, made with
-    `seed`.
+    "eubo" is the expected utility of the best item. Scores of pairs are exact; others are from `draws` draws.
     """
     if sets.shape[1] == 2:
         a, b = sets.T
         return acquisition_score(rule, posterior.mean[a], posterior.mean[b], posterior.gap(a, b)[1])
     compared, local = np.unique(sets, return_inverse=True)
-    f = Posterior(posterior.mean[compared], posterior.cov[np.ix_(compared, compared)]).draws(draws, seed)
+    f = Posterior(posterior.mean[compared], posterior.cov[np.ix_(compared, compared)]).draws(draws)
     local = local.reshape(sets.shape)
     out = np.empty(len(sets))
     for lo in range(0, len(sets), max(1, _BLOCK // (draws * sets.shape[1]))):
