@@ -134,7 +134,6 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             self._fold = None
 
         def happen(self, seq: int | None, what: str, target: Any) -> None:
-            assert seq is not None
             self.happened.append((seq, what, target))
             self.count_anew()
 
@@ -242,7 +241,6 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             assert len(set(d.shown)) == len(d.shown)
             assert set(d.shown) <= set(eligible)
             known = loop.projection.find_decision(d.id)
-            assert known is not None
             record = known.record
             self.check_prior(record.prior, asked.get("prior"))
             context = asked.get("context") or {}
@@ -465,7 +463,6 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             """Of any candidate: exact parts sum to its score, and what moved it is in effect and came before."""
             id, loop = self.pick(self.decisions, pick), self.loop(which)
             known = loop.projection.find_decision(id)
-            assert known is not None
             if not known.names:
                 return
             told = loop.why(id, self.pick(known.names, place), top=1000, budget=1e12 if exactly else 0.0)

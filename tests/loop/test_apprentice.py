@@ -404,7 +404,6 @@ def test_ranks_are_those_of_the_learner_before_it_learned(tmp_path: Path) -> Non
             before = np.array(list(loop.weights.values()))[:4]
             made = loop.decide(**asked(i))
             known = loop.projection.find_decision(made.id)
-            assert known is not None
             scores = dict(zip(known.names, features(loop, list(known.names))[:, :4] @ before))
             order = sorted(known.names, key=lambda name: -scores[name])
             if i:  # at first it tells nothing apart
@@ -433,7 +432,6 @@ def test_recent_decisions_begin_at_multiples(tmp_path: Path, monkeypatch: pytest
         for i in range(35):
             loop.decide(**asked(i))
             known = loop.projection.find_decision(f"d{i}")
-            assert known is not None
             shares.append(agreement_of(known.record, 10))
             n = i + 1
             j = max(n // 8 - 1, 0)

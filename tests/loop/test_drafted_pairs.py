@@ -103,7 +103,6 @@ def test_either_side_learns_from_the_share_of_interleaved_lists(tmp_path: Path) 
                 live(loop, 150, by_place=by_place)
                 assert bits(loop) == bits_from_scratch(loop)
                 running = loop.projection.published.running
-                assert running is not None
                 side = running.candidate if candidate == "fair-pairs" else None
                 model: Any = loop.projection.model if side is None else side.model
                 weights.append(model.effective(model.view())[:4])

@@ -71,7 +71,6 @@ def test_swapped_pairs_by_hand(tmp_path: Path) -> None:
         for t in range(150):
             clicked = search(loop, t, lambda place, item: rng.random() < 0.6 / (1 + place), 7)
             known = loop.projection.find_decision(f"d{t}")
-            assert known is not None
             record = known.record
             first = record.proposal.get("start", -1) if record.arm == "learned" else -1
             if first < 0:
@@ -88,9 +87,6 @@ def test_swapped_pairs_by_hand(tmp_path: Path) -> None:
         found = value(loop, f"perceptron@{start}")
         assert (found.comparisons, found.people) == (n.sum(), 7)
         assert found.value == pytest.approx((right / n).sum() / (whole / n).sum())
-        assert found.low is not None
-        assert found.high is not None
-        assert found.value is not None
         assert found.low <= found.value <= found.high
 
 
@@ -103,8 +99,6 @@ def test_clicks_by_place_alone_say_nothing_of_any_learner(tmp_path: Path) -> Non
             search(loop, t, lambda place, item: rng.random() < 0.7 / (1 + place), 100)
         for each in loop.evaluate("perceptron", "second-order").learners:
             found = each.values[0]
-            assert found.low is not None
-            assert found.high is not None
             assert found.low < 0.5 < found.high
             assert found.verdict in ("", "cannot be told")
 
@@ -118,9 +112,6 @@ def test_a_better_learner_is_found_to_be_better(tmp_path: Path) -> None:
         for t in range(900):
             search(loop, t, lambda place, item: rng.random() < (0.9 if item < 4 else 0.05) / (1 + place) ** 0.5, 300)
         own, frozen = (each.values[0] for each in loop.evaluate(f"perceptron@{start}").learners)
-        assert own.value is not None
-        assert frozen.value is not None
-        assert own.low is not None
         assert own.low > 0.5
         assert frozen.verdict == "worse"
         assert frozen.difference == pytest.approx(frozen.value - own.value)
@@ -189,8 +180,6 @@ def test_a_table_of_single_items_with_propensities_is_worth_what_weights_say(tmp
             loop.feedback(f"d{t}", id=f"e{t}", clicks=[f"i{item}"] if clicked else [])
         found = value(loop, f"perceptron@{start}", "list value")
         assert found.value == pytest.approx(gained / 1500)
-        assert found.low is not None
-        assert found.high is not None
         assert found.low < 0.3 < found.high < 0.6
         assert found.effective == pytest.approx(
             (1500 * (found.mean_weight or 0.0)) ** 2 / (1500 * (found.mean_weight or 0.0) / chances[3])
@@ -342,7 +331,6 @@ def clicked_lists(path: Path, one_by_one: bool = False) -> Evaluation:
 def test_examination_counts_all_clicks(tmp_path: Path) -> None:
     """Two of three people click the second place for each who clicks the first, which everybody does."""
     found = clicked_lists(tmp_path / "l").position_bias
-    assert found is not None
     first = found[0]
     assert (first.place, first.low < first.ratio < first.high) == (1, True)
     # in half of the lists, chance allowing, the first two might have changed places
@@ -404,7 +392,6 @@ def test_examination_weighted_clicks_by_hand(tmp_path: Path) -> None:
                     gains[who, place] += 1.0 if ahead else 1.0 / np.log2(3.0)
         found = loop.evaluate(f"perceptron@{start}")
     ratio = (lower / n).sum() / (upper / n).sum()
-    assert found.position_bias is not None
     assert found.position_bias[0].ratio == pytest.approx(ratio)
     looked = np.array([1.0, ratio])
     j = [each.name for each in found.measures].index("examination-weighted clicks")
@@ -412,8 +399,6 @@ def test_examination_weighted_clicks_by_hand(tmp_path: Path) -> None:
     total = (clicks / n[:, None]).sum(axis=0) / looked
     assert value.value == pytest.approx(((gains / n[:, None]).sum(axis=0) / looked).sum() / total.sum())
     assert (value.comparisons, value.people) == (clicks.sum(), people)
-    assert value.low is not None
-    assert value.high is not None
     assert value.low < value.value < value.high
     assert "second measure" in found.measures[j].about
     assert j == 1  # next to the main one
@@ -440,9 +425,6 @@ def test_how_many_decisions_it_would_take_to_tell(tmp_path: Path) -> None:
     found = [each for each in frozen.values if each.difference]
     assert found
     for each in found:
-        assert each.difference is not None
-        assert each.difference_low is not None
-        assert each.difference_high is not None
         gap = each.difference - each.difference_low if each.difference > 0 else each.difference_high - each.difference
         assert each.decisions_needed == int(np.ceil(150 * (gap / each.difference) ** 2))
         assert (each.decisions_needed > 150) == (each.verdict == "cannot be told")

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import naive
 from heedful import Loop
 from heedful.data.jsonl import Line
 from heedful.evaluation.interleaving import Match, interleave
@@ -24,11 +23,11 @@ from heedful.loop.decide import DecisionRequest
 from heedful.loop.replay import replay
 from heedful.loop.serving import draft_generator, takes_part
 from heedful.results.answers import plain
-from kinds import KINDS, Kind, each_kind, teach
+from kinds import Kind, each_kind, teach
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, rows, small_loop
 
 FIXED = f"{Path(__file__).parents[1] / 'fixed.py'}:Fixed"
-UP, DOWN, LEVEL = (f"{FIXED}:tilt={tilt}" for tilt in (1, -1, 0))
+UP, DOWN = (f"{FIXED}:tilt={tilt}" for tilt in (1, -1))
 F0 = {row["id"]: row["f0"] for row in rows(12, 4)}
 BY_F0 = sorted(F0, key=lambda name: -F0[name])
 
@@ -77,7 +76,6 @@ def test_a_drafted_list_is_that_of_both_rankings(tmp_path: Path) -> None:
             assert made.shown == tuple(loop.items[j] for j in draft.items)
             assert made.probability == pytest.approx(draft.probability, rel=1e-12)
             known = loop.projection.find_decision(made.id)
-            assert known is not None
             kept = known.record.proposal
             assert (kept["experiment"], kept["teams"], kept["coins"]) == ("e", list(draft.teams), list(draft.coins))
             assert kept["ranks"] == [[1 + ranking.index(j) for j in draft.items] for ranking in (a, b)]
@@ -151,8 +149,6 @@ def test_the_verdict_is_that_of_the_sessions(tmp_path: Path) -> None:
         assert found.verdict.share == sessions["b"] / (sessions["a"] + sessions["b"])
         assert found.verdict.verdict == "b"
         assert found.verdict.e_value > 20.0
-        assert found.credit is not None
-        assert found.credit_error is not None
         assert found.credit > 3.0 * found.credit_error
         assert found.decisions == 250
         assert found.people.own + found.people.candidate == 40
@@ -373,7 +369,6 @@ def test_a_second_process_serves_by_what_the_first_promoted(tmp_path: Path) -> N
         assert bits(one) == bits(two)
         assert two.decide(person="q", id="y", show=4).shown == one.ranking(person="q").ranking[:4]
         known = one.projection.find_decision("y")
-        assert known is not None
         assert known.record.learner.startswith("second-order@")
 
 
@@ -401,24 +396,6 @@ def test_what_another_process_did_meanwhile_is_not_overlooked(tmp_path: Path, mo
         with pytest.raises(ValueError, match="learner: fair-pairs was promoted meanwhile"):
             one.promote("second-order", force=True)
         assert [each.learner for each in one.promotions()] == ["fair-pairs"]
-
-
-@pytest.mark.slow
-def test_a_promotion_says_if_its_evidence_was_forgotten_since(tmp_path: Path) -> None:
-    with fixed_loop(tmp_path / "l", control=0.0) as loop:
-        loop.start_experiment(UP, share=1.0)
-        live(loop, np.random.default_rng(0), 150, people=25, prefer=4.0)
-        made = loop.promote()
-        assert made.forced == ()
-        assert made.evidence["verdict"] == "b"
-        assert made.evidence["judged_by"] == "teams"
-        assert loop.promotions()[0].changed == ""
-        loop.forget("p1")
-        [found] = loop.promotions()
-        assert found.in_effect
-        assert found.now["people"] == found.evidence["people"] - 1
-        assert found.changed.startswith("the evidence has changed since, by undoing or forgetting: ")
-        assert f"people {found.evidence['people']} then, {found.now['people']} now" in found.changed
 
 
 @pytest.mark.slow
@@ -495,7 +472,6 @@ def test_frozen_sides_stay_as_they_were(tmp_path: Path) -> None:
         def ranks(id: str) -> Any:
             loop.decide(person="p", id=id, show=12)
             known = loop.projection.find_decision(id)
-            assert known is not None
             order = [known.names[j] for j in known.record.shown]
             return [sorted(zip(side, order)) for side in known.record.proposal["ranks"]]
 
@@ -506,8 +482,6 @@ def test_frozen_sides_stay_as_they_were(tmp_path: Path) -> None:
         assert ranks("second") == first
         with Loop.open(tmp_path / "a") as again:
             before = again.projection.published.running
-            assert before is not None
-            assert before.own is not None
             assert [name for _, name in first[0]] == [again.items[j] for j in before.own.order("p", _x(again))]
 
 
@@ -574,7 +548,6 @@ def test_while_the_promoted_learner_reads_the_log_decisions_are_those_of_the_for
         assert [draft.event._replace(time=0) for draft in drafts] == [expected.event._replace(time=0)]
         assert loop.decide(person="p1", id="after", **kind.ask(0)).version == loop.version
         known = loop.projection.find_decision("after")
-        assert known is not None
         assert known.record.learner.startswith(f"{loop.manifest.learner}@")
 
 
@@ -814,7 +787,6 @@ def test_a_plan_knows_how_the_loop_is_used(tmp_path: Path, monkeypatch: pytest.M
         by_share = {win.share: win.found for win in found.wins}
         assert by_share[0.52] < by_share[0.55] < by_share[0.6] <= by_share[0.7]
         assert by_share[0.7] > 0.95
-        assert found.wins[-1].days is not None
         assert found.wins[-1].days < 5.0
 
 
@@ -890,8 +862,3 @@ def test_credit_of_numbers(tmp_path: Path, make: Any) -> None:
         known = loop.projection.find_decision("d")
         draft = loop.feedback_reader.read("d", "x", None, feedback)
         assert loop.projection.interaction.credit(known, draft.feedback) == expected
-
-
-def test_the_kinds_that_interleave_are_those_that_rank() -> None:
-    assert {kind.name for kind in KINDS} == {"coactive", "ordinal", "rating", "comparison", "routing", "best-worst"}
-    assert naive is not None

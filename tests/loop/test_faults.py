@@ -660,18 +660,6 @@ def test_the_clock_says_nothing_to_the_model(tmp_path: Path, monkeypatch: pytest
     assert all(each == found[0] for each in found)
 
 
-@pytest.mark.parametrize(
-    ("after", "late"), [(-YEAR, False), (0, False), (3600e6, False), (3600e6 + 1, True), (YEAR, True)]
-)
-def test_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: float, late: bool) -> None:
-    with small_loop(tmp_path / "loop", control=0.0) as loop:
-        set_clock(monkeypatch, lambda: 50 * YEAR)
-        d = loop.decide(id="d")
-        set_clock(monkeypatch, lambda: 50 * YEAR + int(after))
-        a = loop.feedback(d.id, clicks=[d.shown[3]])
-        assert (a.late, a.learned) == (late, True)
-
-
 # ---------------------------------------------------------------------------- learners that raise
 
 OWN = """

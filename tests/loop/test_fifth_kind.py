@@ -51,7 +51,6 @@ def loop(tmp_path: Path) -> Iterator[Loop]:
 def encoded(loop: Loop, decision: str) -> dict[str, Any]:
     """The features of a decision's candidates, by name."""
     known = loop.projection.find_decision(decision)
-    assert known is not None
     return dict(zip(known.names, loop.projection.requests.context(known).x))
 
 
@@ -156,7 +155,6 @@ def test_explained_evaluated_reported(loop: Loop) -> None:
     assert why.first == max(decision.shown, key=lambda name: float(x[name] @ list(w.values())))
     again, slow = loop.evaluate(f"{FIFTH}:rate=1e-9").learners
     assert (again.lessons, again.values[0].comparisons) == (20, 60)
-    assert again.values[0].value is not None
     assert 0.5 < again.values[0].value < 1.0
     assert slow.lessons == 20
     with pytest.raises(ValueError, match="expected one of the best and the worst"):
@@ -167,12 +165,10 @@ def test_explained_evaluated_reported(loop: Loop) -> None:
     right, claimed = 0, []
     for told in loop.lessons():
         known = loop.projection.find_decision(told.decision)
-        assert known is not None
         chance = {known.names[j]: p for j, p in zip(known.record.shown, known.record.predicted)}
         assert sum(chance.values()) == pytest.approx(1.0)
         right += all(chance[told.chosen[0]] >= p for p in chance.values())
         claimed.append(chance[told.chosen[0]])
-    assert found.prediction is not None
     assert (found.prediction.answers, found.prediction.baseline) == (20, 0.25)
     assert found.prediction.details == {"claimed": pytest.approx(np.mean(claimed))}
     # The first question is asked before anything is learned: all four are as likely, a quarter right each.

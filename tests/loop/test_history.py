@@ -151,7 +151,6 @@ def test_what_became_of_it(loop: Loop) -> None:
     ]
     assert not said(loop, none=True).learned
     known = loop.projection.find_decision(loop.decide(FIVE, id="mail", deferred=True).id)
-    assert known is not None
     loop.activate("mail", time=known.since + 7200 * 1_000_000)
     loop.feedback("mail", time=known.since + 7201 * 1_000_000, none=True)
     assert not loop.lessons(1)[0].late

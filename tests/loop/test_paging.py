@@ -32,7 +32,6 @@ def fixed_loop(path: Path, **settings: Any) -> Loop:
 
 def record(loop: Loop, id: str) -> Any:
     known = loop.projection.find_decision(id)
-    assert known is not None
     return known.record
 
 
@@ -124,7 +123,6 @@ def test_the_page_before_has_to_be_there_and_the_persons_own(tmp_path: Path) -> 
 
 def record_names(loop: Loop, id: str) -> list[str]:
     known = loop.projection.find_decision(id)
-    assert known is not None
     return [known.names[j] for j in known.record.shown]
 
 
@@ -246,7 +244,6 @@ def test_a_page_goes_on_with_the_rankings_of_today(tmp_path: Path) -> None:
             rng = draft_generator(3, first.id)
             rng.random(len(kept["coins"]))
             running = loop.projection.published.running
-            assert running is not None
             x = loop.decider.parse(loop.items, None, None, None).x
             a, b = (
                 [j for j in order.tolist() if loop.items[j] not in first.shown]

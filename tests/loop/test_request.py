@@ -116,7 +116,6 @@ def test_what_the_log_gives_back_is_what_was_asked(
     assert request.x[:, : X.shape[1]].tolist() == X[list(order[:size])].tolist()
     d = loop.decide(given, context=context, prior=request.prior or None)
     known = loop.projection.find_decision(d.id)
-    assert known is not None
     out = requests(loop).context(known)
     assert out.x[:, :-1].tobytes() == request.x[:, :-1].tobytes()
     assert out.x[:, -1] == pytest.approx(request.x[:, -1])
@@ -127,7 +126,6 @@ def test_a_context_is_crossed_by_hand(loop: Loop) -> None:
     """Products of the columns named, and no others; without a context they are 0."""
     names = loop.feature_names
     context = loop.manifest.context
-    assert context is not None
     encoded = dict(zip(context.names, context.encode(CONTEXTS[3])))
     row = requests(loop).parse(["i7"], CONTEXTS[3], None, None).x[0]
     plain = dict(zip(loop.manifest.encoding.names, X[7]))

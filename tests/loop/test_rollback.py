@@ -42,7 +42,6 @@ def test_a_rollback_is_the_old_model_bit_for_bit_and_learns_on(kind: Kind, home:
         assert bits(loop) == bits_from_scratch(loop)
         assert loop.verify() == []
         before = gone.answer.seq
-        assert before is not None
         there = loop.rollback(before - 1)  # a rollback is gone back on like everything else
         assert (there.left_out, there.restored) == (4 + 1, 6)
         assert bits(loop) == late == bits_from_scratch(loop)

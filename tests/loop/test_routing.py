@@ -74,7 +74,6 @@ def test_the_score_is_the_probability_of_a_thumb_less_cost_and_why_shows_the_cos
             assert cost.counts == pytest.approx(-0.02 * float(model["cost"]), abs=1e-6)
         told = loop.explain("last")
         assert told.margin == pytest.approx(sum(part.counts for part in told.features))
-        assert told.prediction is not None
         assert told.prediction["thumb"] == pytest.approx(chances[told.first])
 
 
@@ -258,20 +257,14 @@ def test_evaluate_says_what_policies_are_worth_and_what_they_cost(tmp_path: Path
             value, _, cost, share = found.learners[2 + j].values
             assert cost.value == pytest.approx(MODELS[j]["cost"])
             truth, dear = APPROVAL[:, j].mean(), 0.02 * float(MODELS[j]["cost"])
-            assert share.value is not None
-            assert share.low is not None
-            assert share.high is not None
             assert share.low < truth < share.high, name
             assert abs(share.value - truth) < 0.15
-            assert value.low is not None
-            assert value.high is not None
             assert value.low < truth - dear < value.high
         cheapest, small = found.learners[1].values, found.learners[2].values
         assert [each.value for each in cheapest if each.measure != "squared error"] == [
             each.value for each in small if each.measure != "squared error"
         ]
         own = found.learners[0].values
-        assert own[0].value is not None
         assert own[0].value > max(APPROVAL[:, j].mean() - 0.02 * MODELS[j]["cost"] for j in range(3))  # type: ignore[operator]
         frugal = loop.evaluate("cost-weight:1").learners[1].values[2]
         assert frugal.value < own[2].value / 2  # type: ignore[operator]
@@ -289,7 +282,6 @@ def test_costs_are_bounded_by_what_could_have_been_chosen_and_not_by_what_was(tm
         ]
         assert cost.value == pytest.approx(0.5)
         assert measure.high == pytest.approx(15.0)
-        assert cost.high is not None
         assert cost.high > 1.0  # one choice in 40 of the dearest is not ruled out
 
 

@@ -60,7 +60,6 @@ def test_the_probability_is_that_of_all_arms_by_hand(tmp_path: Path) -> None:
             best = float(d.shown == ("i3", "i4"))  # the caller's order and the learner's: nothing was learned yet
             assert d.probability == pytest.approx(0.1 * best + 0.3 * around + 0.6 * best)
             record = loop.projection.find_decision(d.id)
-            assert record is not None
             if d.arm == "sampled":
                 assert [ranking[r] for r in record.record.proposal["ranks"]] == list(d.shown)
 
@@ -112,8 +111,6 @@ def test_a_learner_without_swaps_is_evaluated_by_such_lists(tmp_path: Path) -> N
             found, _, lists = loop.evaluate(f"pairwise-logistic@{start}").learners[1].values[:3]
             assert lists.refused.startswith("100 % of what it would show is not in the log")
             assert lists.remedy.startswith("Whole lists are seldom the same")  # more draws would not help
-            assert found.low is not None
-            assert found.high is not None
             assert found.comparisons > 500
             assert (found.low > 0.6) if taste else (found.low < 0.5 < found.high)
 

@@ -165,7 +165,6 @@ def test_what_a_rebuilt_model_says_is_the_same(tmp_path: Path) -> None:
         assert isinstance(agrees, PendingEvent)
         assert isinstance(says, PendingEvent)
         found = draft.log.find("feedback", first.event)
-        assert found is not None
         undo = PendingEvent(Event(0, "undo", "u", now(), None, found.seq, 0, "{}", None))
         told = draft.submit([undo, agrees, says])
         assert [each.learned for each in told] == [True, False, True]
