@@ -554,18 +554,6 @@ def test_evidence_that_was_forgotten_is_told(trained: Loop) -> None:
     assert status(trained).decisions == 111
 
 
-def test_a_ranker_of_chance_is_never_agreed_with(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    with small_loop(tmp_path / "loop", apprentice=True) as loop:
-        for i in range(200):
-            names = [NAMES[j] for j in rng.permutation(12)[:6]]
-            loop.decide(names, prior=rng.standard_normal(6).tolist(), id=f"d{i}")
-            if i % 20 == 19:
-                found = status(loop)
-                assert not found.ready
-        assert found.pairs.share == pytest.approx(0.5, abs=0.08)
-
-
 @pytest.mark.slow
 def test_a_promoted_loop_is_exported_and_restarted(trained: Loop, tmp_path: Path) -> None:
     trained.promote(by="ann")

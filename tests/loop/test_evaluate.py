@@ -454,15 +454,6 @@ def test_what_the_first_measure_cannot_tell_the_second_may_and_both_say_how_many
     assert [telling.needed(found, j) in line for j, line in enumerate([told[1], told[3]])] == [True, True]
 
 
-@each_kind
-def test_places_are_told_where_lists_are_swapped_alone(kind: Kind, tmp_path: Path) -> None:
-    with kind.make(tmp_path / "l") as loop:
-        for i in range(8):
-            shown = loop.decide(person=f"p{i % 4}", id=f"d{i}", **kind.ask(i)).shown
-            loop.feedback({**kind.answer(i, shown), "decision": f"d{i}"})
-        assert loop.evaluate(kind.other).position_bias is None  # too few, or none
-
-
 @pytest.mark.slow
 def test_what_is_collected_of_a_decision_takes_few_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all decisions of a log, for nobody in particular, who would be a person each; apart from reading it."""

@@ -94,26 +94,6 @@ def test_a_step_by_hand() -> None:
     assert state.total == pytest.approx([1.0, 9.0])
 
 
-def test_the_model_by_its_definition() -> None:
-    """P(best = i, worst = j) = exp(u_i - u_j) / the sum over all ordered pairs; the gradient by differences."""
-    rng = np.random.default_rng(1)
-    x, w = rng.standard_normal((4, 3)), rng.standard_normal(3)
-    p, expected = fifth.gains(w, x)
-    u = x @ w
-    odds = {(i, j): np.exp(u[i] - u[j]) for i in range(4) for j in range(4) if i != j}
-    for (i, j), value in odds.items():
-        assert p[i, j] == pytest.approx(value / sum(odds.values()))
-    assert np.trace(p) == 0.0
-
-    def logsum(w: Any) -> float:
-        u = x @ w
-        return float(np.log(sum(np.exp(u[i] - u[j]) for i, j in odds)))
-
-    for k in range(3):
-        step = np.eye(3)[k] * 1e-6
-        assert expected[k] == pytest.approx((logsum(w + step) - logsum(w - step)) / 2e-6, abs=1e-6)
-
-
 # ---------------------------------------------------------------------------- in Python
 
 
@@ -142,50 +122,6 @@ def test_what_is_predicted_is_how_likely_each_is_to_be_the_best(loop: Loop) -> N
     assert decision.predicted == pytest.approx([each / sum(odds) for each in odds], abs=1e-5)
 
 
-def test_explained_evaluated_reported(loop: Loop) -> None:
-    taught(loop, 20)
-    decision = loop.decide(id="last")
-    why = loop.explain("last")
-    w = loop.weights
-    features = [part for part in why.features if part.name != "the caller's score"]
-    assert sum(part.counts for part in why.features) == pytest.approx(why.margin)
-    assert [part.weight for part in features] == pytest.approx([w[part.name] for part in features])
-    assert sum(moved.by for moved in why.lessons) == pytest.approx(why.margin)
-    x = encoded(loop, "last")
-    assert why.first == max(decision.shown, key=lambda name: float(x[name] @ list(w.values())))
-    again, slow = loop.evaluate(f"{FIFTH}:rate=1e-9").learners
-    assert (again.lessons, again.values[0].comparisons) == (20, 60)
-    assert 0.5 < again.values[0].value < 1.0
-    assert slow.lessons == 20
-    with pytest.raises(ValueError, match="expected one of the best and the worst"):
-        loop.evaluate("fair-pairs")
-    found = loop.report()
-    assert (found.decisions, found.feedback.given, found.learned.answered + found.control.answered) == (21, 20, 20)
-    assert found.difference is None
-    right, claimed = 0, []
-    for told in loop.lessons():
-        known = loop.projection.find_decision(told.decision)
-        chance = {known.names[j]: p for j, p in zip(known.record.shown, known.record.predicted)}
-        assert sum(chance.values()) == pytest.approx(1.0)
-        right += all(chance[told.chosen[0]] >= p for p in chance.values())
-        claimed.append(chance[told.chosen[0]])
-    assert (found.prediction.answers, found.prediction.baseline) == (20, 0.25)
-    assert found.prediction.details == {"claimed": pytest.approx(np.mean(claimed))}
-    # The first question is asked before anything is learned: all four are as likely, a quarter right each.
-    assert found.prediction.score == pytest.approx((right - 0.75) / 20)
-    arms = found.learned, found.control
-    assert sum((arm.mean or 0.0) * arm.answered for arm in arms) == pytest.approx(right)
-    assert found.unsaid == "the best of four says nothing of how good the four were"
-
-
-def test_the_history_tells_the_best_before_the_others(loop: Loop) -> None:
-    decision = loop.decide()
-    a, b, c, d = decision.shown
-    loop.feedback(decision.id, best=b, worst=d)
-    [told] = loop.lessons()
-    assert (told.form, told.chosen, told.over, told.learned) == ("best", (b,), (a, c, d), True)
-
-
 def test_a_line_of_it_holds_the_best_and_the_worst(loop: Loop) -> None:
     taught(loop, 2)
     one = next(line for line in json.loads(json.dumps([*export_lines(loop)])) if line.get("id") == "e0")
@@ -193,12 +129,6 @@ def test_a_line_of_it_holds_the_best_and_the_worst(loop: Loop) -> None:
     [outcome] = import_lines(loop, [Line(1, {**one, "id": "new", "worst": None}, None)])
     assert outcome.status == "rejected"
     assert outcome.reason == "worst: expected the worst of what was shown, beside the best, got none"
-
-
-def test_what_was_asked_for_and_is_not_on_offer(loop: Loop) -> None:
-    decision = loop.decide([*NAMES[:3], "nobody"], show=4)
-    assert decision.unknown == ("nobody",)
-    assert set(decision.shown) <= {*NAMES[:3], "nobody"}
 
 
 def test_how_it_speaks_of_itself(loop: Loop) -> None:

@@ -104,15 +104,6 @@ def test_what_is_undone_rolled_back_or_forgotten_was_never_there(kind: Kind, tmp
         assert loop.health().decisions == 20
 
 
-@each_kind
-def test_it_is_the_same_after_a_restart(kind: Kind, tmp_path: Path) -> None:
-    with kind.make(tmp_path / "l") as loop:
-        record(kind, loop, range(30), unsaid={3, 4})
-        found = loop.health()
-    with Loop.open(tmp_path / "l", learner=kind.own) as loop:
-        assert loop.health() == found
-
-
 # ---------------------------------------------------------------------------- by hand
 
 

@@ -59,12 +59,6 @@ def test_before_anything_was_learned_the_callers_order_is_what_counts(folder: Pa
         assert loop.version == 0
 
 
-def test_a_missing_score_is_an_average_one(folder: Path) -> None:
-    with small_loop(folder / "l", control=0.0) as loop:
-        assert loop.decide(["i0", "i1", "i2"], prior={"i0": -1.0, "i2": 1.0}).shown == ("i2", "i1", "i0")
-        assert loop.decide(["i0", "i1"], prior={}).shown == ("i0", "i1")
-
-
 # ---------------------------------------------------------------------------- candidates
 
 

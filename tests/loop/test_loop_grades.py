@@ -13,10 +13,9 @@ from heedful.io import export_lines, import_lines
 from heedful.loop.cluster_robust import paired_difference
 from heedful.loop.simulation import Simulation
 from heedful.results.answers import plain
-from loops import bits, diverged, rows, small_loop, specs, values
+from loops import bits, diverged, rows, small_loop, values
 
 K = 5
-GRADERS = specs("ordinal")
 DIRECTED = ["prank:n_ranks=5", "averaged-prank:n_ranks=5"]
 
 
@@ -192,18 +191,6 @@ def test_the_report_by_hand(folder: Path) -> None:
         assert (found.feedback.given, found.feedback.empty, found.feedback.contradictory) == (4, 1, 0)
 
 
-def test_the_constant_predictor_does_not_know_what_it_is_to_predict(folder: Path) -> None:
-    """The middle of 1 to 5, then the median of 1, of 1 and 5 (the lower), of 1, 5 and 5."""
-    with small_loop(folder / "l", "prank:n_ranks=5", control=0.0) as loop:
-        off = 0
-        for t, (grade, constant) in enumerate([(1, 3), (5, 1), (5, 1), (2, 5)]):
-            loop.decide(["i0"], id=f"d{t}")
-            loop.feedback(f"d{t}", grade={"i0": grade})
-            off += abs(grade - constant)
-            found = loop.report().prediction
-            assert found.baseline == off / (t + 1)
-
-
 def test_what_was_undone_or_not_predicted_is_not_measured(folder: Path) -> None:
     with small_loop(folder / "l", "prank:n_ranks=5", control=0.0) as loop:
         loop.decide(["i0", "i1", "i2"], id="d0", show=1)
@@ -255,29 +242,6 @@ def test_the_interval_of_paired_differences() -> None:
 
 
 # ---------------------------------------------------------------------------- manifest
-
-
-OTHER = '''
-from typing import NamedTuple
-from heedful.spaces.ordinal import Ranks
-
-class Mean(NamedTuple):
-    """Mean: mine. Interaction: rating."""
-    n_features: int
-    n_ranks: int
-    @property
-    def space(self): return Ranks(self.n_ranks)
-    def init(self, rng): return 0
-    def propose(self, state, x, rng): return 1
-    def update(self, state, x, y, feedback): return state
-'''
-
-
-def test_a_learner_of_another_interaction_is_none_for_loops(folder: Path) -> None:
-    file = folder / "stars.py"
-    file.write_text(OTHER)
-    with pytest.raises(ValueError, match=r"ratings: expected the lowest and the highest .*, as .* learns from ratings"):
-        small_loop(folder / "l", f"{file}:Mean:n_ranks=5")
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

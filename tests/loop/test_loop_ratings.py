@@ -203,6 +203,39 @@ def test_the_control_keeps_the_callers_score_where_there_is_one(folder: Path) ->
 # ---------------------------------------------------------------------------- items go and come back
 
 
+@pytest.mark.parametrize("spec", SURE)
+def test_an_item_that_is_withdrawn_takes_with_it_what_was_rated(folder: Path, spec: str) -> None:
+    """At its place in the log; what is said of it afterwards counts for nothing, put back it begins anew."""
+    with rating_loop(folder / "l", spec, n_items=4, k=4) as loop:
+        taught(loop, 8)
+        loop.decide(person="new", id="late")
+        assert loop.withdraw("i1")
+        model = loop.projection.model
+        if spec == "item-mean":
+            assert (model.shared.learned.counts[1], model.shared.learned.totals[1]) == (0.0, 0.0)
+        assert model.shared.said.of_item[1] == -1
+        assert loop.verify() == []
+        assert "i1" not in loop.decide(person="q", show=4).shown
+        with pytest.raises(LookupError, match=r"expected items on offer, .*, got 'i1'"):
+            loop.decide(["i1"], person="q", strict=True)
+        before = bits(loop)
+        answer = loop.feedback("late", rating={"i1": 4})
+        assert (answer.status, answer.learned) == ("applied", False)
+        assert bits(loop) == before
+        assert loop.feedback("late", rating={"i1": 4, "i2": 4}).learned
+        assert loop.verify() == []
+        loop.put_items([{"id": "i1", "title": "again"}])
+        loop.decide(["i1"], person="p0", id="back")  # who had consumed it
+        assert loop.feedback("back", rating={"i1": 2}).learned
+        assert loop.verify() == []
+        loop.undo("e3")
+        assert loop.verify() == []
+        kept, version = bits(loop), loop.version
+        loop.snapshot()
+    with Loop.open(folder / "l") as loop:
+        assert (bits(loop), loop.version, loop.notes) == (kept, version, [])
+
+
 def test_an_item_event_is_a_version_of_the_model(folder: Path) -> None:
     with rating_loop(folder / "l", n_items=2) as loop:
         assert loop.version == 3

@@ -302,6 +302,13 @@ def test_forms_that_need_a_step_are_refused_where_there_is_none() -> None:
 # ---------------------------------------------------------------------------- a person's offset
 
 
+@pytest.mark.parametrize(("shrink", "person"), [(0.0, "p"), (1.0, None)])
+def test_without_shrink_or_a_name_nobody_has_an_offset(shrink: float, person: str | None) -> None:
+    m = model("perceptron", shrink=shrink)
+    assert learn(m, X, [0, 1, 2], "clicks", [2], person=person)
+    assert m.people == {}
+
+
 def test_the_offset_of_the_perceptron_by_hand() -> None:
     """k = 1, shrink 1; the person picks b over a twice. The same rule on (c x, the shared score before the lesson),
     c = n / (n + 1) with the lesson counted.
@@ -385,6 +392,14 @@ def test_clicks_on_a_part_of_the_list_teach_fair_pairs() -> None:
     before = copy_arrays(m.shared)
     learn(m, x, [0, 1, 2], "clicks", [2], proposal=proposal)  # its partner was not shown
     assert m.shared.learned.w.tobytes() == before.learned.w.tobytes()
+
+
+def test_clicks_on_imported_lists_teach_fair_pairs_at_face_value() -> None:
+    """Somebody else's order was not swapped by chance; there is nothing but its face value."""
+    m, told = model("fair-pairs:rate=0.5"), Told("fair-pairs:rate=0.5", 10)
+    assert learn(m, X, [0, 1, 2], "clicks", [2], arm="imported", proposal={})
+    told.learn(np.array(X, float), [0, 1, 2], "clicks", [2], [], None, (-1, []))
+    assert weights(m) == pytest.approx(told.w)
 
 
 def test_the_clicked_alone_decide_a_duel() -> None:

@@ -332,21 +332,3 @@ def test_all_pages_of_a_list_are_one_session(tmp_path: Path) -> None:
         assert said() == (0, 0.5)
         loop.feedback("p3", id="e4", **pick("p3", 1))
         assert said() == (1, 1.0)
-
-
-@pytest.mark.slow
-def test_equal_rankers_win_pages_equally_often(tmp_path: Path) -> None:
-    """Whichever page somebody clicks on: no side is favoured, also where pages cut a round in two."""
-    with fixed_loop(tmp_path / "l", control=0.0) as loop:
-        loop.start_experiment(f"{DOWN}.0", share=1.0, id="e")
-        rng = np.random.default_rng(5)
-        for t in range(400):
-            person, pages = f"p{t}", int(rng.integers(1, 4))
-            for i in range(pages):
-                made = loop.decide(person=person, show=3, id=f"{t}-{i}", **_after(t, i))
-            loop.feedback(made.id, clicks=[made.shown[0]])
-        found = loop.experiment()
-        assert found.verdict.sessions == 400
-        assert found.verdict.verdict == "undecided"
-        assert abs(found.verdict.share - 0.5) < 4.0 * 0.5 / np.sqrt(400)
-        assert found.credit == 0.0
