@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import shutil
 import threading
 from collections import Counter
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 
 from heedful import Loop
-from heedful.data.jsonl import Line
 from heedful.evaluation.interleaving import Match, interleave
 from heedful.io import export_lines, import_lines
 from heedful.learners.coactive.fair_pairs import FairPairs
@@ -22,19 +20,22 @@ from heedful.loop import experiment
 from heedful.loop.decide import DecisionRequest
 from heedful.loop.replay import replay
 from heedful.loop.serving import draft_generator, takes_part
-from heedful.results.answers import plain
 from kinds import Kind, each_kind, teach
-from loops import bits, bits_from_scratch, choice_loop, rating_loop, rows, small_loop
-
-FIXED = f"{Path(__file__).parents[1] / 'fixed.py'}:Fixed"
-UP, DOWN = (f"{FIXED}:tilt={tilt}" for tilt in (1, -1))
-F0 = {row["id"]: row["f0"] for row in rows(12, 4)}
-BY_F0 = sorted(F0, key=lambda name: -F0[name])
-
-
-def fixed_loop(path: Path, **settings: Any) -> Loop:
-    """A loop that shows items by their first feature, the least first, whatever people answer."""
-    return small_loop(path, DOWN, **settings)
+from loops import (
+    BY_F0,
+    DOWN,
+    F0,
+    FIXED,
+    UP,
+    bits,
+    bits_from_scratch,
+    choice_loop,
+    fixed_loop,
+    lines_of,
+    rating_loop,
+    set_clock,
+    small_loop,
+)
 
 
 def live(loop: Loop, rng: np.random.Generator, rounds: int, people: int = 20, prefer: float = 2.0, **ask: Any) -> None:
@@ -333,9 +334,8 @@ def test_promoted_it_is_the_loop_that_it_would_have_been_from_the_start(tmp_path
             assert again.answer.reason == "promote up is in the log already, with other content"
         assert bits(loop) == bits_from_scratch(loop) != before
         with small_loop(tmp_path / "b", "second-order:epsilon=0.1", control=0.1) as other:
-            lines = [line for line in export_lines(loop) if line["kind"] in ("item", "decision", "feedback")]
-            numbered = [Line(i, line, None) for i, line in enumerate(json.loads(json.dumps(plain(lines))), 1)]
-            assert {each.status for each in import_lines(other, numbered) if each.kind != "item"} == {"applied"}
+            lines = lines_of(loop, "item", "decision", "feedback")
+            assert {each.status for each in import_lines(other, lines) if each.kind != "item"} == {"applied"}
             assert bits(other) == bits(loop)
         assert loop.manifest.learner == "second-order:epsilon=0.1"
         assert not loop.experiment().running
@@ -771,8 +771,6 @@ def test_a_candidate_that_cannot_rank_waits_and_the_loop_goes_on(tmp_path: Path)
 @pytest.mark.slow
 def test_a_plan_knows_how_the_loop_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """100 answered lists a day by 50 people: in ten days with half of the people 500 sessions."""
-    from loops import set_clock
-
     clock = [0]
     set_clock(monkeypatch, lambda: clock[0])
     with small_loop(tmp_path / "l", "perceptron", control=0.0) as loop:
@@ -795,8 +793,6 @@ def test_a_plan_counts_on_no_people_who_do_not_come(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: int, people: int
 ) -> None:
     """In five times the days come five times as many people if all are new, and no others if the same come back."""
-    from loops import set_clock
-
     clock = [0]
     set_clock(monkeypatch, lambda: clock[0])
     with small_loop(tmp_path / "l", "perceptron", control=0.0) as loop:
@@ -815,8 +811,6 @@ def test_a_plan_knows_who_comes_often_and_how_many_lists_would_be_ties(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of the lists are answered by one of 40 people; a click on either of the first two is on one of each side."""
-    from loops import set_clock
-
     clock, found = [0], {}
     set_clock(monkeypatch, lambda: clock[0])
     for name, busy in (("even", 1), ("busy", 2)):

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings, infer
-from heedful.data.jsonl import Line
-from heedful.io import export_lines, import_lines
+from heedful.io import import_lines
 from heedful.loop.cluster_robust import paired_difference
 from heedful.loop.simulation import Simulation
 from heedful.results.answers import plain
-from loops import bits, diverged, rows, small_loop, values
+from loops import bits, diverged, lines_of, rows, small_loop, values
 
 K = 5
 DIRECTED = ["prank:n_ranks=5", "averaged-prank:n_ranks=5"]
@@ -79,7 +78,7 @@ def test_whole_numbers_however_they_are_written(folder: Path) -> None:
 def test_lines_hold_whole_numbers(folder: Path) -> None:
     with small_loop(folder / "l", "averaged-prank:n_ranks=5", shrink=2.0) as loop:
         taught(loop, 10)
-        lines = json.loads(json.dumps(list(export_lines(loop))))
+        lines = [line.record for line in lines_of(loop)]
     assert next(line["predicted"] for line in lines if line["kind"] == "decision") == [5, 5, 5]
     assert {type(grade) for line in lines for grade in line.get("grade", {}).values()} == {int}
 
@@ -265,9 +264,8 @@ def test_weights_that_overflow_are_a_caveat(folder: Path) -> None:
         assert loop.verify() == []
     with small_loop(folder / "calm", "widrow-hoff:n_ranks=5,eta=0.05") as calm:
         with Loop.open(folder / "l") as loop:
-            told = json.loads(json.dumps(list(export_lines(loop)), allow_nan=False))
-        outcomes = list(import_lines(calm, [Line(i, line, None) for i, line in enumerate(told)]))
-        assert {each.status for each in outcomes} <= {"applied", "duplicate"}
+            lines = lines_of(loop)
+        assert {each.status for each in import_lines(calm, lines)} <= {"applied", "duplicate"}
         assert len(calm.lessons()) == 30
         assert calm.caveats == []
         assert all(map(np.isfinite, calm.weights.values()))

@@ -1,22 +1,20 @@
 """A loop of ratings from outside: what is shown and expected, what ratings teach, what is refused, what is measured."""
 
 import itertools
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from heedful import Loop
-from heedful.data.jsonl import Line
-from heedful.io import export_lines, import_lines
+from heedful.io import import_lines
 from heedful.loop.interactions.rating.explanation import RatingPrediction
 from heedful.loop.interactions.rating.prediction_report import Picked
 from heedful.loop.interactions.telling import unordered
 from heedful.loop.log import Event, now
 from heedful.loop.writer import PendingEvent
 from heedful.results.answers import plain
-from loops import bits, rating_loop, specs
+from loops import bits, lines_of, rating_loop, specs
 
 RATERS = specs("rating")
 SURE = ["bmf", "item-mean"]
@@ -297,10 +295,9 @@ def test_what_is_expected_lies_within_the_range_as_it_is_told(folder: Path) -> N
         assert loop.decide(["i0"], id="d").predicted == (0.12345678,)
         with pytest.raises(ValueError, match=r"expected a number from 0 to 0\.123457, got 0\.12345679"):
             loop.feedback("d", rating={"i0": 0.12345679})  # what came is told so that one sees it
-        lines = json.loads(json.dumps(list(export_lines(loop))))
+        lines = lines_of(loop)
     with Loop.create(folder / "b", learner="item-mean", settings=loop.settings) as other:
-        told = list(import_lines(other, [Line(i, line, None) for i, line in enumerate(lines)]))
-        assert {each.status for each in told} == {"applied"}
+        assert {each.status for each in import_lines(other, lines)} == {"applied"}
 
 
 # ---------------------------------------------------------------------------- looking back

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -12,11 +11,10 @@ from hypothesis import strategies as st
 from heedful import Loop
 from heedful.core.retractions import find_retractions
 from heedful.data.jsonl import Line
-from heedful.io import Outcome, check_form, export_lines, import_lines
-from heedful.results.answers import plain
+from heedful.io import Outcome, check_form, import_lines
 from heedful.storage import Place
 from kinds import KINDS, Kind, each_kind, teach
-from loops import bits, bits_from_scratch
+from loops import bits, bits_from_scratch, lines_of
 
 
 @pytest.mark.slow
@@ -140,11 +138,10 @@ def test_exported_and_imported_a_rollback_leaves_out_the_same(kind: Kind, home: 
         teach(kind, loop, range(9, 11))
         loop.rollback(1)
         teach(kind, loop, range(11, 13))
-        lines = json.loads(json.dumps([plain(line) for line in export_lines(loop)]))
-        assert [line["to"] for line in lines if line["kind"] == "rollback"] == [{"kind": "undo", "id": "undo-e1"}, None]
-        numbered = [Line(i, line, None) for i, line in enumerate(lines, 1)]
-        assert {each.status for each in import_lines(other, numbered) if each.kind != "item"} == {"applied"}
-        assert {each.status for each in import_lines(other, numbered)} == {"duplicate"}
+        lines, told = lines_of(loop), lines_of(loop, "rollback")
+        assert [line.record["to"] for line in told] == [{"kind": "undo", "id": "undo-e1"}, None]
+        assert {each.status for each in import_lines(other, lines) if each.kind != "item"} == {"applied"}
+        assert {each.status for each in import_lines(other, lines)} == {"duplicate"}
         assert [each.undone for each in other.lessons()] == [each.undone for each in loop.lessons()]
         assert other.weights_of("p1") == pytest.approx(loop.weights_of("p1"))
 

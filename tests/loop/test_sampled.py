@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,9 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings
-from heedful.io import export_lines
 from heedful.testing import check_kind
 from kinds import KINDS
-from loops import bits, bits_from_scratch, choice_loop, rating_loop, rows, small_loop
+from loops import DOWN, UP, bits, bits_from_scratch, choice_loop, lines_of, rating_loop, rows, small_loop
 
 SPECS = ("fair-pairs", "perceptron", "averaged-prank:n_ranks=5", "multiclass:n_ranks=5")
 
@@ -87,7 +85,7 @@ def test_the_fold_and_exports_take_such_lists(folder: Path, spec: str) -> None:
     check(folder)
     with Loop.open(folder / "a") as loop:
         assert bits(loop) == bits_from_scratch(loop)
-        arms = {json.loads(json.dumps(line))["arm"] for line in export_lines(loop) if line["kind"] == "decision"}
+        arms = {line.record["arm"] for line in lines_of(loop, "decision")}
         assert "sampled" in arms
 
 
@@ -147,21 +145,18 @@ def test_kinds_that_show_no_such_lists_say_so(tmp_path: Path) -> None:
     assert {kind.name for kind in KINDS} >= {"coactive", "ordinal", "rating", "comparison"}
 
 
-FIXED = f"{Path(__file__).parents[1] / 'fixed.py'}:Fixed"
-
-
 @pytest.mark.slow
 def test_the_first_places_of_other_rankings_have_the_value_that_they_would_have_had(tmp_path: Path) -> None:
     """People choose by item and place alone, so both ways to weigh are right: the truth is a sum of three products."""
     rng, eyes = np.random.default_rng(5), (0.9, 0.5, 0.3)
     f0 = {row["id"]: row["f0"] for row in rows(4, 4)}
     wanted = {name: float(q) for name, q in zip(f0, rng.uniform(0.1, 0.9, 4))}
-    with small_loop(tmp_path / "l", f"{FIXED}:tilt=1", n_items=4, control=0.0, sampled=0.9, temperature=100.0) as loop:
+    with small_loop(tmp_path / "l", UP, n_items=4, control=0.0, sampled=0.9, temperature=100.0) as loop:
         for t in range(1200):
             shown = loop.decide(person=f"p{t % 300}", id=f"d{t}", show=3).shown
             chosen = [name for name, eye in zip(shown, eyes) if rng.random() < eye * wanted[name]]
             loop.feedback(f"d{t}", **({"clicks": chosen} if chosen else {"none": True}))
-        found = loop.evaluate(f"{FIXED}:tilt=-1")
+        found = loop.evaluate(DOWN)
     best = sorted(f0, key=lambda name: -f0[name])
     for learner, order in zip(found.learners, (best, best[::-1])):
         truth = sum(eye * wanted[name] for eye, name in zip(eyes, order)) / 3.0
