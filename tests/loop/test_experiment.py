@@ -564,9 +564,7 @@ def test_a_loop_of_any_kind_is_promoted_and_goes_back(kind: Kind, tmp_path: Path
         else:
             with pytest.raises(ValueError, match=r"shows no rankings.*Loop\.evaluate"):
                 loop.start_experiment(kind.other, share=1.0)
-        for i in range(24):
-            shown = loop.decide(person=f"p{i % 6}", id=f"d{i}", **kind.ask(i)).shown
-            assert loop.feedback({**kind.answer(i, shown), "decision": f"d{i}", "id": f"e{i}"}).status == "applied"
+        teach(kind, loop, range(24))
         if interleaves:
             found = loop.experiment()
             assert found.verdict.sessions > 10
@@ -577,9 +575,7 @@ def test_a_loop_of_any_kind_is_promoted_and_goes_back(kind: Kind, tmp_path: Path
         made = loop.promote(spec, force=True)
         assert made.evidence["method"] == ("interleaving" if interleaves else "log")
         assert bits(loop) == bits_from_scratch(loop)
-        for i in range(24, 30):
-            shown = loop.decide(person=f"p{i % 6}", id=f"d{i}", **kind.ask(i)).shown
-            assert loop.feedback({**kind.answer(i, shown), "decision": f"d{i}", "id": f"e{i}"}).status == "applied"
+        teach(kind, loop, range(24, 30))
         after = bits(loop)
     with Loop.open(tmp_path / "loop", learner=kind.own) as loop:
         assert bits(loop) == after
@@ -716,20 +712,28 @@ def test_a_loop_stops_where_another_process_promoted_what_it_was_not_given(tmp_p
         assert one.verify() == two.verify() == []
 
 
-def test_a_candidate_that_fails_waits_and_the_loop_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "fails", "told"),
+    [
+        ("return State(state.t + 1)", "return State(state.t + 1 if {} else [][0])", "failed on feedback"),
+        ("w[0] = self.tilt", "w[0] = self.tilt if {} else [][0]", "cannot rank: IndexError"),
+    ],
+)
+def test_a_candidate_that_fails_waits_and_the_loop_goes_on(tmp_path: Path, line: str, fails: str, told: str) -> None:
     path = tmp_path / "failing.py"
-    path.write_text(
-        Path(FIXED.partition(":")[0])
-        .read_text()
-        .replace("return State(state.t + 1)", "return State(state.t + 1 if self.tilt < 0 or state.t < 3 else [][0])")
-    )
+    text = Path(FIXED.partition(":")[0]).read_text()
+    path.write_text(text.replace(line, fails.format("self.tilt < 0 or state.t < 3")))
     with small_loop(tmp_path / "l", f"{path}:Fixed:tilt=-1", control=0.0) as loop:
         loop.start_experiment(f"{path}:Fixed:tilt=1", share=1.0, id="e")
-        for i in range(8):
-            shown = loop.decide(person="p", id=f"d{i}", show=4).shown
-            assert loop.feedback(f"d{i}", better=[shown[1]]).learned
-        assert loop.decide(person="p", show=4).arm == "learned"
-        assert any("experiment e: Fixed failed on feedback" in note for note in loop.notes)
+        arms = []
+        for i in range(6):
+            made = loop.decide(person="p", id=f"d{i}", show=4)
+            arms.append(made.arm)
+            assert loop.feedback(made.id, none=True).status == "applied"
+            assert loop.feedback(made.id, better=[made.shown[1]]).learned
+        assert arms[:3] == ["interleaved"] * 3
+        assert arms[4:] == ["learned"] * 2
+        assert any(f"experiment e: Fixed {told}" in note for note in loop.notes)
 
 
 def test_a_candidate_learns_nothing_from_forms_that_it_cannot_use(tmp_path: Path) -> None:
@@ -747,22 +751,6 @@ def test_a_candidate_learns_nothing_from_forms_that_it_cannot_use(tmp_path: Path
         assert not any("failed" in note for note in loop.notes)
         assert loop.feedback("d0", thumb="up").status == "rejected"
         assert loop.verify() == []
-
-
-def test_a_candidate_that_cannot_rank_waits_and_the_loop_goes_on(tmp_path: Path) -> None:
-    path = tmp_path / "failing.py"
-    text = Path(FIXED.partition(":")[0]).read_text()
-    path.write_text(text.replace("w[0] = self.tilt", "w[0] = self.tilt if self.tilt < 0 or state.t < 3 else [][0]"))
-    with small_loop(tmp_path / "l", f"{path}:Fixed:tilt=-1", control=0.0) as loop:
-        loop.start_experiment(f"{path}:Fixed:tilt=1", share=1.0, id="e")
-        arms = []
-        for i in range(6):
-            made = loop.decide(person="p", id=f"d{i}", show=4)
-            arms.append(made.arm)
-            assert loop.feedback(made.id, none=True).status == "applied"
-            assert loop.feedback(made.id, better=[made.shown[1]]).learned
-        assert arms == ["interleaved"] * 3 + ["learned"] * 3
-        assert any("experiment e: Fixed cannot rank: IndexError" in note for note in loop.notes)
 
 
 # ---------------------------------------------------------------------------- before it begins

@@ -197,19 +197,6 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     got = heedful("feedback best d0 --clicks {} {} {}", shown[0], *own)
     assert got.code == 3
     assert "clicks: expected best and worst, or none" in got.out
-    heedful("decide best --id d1 --person bob {} {}", *own)
-    with Loop.open("best.heedful", learner=FIFTH) as loop:
-        first, *_, last = loop.decide(id="d1", person="bob").shown
-    heedful("feedback best d1 --id e1 --form {} {} {}", json.dumps({"best": last, "worst": first}), *own)
-    got = heedful("explain best d1 {} {}", *own)
-    assert got.code == 0
-    assert "the margin is to the mean of the others" in got.out
-    got = heedful("evaluate best --json {} {}", *own)
-    assert [each["values"][0]["comparisons"] for each in got.json["learners"]] == [6]
-    got = heedful("report best {} {}", *own)
-    assert got.code == 0
-    assert "The best of four says nothing of how good the four were" in got.out
-    assert "Share of answers in which the likeliest was the best" in " ".join(got.out.split())
     exported = heedful("export best all.jsonl {} {}", *own)
     assert exported.code == 0
     unknown = heedful("validate all.jsonl")  # nobody says which forms it has

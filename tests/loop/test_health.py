@@ -355,29 +355,6 @@ def test_one_person_who_floods_the_log_is_found(since: int, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@each_kind
-def test_faults_are_found_in_every_kind(kind: Kind, tmp_path: Path) -> None:
-    """People who say nothing from the 90th decision on; a person who gives three of four answers from then on."""
-    for name, silent in (("empty", True), ("one person", False)):
-        with kind.make(tmp_path / name) as loop:
-            pair = loop.facts.get("choices")
-            events = []
-            for i in range(240):
-                shown = tuple(NAMES[i % 5 : i % 5 + (2 if pair else 4)])
-                person, late = f"p{i % 3}", i >= 90
-                person = "bot" if late and not silent and i % 4 else person
-                loop.record(NAMES[:9], shown, id=f"d{i}", person=person, time=T0 + 60 * SECOND * i)
-                form = {"none": True} if late and silent else kind.answer(i, shown)
-                events.append({**form, "decision": f"d{i}", "id": f"e{i}", "time": T0 + (60 * i + 5) * SECOND})
-            assert {answer.status for answer in loop.feedback_many(events)} == {"applied"}
-            found = loop.health()
-            told = signal(found, name)
-            assert told.alarm
-            assert abs(told.since - T0 - 90 * 60 * SECOND) < 30 * 60 * SECOND  # moments are 1.2 times apart
-            assert not {"empty", "one person", "unanswered", "late"} & {each.name for each in found.alarms} - {name}
-
-
-@pytest.mark.slow
 def test_sound_logs_raise_alarms_as_seldom_as_stated() -> None:
     """Of people who differ, come in visits and delay; looked at twice, with errors that fall. `bench/health.py` has
     1,000 such logs and how soon faults are found."""

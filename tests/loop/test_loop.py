@@ -369,33 +369,24 @@ def test_a_learner_of_its_own_proposals_alone_folds_what_another_swapped(folder:
 
 
 @pytest.mark.slow
-def test_the_fair_pairs_of_a_loop_are_shown_as_often_as_they_say(folder: Path) -> None:
-    """4000 ids, four candidates, a model that disagrees with the caller: every list as often as its probability says
-    (chi-square, 1 in 10^4), and the probabilities of all lists are 1."""
-    with small_loop(folder / "l", "fair-pairs", control=0.2) as loop:
-        for _ in range(30):
+@pytest.mark.parametrize(("control", "lessons", "show"), [(0.2, 30, None), (0.0, 0, 3)])
+def test_fair_pairs_are_shown_as_often_as_they_say(
+    folder: Path, control: float, lessons: int, show: int | None
+) -> None:
+    """4000 ids, four candidates, a model that disagrees with the caller or a pair across the cut, of which one is seen:
+    every list as often as its probability says (chi-square, 1 in 10^4), and the probabilities of all lists are 1."""
+    with small_loop(folder / "l", "fair-pairs", control=control) as loop:
+        for _ in range(lessons):
             loop.feedback(loop.decide(["i0", "i1", "i2", "i3"]).id, better=["i3", "i1", "i0", "i2"])
-        made = threaded(lambda id: loop.decide(["i0", "i1", "i2", "i3"], id=id), MANY)
+        made = threaded(lambda id: loop.decide(["i0", "i1", "i2", "i3"], id=id, show=show), MANY)
         chances = {d.shown: d.probability for d in made}
         assert all(chances[d.shown] == d.probability for d in made)
-        assert sum(p for p in chances.values() if p is not None) == pytest.approx(1.0, abs=1e-9)
+        assert sum(chances.values()) == pytest.approx(1.0, abs=1e-9)
         seen = Counter(d.shown for d in made)
-        off = sum((seen[s] - 4000 * p) ** 2 / (4000 * p) for s, p in chances.items() if p is not None)
+        off = sum((seen[s] - 4000 * p) ** 2 / (4000 * p) for s, p in chances.items())
         assert off < chi2.ppf(1 - 1e-4, len(chances) - 1)
-
-
-@pytest.mark.slow
-def test_fair_pairs_cut_to_what_is_seen_are_shown_as_often_as_they_say(folder: Path) -> None:
-    """With show = 3 of four: the pair across the cut is seen as one of two."""
-    with small_loop(folder / "l", "fair-pairs", control=0.0) as loop:
-        made = threaded(lambda id: loop.decide(["i0", "i1", "i2", "i3"], id=id, show=3), MANY)
-        chances = {d.shown: d.probability for d in made}
-        assert sum(p for p in chances.values() if p is not None) == pytest.approx(1.0, abs=1e-9)
-        seen = Counter(d.shown for d in made)
-        off = sum((seen[s] - 4000 * p) ** 2 / (4000 * p) for s, p in chances.items() if p is not None)
-        assert off < chi2.ppf(1 - 1e-4, len(chances) - 1)
-        for d in made[:40]:
-            assert loop.feedback(d.id, clicks=[d.shown[-1]]).reason is None
+        answers = [loop.feedback(d.id, clicks=[d.shown[-1]]) for d in made[:40]]
+        assert {each.status for each in answers} == {"applied"}
         assert loop.notes == []
 
 

@@ -141,24 +141,7 @@ def test_what_is_predicted_is_how_likely_each_is_to_be_chosen(folder: Path) -> N
         assert loop.projection.log.counts() == before | {"decision": before["decision"] + 2}
 
 
-def test_no_pair_is_asked_twice_before_all_were(folder: Path) -> None:
-    with choice_loop(folder / "l", n_items=5, control=0.3) as loop:
-        asked = Counter[frozenset[str]]()
-        for t in range(10):
-            d = loop.decide(person="p", id=f"d{t}")
-            asked[frozenset(d.shown)] += 1
-            if t % 3 == 0:
-                assert not loop.feedback(d.id, choice="cannot_judge").learned
-            elif t % 3 == 1:
-                assert not loop.feedback(d.id, none=True).learned
-            else:
-                answer(loop, d)
-        assert len(asked) == 10  # all there are
-        for t in range(10):  # and again, as answers are not certain
-            d = loop.decide(person="p", id=f"again{t}")
-            asked[frozenset(d.shown)] += 1
-        assert max(asked.values()) > 1
-        assert loop.verify() == []
+def test_a_pair_is_asked_again_where_that_is_said(folder: Path) -> None:
     with choice_loop(folder / "r", n_items=3, control=0.0, repeats=True) as loop:
         first = loop.decide(person="p", id="d")
         loop.feedback("d", choice="cannot_judge")

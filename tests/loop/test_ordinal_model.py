@@ -160,54 +160,6 @@ def test_ranks_are_the_least_above_the_score() -> None:
 # ---------------------------------------------------------------------------- a person's own
 
 
-class Told:
-    """s = w . x + c (v . x - a) in words: one person beside a PRank that all share."""
-
-    def __init__(self, shrink: float) -> None:
-        self.shared, self.shrink = naive.PRank(N, K), shrink
-        self.own: dict[str, Any] = {}
-
-    def score(self, person: str, x: Any, n: int) -> float:
-        v, a, _ = self.own.get(person, ([0.0] * N, 0.0, 0))
-        c = n / (n + self.shrink)
-        return float(self.shared.score(x) + c * (sum(vi * xi for vi, xi in zip(v, x)) - a))
-
-    def predict(self, person: str, x: Any) -> int:
-        s = self.score(person, x, self.own.get(person, (None, None, 0))[2])
-        return min(r for r in range(1, K + 1) if s - self.shared.b[r] < 0)
-
-    def update(self, person: str, x: Any, y: int) -> None:
-        v, a, n = self.own.get(person, ([0.0] * N, 0.0, 0))
-        s = self.score(person, x, n + 1)
-        if min(r for r in range(1, K + 1) if s - self.shared.b[r] < 0) != y:
-            for r in range(1, K):
-                sign = -1 if y <= r else 1
-                if (s - self.shared.b[r]) * sign <= 0:
-                    v, a = [vi + sign * xi for vi, xi in zip(v, x)], a - sign
-        self.own[person] = v, a, n + 1
-        self.shared.update(x, y)
-
-
-def test_the_offset_is_pranks_step_beside_the_shared_score() -> None:
-    """Two who grade by opposite tastes, one of them a grade lower; and one who graded nothing gets what all share."""
-    rng = np.random.default_rng(1)
-    m, told = model("prank:n_ranks=5", shrink=3.0), Told(3.0)
-    for t in range(300):
-        person, x = "pq"[t % 2], rng.standard_normal((2, N))
-        wanted = [told.predict(person, row) for row in x]
-        assert predicted(m, x, person) == wanted
-        sign = 1.0 if person == "p" else -1.0
-        grades = np.clip(np.round(3.0 + sign * 1.5 * x[:, 0] - (person == "q")), 1, K).astype(int).tolist()
-        learn(m, x, dict(enumerate(grades)), person=person, version=t)
-        for row, grade in zip(x, grades):
-            told.update(person, row, grade)
-        own = m.people[person]
-        v, a, n = told.own[person]
-        assert own.state.v == pytest.approx(v)
-        assert (own.state.a, own.lessons, own.since) == (a, n, t)
-    assert predicted(m, x, "nobody") == [told.shared.predict(row) for row in x]
-
-
 def test_an_offset_by_hand() -> None:
     """k = 2, shrink 1, x = (1, 0, 0): all is 0, so grade 2. She grades 1; c = 1/2, margin 0 is wrong: v = -x, a = 1.
     Shared: w = -x, b = 1. Then her score is -1 + (-1 - 1) / 2 = -2, that of the others -1."""
@@ -220,27 +172,6 @@ def test_an_offset_by_hand() -> None:
     assert m.scores(m.view(), np.array(x)).tolist() == [-1.0]
     assert m.effective(View(m, m.shared, own)).tolist() == [-1.5, 0.0, 0.0]
     assert m.level(own) == 0.5
-
-
-def test_what_was_predicted_right_moves_nothing_also_at_a_threshold() -> None:
-    """All is 0, at the threshold: grade 2, and she grades 2."""
-    m = model("prank:n_ranks=2", shrink=1.0)
-    learn(m, [[1.0, 0.0, 0.0]], {0: 2}, person="p")
-    own = m.people["p"]
-    assert (own.state.v.tolist(), own.state.a, own.lessons) == ([0.0, 0.0, 0.0], 0.0, 1)
-
-
-@pytest.mark.parametrize(("z", "grade"), [(2.2, 2), (2.4, 1)])
-def test_her_own_counts_with_the_grade_that_is_learned(z: float, grade: int) -> None:
-    """k = 2, shrink 1. Somebody grades (1, 0, 0) 1: w = (-1, 0, 0), b = 1. She grades (0, 1, 0) 2, which scores 0: v is
-    that, a = -1; w = (-1, 1, 0), b = 0. Her second, c = 2/3: (z, 1, 0) scores 1 - z + 2/3 (1 + 1) = 2 1/3 - z, which is
-    below 0 at 2.4 and not at 2.2: both are right, and nothing of hers moves. (c = 1/2, c = 3/4: one would be wrong.)"""
-    m = model("prank:n_ranks=2", shrink=1.0)
-    learn(m, [[1.0, 0.0, 0.0]], {0: 1})
-    for x, said in (([0.0, 1.0, 0.0], 2), ([z, 1.0, 0.0], grade)):
-        learn(m, [x], {0: said}, person="p")
-        own = m.people["p"]
-        assert (own.state.v.tolist(), own.state.a) == ([0.0, 1.0, 0.0], -1.0)
 
 
 # ---------------------------------------------------------------------------- the doors

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from heedful import Loop
 from heedful.core.retractions import find_retractions
 from heedful.data.jsonl import Line
-from heedful.io import Outcome, check_form, import_lines
+from heedful.io import Outcome, check_form
 from heedful.storage import Place
 from kinds import KINDS, Kind, each_kind, teach
-from loops import bits, bits_from_scratch, lines_of
+from loops import bits, bits_from_scratch
 
 
 @pytest.mark.slow
@@ -62,30 +62,6 @@ def test_whoever_was_forgotten_since_stays_forgotten(kind: Kind, home: Place) ->
         assert bits(loop) == bits(other) == bits_from_scratch(loop)
 
 
-@each_kind
-def test_another_process_sees_a_rollback(kind: Kind, home: Place) -> None:
-    with kind.make(home / "loop") as loop, Loop.open(home / "loop", learner=kind.own) as other:
-        teach(kind, loop, range(6))
-        version, old = loop.version, bits(loop)
-        teach(kind, loop, range(6, 9))
-        other.projection.look()
-        assert bits(other) == bits(loop) != old
-        loop.rollback(version)
-        other.projection.look()
-        assert bits(other) == bits(loop) == old
-
-
-def test_the_report_and_the_history_leave_out_what_was_rolled_back(home: Place) -> None:
-    with KINDS[0].make(home / "loop") as loop:
-        teach(KINDS[0], loop, range(6))
-        version, before = loop.version, loop.report().feedback
-        teach(KINDS[0], loop, range(6, 9))
-        loop.rollback(version)
-        after = loop.report().feedback
-        assert (after.given, after.undone) == (before.given, 3)
-        assert [each.undone for each in loop.lessons()] == [True] * 3 + [False] * 6
-
-
 @pytest.mark.parametrize("to", [0, -1, 10**9, 1.5, True, "3", None])
 def test_there_has_to_have_been_such_a_version(to: Any, home: Place) -> None:
     with KINDS[0].make(home / "loop") as loop:
@@ -125,39 +101,6 @@ def test_what_is_in_effect_is_what_a_stack_of_states_says(data: st.DataObject) -
         [(seq, target) for seq, kind, target in numbered if kind == "rollback"],
     )
     assert [seq for seq in sorted(given_) if seq not in found] == _naive(events)
-
-
-@each_kind
-def test_exported_and_imported_a_rollback_leaves_out_the_same(kind: Kind, home: Place) -> None:
-    with kind.make(home / "a") as loop, kind.make(home / "b") as other:
-        teach(kind, loop, range(6))
-        loop.undo("e1")
-        version = loop.version
-        teach(kind, loop, range(6, 9))
-        loop.rollback(version, reason="a crawler")
-        teach(kind, loop, range(9, 11))
-        loop.rollback(1)
-        teach(kind, loop, range(11, 13))
-        lines, told = lines_of(loop), lines_of(loop, "rollback")
-        assert [line.record["to"] for line in told] == [{"kind": "undo", "id": "undo-e1"}, None]
-        assert {each.status for each in import_lines(other, lines) if each.kind != "item"} == {"applied"}
-        assert {each.status for each in import_lines(other, lines)} == {"duplicate"}
-        assert [each.undone for each in other.lessons()] == [each.undone for each in loop.lessons()]
-        assert other.weights_of("p1") == pytest.approx(loop.weights_of("p1"))
-
-
-def test_what_a_rollback_brought_back_can_be_undone_once_more(home: Place) -> None:
-    kind = KINDS[0]
-    with kind.make(home / "loop") as loop:
-        teach(kind, loop, range(4))
-        version, old = loop.version, bits(loop)
-        loop.undo("e3")
-        without = bits(loop)
-        loop.rollback(version)
-        assert bits(loop) == old
-        assert loop.undo("e3").status == "applied"
-        assert bits(loop) == without != old
-        assert loop.undo("e3").status == "duplicate"
 
 
 def test_what_was_brought_back_twice_can_be_undone_a_third_time(home: Place) -> None:

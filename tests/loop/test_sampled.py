@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from heedful import Loop, Settings
 from heedful.testing import check_kind
 from kinds import KINDS
-from loops import DOWN, UP, bits, bits_from_scratch, choice_loop, lines_of, rating_loop, rows, small_loop
+from loops import bits, bits_from_scratch, choice_loop, lines_of, rating_loop, small_loop
 
 SPECS = ("fair-pairs", "perceptron", "averaged-prank:n_ranks=5", "multiclass:n_ranks=5")
 
@@ -89,40 +88,6 @@ def test_the_fold_and_exports_take_such_lists(folder: Path, spec: str) -> None:
         assert "sampled" in arms
 
 
-@pytest.mark.slow
-def test_a_learner_without_swaps_is_evaluated_by_such_lists(tmp_path: Path) -> None:
-    """Clicks by place alone say nothing of any learner; those by taste find the one that has it."""
-    rng = np.random.default_rng(0)
-    prior = [float(j < 4) + 0.01 * j for j in range(12)]
-    for taste in (False, True):
-        with small_loop(tmp_path / f"l{taste}", "perceptron", control=0.0, sampled=1.0, temperature=3.0, k=6) as loop:
-            start = loop.version
-            for t in range(500):
-                names = rng.permutation(12)
-                d = loop.decide(
-                    [f"i{j}" for j in names], id=f"d{t}", person=f"p{t % 250}", prior=[prior[j] for j in names]
-                )
-                liked = [
-                    (0.8 if not taste or int(name[1:]) < 4 else 0.1) / (1 + i) ** 0.5 for i, name in enumerate(d.shown)
-                ]
-                loop.feedback(d.id, id=f"e{t}", clicks=[name for name, p in zip(d.shown, liked) if rng.random() < p])
-            found, _, lists = loop.evaluate(f"pairwise-logistic@{start}").learners[1].values[:3]
-            assert lists.refused.startswith("100 % of what it would show is not in the log")
-            assert lists.remedy.startswith("Whole lists are seldom the same")  # more draws would not help
-            assert found.comparisons > 500
-            assert (found.low > 0.6) if taste else (found.low < 0.5 < found.high)
-
-
-def test_weights_of_pairs_have_mean_one(tmp_path: Path) -> None:
-    """Over all lists of five, each as often as its probability says, .5 / P of every pair is 1 in the mean."""
-    from heedful.evaluation.plackett_luce import pair_weights
-
-    lists = list(itertools.permutations(range(5), 4))
-    p = np.array([by_hand(each, 5, 1.5) for each in lists])
-    weights = np.array([pair_weights(np.array(each), 5, 1.5) for each in lists])
-    assert p @ weights == pytest.approx([1.0, 1.0])
-
-
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
@@ -143,31 +108,3 @@ def test_kinds_that_show_no_such_lists_say_so(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"sampled: expected 0 in a loop of .*, got 0.1"):
             make(tmp_path / make.__name__, sampled=0.1)
     assert {kind.name for kind in KINDS} >= {"coactive", "ordinal", "rating", "comparison"}
-
-
-@pytest.mark.slow
-def test_the_first_places_of_other_rankings_have_the_value_that_they_would_have_had(tmp_path: Path) -> None:
-    """People choose by item and place alone, so both ways to weigh are right: the truth is a sum of three products."""
-    rng, eyes = np.random.default_rng(5), (0.9, 0.5, 0.3)
-    f0 = {row["id"]: row["f0"] for row in rows(4, 4)}
-    wanted = {name: float(q) for name, q in zip(f0, rng.uniform(0.1, 0.9, 4))}
-    with small_loop(tmp_path / "l", UP, n_items=4, control=0.0, sampled=0.9, temperature=100.0) as loop:
-        for t in range(1200):
-            shown = loop.decide(person=f"p{t % 300}", id=f"d{t}", show=3).shown
-            chosen = [name for name, eye in zip(shown, eyes) if rng.random() < eye * wanted[name]]
-            loop.feedback(f"d{t}", **({"clicks": chosen} if chosen else {"none": True}))
-        found = loop.evaluate(DOWN)
-    best = sorted(f0, key=lambda name: -f0[name])
-    for learner, order in zip(found.learners, (best, best[::-1])):
-        truth = sum(eye * wanted[name] for eye, name in zip(eyes, order)) / 3.0
-        values = {each.measure: each for each in learner.values}
-        for name in ("item-position value", "cascade value"):
-            each = values[name]
-            assert each.refused == ""
-            assert each.value is not None and each.low is not None and each.high is not None  # noqa: PT018
-            assert each.low <= truth <= each.high
-            assert abs(each.value - truth) < 0.08
-            assert each.mean_weight == pytest.approx(1.0, abs=0.2)
-            assert each.warning == ""
-        by_item, by_all = (values[name] for name in ("item-position value", "cascade value"))
-        assert by_item.effective > by_all.effective > 30.0
