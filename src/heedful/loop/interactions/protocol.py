@@ -242,8 +242,9 @@ class Step(NamedTuple):
         """Return the features (k, N), or the item numbers (k,), of k `items`: indices of candidates or, below 0, of
         objects that were none."""
         x, m = self.context.x, len(self.context.x)
-        everything = np.concatenate([x, self.extra]) if len(self.extra) else x
-        return everything[[j if j >= 0 else m - 1 - j for j in items]]
+        if not len(self.extra):
+            return x.take(items, axis=0)
+        return np.concatenate([x, self.extra]).take([j if j >= 0 else m - 1 - j for j in items], axis=0)
 
 
 class Past(Protocol[M_co]):
@@ -338,11 +339,6 @@ class Interaction(Protocol[M]):
     linear: bool = False
     """whether candidates are ordered by a score that is linear in their features, with the weights that
     `LoopModel.effective` returns, and feedback corrects lists, so that `gains` says how much better one is"""
-    served: tuple[str, ...] = ()
-    """learners that served this loop before the present one, each as its name with parameters"""
-    first_exploration: float | None = None
-    """the setting `exploration` (how often neighbours are swapped) with which the loop was created; the manifest has
-    none while a learner serves that swaps no neighbours"""
     manifest: Manifest
     """the manifest of the loop: its learner's name, encodings of items and requests, and settings"""
     learner: Any

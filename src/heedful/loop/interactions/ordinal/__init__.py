@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.core.fold import generators
 from heedful.core.validation import describe
 from heedful.evaluation import answers
 from heedful.evaluation.expected import Compared, Expected, absolute_error, numbers_expected
@@ -132,7 +131,7 @@ class Ordinal(Lists[GradingModel]):
             as_many = np.array_equal(lengths(told), lengths(lessons.rows))
             return bool(as_many and (told.values >= 1).all() and (told.values <= k).all())
 
-        rest = (generators(0)[2],)
+        rest = (np.random.default_rng(0),)
         return Columns(columns_stamp(model), learner.n_features, (), encode, fits, learn_grades, rest)
 
     # ------------------------------------------------------------------------ reading

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.fold import generators
 from heedful.core.serialization import arrays_of
 from heedful.jit.kernel import Floats, Ints, scores
 from heedful.learners.personal import Offset, Personal, PersonalState, ranks
@@ -52,7 +51,7 @@ class GradingModel(LoopModel):
         self.learner = learner
         self.shrink = shrink
         self._personal = Personal(learner, shrink)
-        self.shared = learner.init(generators(0)[2])
+        self.shared = learner.init(np.random.default_rng(0))
         self.people: dict[str, Person] = {}
         self._cut = hasattr(learner, "thresholds")
         self._directed = hasattr(learner, "weights")
@@ -91,7 +90,7 @@ class GradingModel(LoopModel):
 
         if isinstance(self.learner, MulticlassPerceptron):
             return 1 + greatest(view.shared.W, self._whole(x))
-        rng = generators(0)[2]
+        rng = np.random.default_rng(0)
         return np.array([self.learner.propose(view.shared, row, rng) for row in self._whole(x)], np.int64)
 
     def effective(self, view: View[Any]) -> Array:
@@ -155,7 +154,7 @@ class GradingModel(LoopModel):
         if self.shrink > 0.0 and context.person is not None:
             known = self.people.get(context.person) or Person(self.nobody(), 0, version)
             person = known._replace(since=version)
-        rng = generators(0)[2]
+        rng = np.random.default_rng(0)
         for row, grade in zip(self._whole(lesson.x), lesson.grades):
             y = self.learner.propose(self.shared, row, rng)
             if person is None:
@@ -172,7 +171,7 @@ class GradingModel(LoopModel):
         k = self.learner.space.k
         given = context.record.proposal.get("scores") or ()
         grades = [(j, int(score)) for j, score in zip(context.record.shown, given) if score in range(1, k + 1)]
-        rng = generators(0)[2]
+        rng = np.random.default_rng(0)
         for row, (_, grade) in zip(self._whole(context.x[[j for j, _ in grades]]), grades):
             y = self.learner.propose(self.shared, row, rng)
             self.shared = self.learner.update(self.shared, row, y, grade)
