@@ -1,5 +1,5 @@
 """A kind of feedback of one's own, `fifth.py:BestWorst`, does all that the built-in kinds do, and changes none of their
-files: in Python, over HTTP, from the command line."""
+files: in Python, from the command line; over HTTP it is one of all kinds."""
 
 from __future__ import annotations
 
@@ -7,23 +7,18 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from asking import Caller, ok
 from command import heedful
-from scipy.stats import binomtest
 
 from heedful import Loop, Settings, infer
 from heedful.data.jsonl import Line
 from heedful.experiments.trials import make_trial
 from heedful.io import export_lines, import_lines
 from heedful.learners.registry import learner_class
-from heedful.server.context import Options
-from heedful.server.main import served
 from heedful.testing import check_learner
 from kinds import FIFTH
 from loops import rows
@@ -138,37 +133,6 @@ def test_how_it_speaks_of_itself(loop: Loop) -> None:
     decision = loop.decide()
     _, example = loop.projection.interaction.example(loop.projection.model, decision.shown)
     assert loop.feedback(decision.id, **example).status == "applied"
-
-
-# ---------------------------------------------------------------------------- over HTTP
-
-
-@pytest.fixture(scope="module")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
-    folder = tmp_path_factory.mktemp("served")
-    best_worst_loop(folder / "learns.heedful").close()
-    with served(folder, Options(own=(FIFTH,))) as url, closing(Caller(url)) as caller:
-        yield caller
-
-
-@pytest.mark.slow
-def test_after_300_answers_over_http_it_beats_chance(ask: Caller) -> None:
-    """Somebody of known tastes answers 300 questions. Then it is asked about 200 foursomes of items that it has never
-    seen, of which the person says each time which is best: more often than chance, one in four, the model had put it
-    first (binomial test, p < .01). No item is in two foursomes, so that the trials are independent."""
-    path, somebody = "/v1/loops/learns", Person([1.0, -2.0, 0.5], 4)
-    for i in range(300):
-        shown = ok(ask.post(f"{path}/decisions", {"id": f"d{i}"}))["shown"]
-        answer = ok(ask.post(f"{path}/feedback", {"decision": f"d{i}", "id": f"e{i}", **somebody.answer(shown)}))
-        assert answer["learned"]
-    rng, hits, n = np.random.default_rng(5), 0, 200
-    for _ in range(n):
-        features = rng.standard_normal((4, 3)).round(3)
-        four = [{"id": f"n{j}", **{f"f{k}": float(v) for k, v in enumerate(x)}} for j, x in enumerate(features)]
-        first = ok(ask.post(f"{path}/rank", {"candidates": four}))["ranking"][0]
-        said = somebody.answer([each["id"] for each in four], {f"n{j}": x for j, x in enumerate(features)})
-        hits += said["best"] == first
-    assert binomtest(hits, n, 0.25, alternative="greater").pvalue < 0.01
 
 
 # ---------------------------------------------------------------------------- from the command line

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom, chi2
+from scipy.stats import binom
 
 from heedful import TEXTS, Loop, Settings, infer
-from heedful.learners.registry import find_learners, make_learner
+from heedful.learners.registry import find_learners
 from heedful.loop.log import now
-from heedful.spaces.ranking import Ranking, WithBaseScore
 from kinds import Kind, each_kind
-from loops import bits, bits_from_scratch, rows, small_loop, specs
+from loops import as_often_as_said, bits, bits_from_scratch, rows, small_loop, specs
 
 DAY = 24 * 3600 * 10**6  # microseconds
 MANY = [f"d{j}" for j in range(4000)]
@@ -374,27 +373,15 @@ def test_fair_pairs_are_shown_as_often_as_they_say(
     folder: Path, control: float, lessons: int, show: int | None
 ) -> None:
     """4000 ids, four candidates, a model that disagrees with the caller or a pair across the cut, of which one is seen:
-    every list as often as its probability says (chi-square, 1 in 10^4), and the probabilities of all lists are 1."""
+    every list as often as its probability says, and the probabilities of all lists are 1."""
     with small_loop(folder / "l", "fair-pairs", control=control) as loop:
         for _ in range(lessons):
             loop.feedback(loop.decide(["i0", "i1", "i2", "i3"]).id, better=["i3", "i1", "i0", "i2"])
         made = threaded(lambda id: loop.decide(["i0", "i1", "i2", "i3"], id=id, show=show), MANY)
-        chances = {d.shown: d.probability for d in made}
-        assert all(chances[d.shown] == d.probability for d in made)
-        assert sum(chances.values()) == pytest.approx(1.0, abs=1e-9)
-        seen = Counter(d.shown for d in made)
-        off = sum((seen[s] - 4000 * p) ** 2 / (4000 * p) for s, p in chances.items())
-        assert off < chi2.ppf(1 - 1e-4, len(chances) - 1)
+        as_often_as_said(made)
         answers = [loop.feedback(d.id, clicks=[d.shown[-1]]) for d in made[:40]]
         assert {each.status for each in answers} == {"applied"}
         assert loop.notes == []
-
-
-def test_a_learner_is_made_for_the_callers_score_too(folder: Path) -> None:
-    """N features of items and one more, weighed from 1."""
-    with small_loop(folder / "l", "perceptron", k=3) as loop:
-        assert loop.learner == make_learner("perceptron", n_features=5, space=WithBaseScore(Ranking(3)))
-        assert loop.feature_names == ["f0", "f1", "f2", "f3", "the caller's score"]
 
 
 @pytest.mark.parametrize("learner", ["fair-pairs", "perceptron", "pairwise-logistic", "second-order:epsilon=0.5"])

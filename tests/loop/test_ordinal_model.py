@@ -174,6 +174,19 @@ def test_an_offset_by_hand() -> None:
     assert m.level(own) == 0.5
 
 
+@pytest.mark.parametrize(("z", "grade"), [(2.2, 2), (2.4, 1)])
+def test_her_own_counts_with_the_grade_that_is_learned(z: float, grade: int) -> None:
+    """k = 2, shrink 1. Somebody grades (1, 0, 0) 1: w = (-1, 0, 0), b = 1. She grades (0, 1, 0) 2, which scores 0: v is
+    that, a = -1; w = (-1, 1, 0), b = 0. Her second, c = 2/3: (z, 1, 0) scores 1 - z + 2/3 (1 + 1) = 2 1/3 - z, which is
+    below 0 at 2.4 and not at 2.2: both are right, and nothing of hers moves. (c = 1/2, c = 3/4: one would be wrong.)"""
+    m = model("prank:n_ranks=2", shrink=1.0)
+    learn(m, [[1.0, 0.0, 0.0]], {0: 1})
+    for x, said in (([0.0, 1.0, 0.0], 2), ([z, 1.0, 0.0], grade)):
+        learn(m, [x], {0: said}, person="p")
+        own = m.people["p"]
+        assert (own.state.v.tolist(), own.state.a) == ([0.0, 1.0, 0.0], -1.0)
+
+
 # ---------------------------------------------------------------------------- the doors
 
 

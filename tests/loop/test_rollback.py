@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from heedful import Loop
 from heedful.core.retractions import find_retractions
 from heedful.data.jsonl import Line
-from heedful.io import Outcome, check_form
+from heedful.io import Outcome, check_form, import_lines
 from heedful.storage import Place
 from kinds import KINDS, Kind, each_kind, teach
-from loops import bits, bits_from_scratch
+from loops import bits, bits_from_scratch, lines_of
 
 
 @pytest.mark.slow
@@ -101,6 +101,25 @@ def test_what_is_in_effect_is_what_a_stack_of_states_says(data: st.DataObject) -
         [(seq, target) for seq, kind, target in numbered if kind == "rollback"],
     )
     assert [seq for seq in sorted(given_) if seq not in found] == _naive(events)
+
+
+@each_kind
+def test_exported_and_imported_a_rollback_leaves_out_the_same(kind: Kind, home: Place) -> None:
+    with kind.make(home / "a") as loop, kind.make(home / "b") as other:
+        teach(kind, loop, range(6))
+        loop.undo("e1")
+        version = loop.version
+        teach(kind, loop, range(6, 9))
+        loop.rollback(version, reason="a crawler")
+        teach(kind, loop, range(9, 11))
+        loop.rollback(1)
+        teach(kind, loop, range(11, 13))
+        lines, told = lines_of(loop), lines_of(loop, "rollback")
+        assert [line.record["to"] for line in told] == [{"kind": "undo", "id": "undo-e1"}, None]
+        assert {each.status for each in import_lines(other, lines) if each.kind != "item"} == {"applied"}
+        assert {each.status for each in import_lines(other, lines)} == {"duplicate"}
+        assert [each.undone for each in other.lessons()] == [each.undone for each in loop.lessons()]
+        assert other.weights_of("p1") == pytest.approx(loop.weights_of("p1"))
 
 
 def test_what_was_brought_back_twice_can_be_undone_a_third_time(home: Place) -> None:
