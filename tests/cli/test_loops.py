@@ -782,7 +782,7 @@ def test_evaluate_takes_targets_of_tables_alone(taught: Any) -> None:
     ("line", "told"),
     [
         ("evaluate cars --learner nobody", "learner: expected "),
-        ("evaluate cars --learner perceptron:rate=1", "perceptron"),
+        ("evaluate cars --learner perceptron:rate=1", "learner: perceptron: "),
         ("evaluate cars -l second-order -l second-order", "--learner: expected each once, got second-order 2 times"),
     ],
 )

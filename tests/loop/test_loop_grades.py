@@ -141,13 +141,6 @@ def test_an_evaluation_says_how_far_another_learner_would_have_been_off(folder: 
         assert bits(loop) == before
 
 
-def test_a_log_that_holds_grades_is_not_said_to_hold_none(folder: Path) -> None:
-    with small_loop(folder / "l", "perceptron") as loop:
-        loop.feedback(loop.decide(id="d").id, grade={"i1": 2, "i2": 3})
-        with pytest.raises(ValueError, match="this loop learns orders, and does not fix how many grades there are"):
-            loop.evaluate("prank:n_ranks=5")
-
-
 # ---------------------------------------------------------------------------- the report
 
 

@@ -17,7 +17,6 @@ from heedful.evaluation.expected import Compared, Expected, ListClick
 from heedful.evaluation.plackett_luce import pair_weights
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.learners.coactive.fair_pairs import PerturbedRanking
-from heedful.learners.registry import learner_class
 from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.compiled import learn_orders, learn_proposals
 from heedful.loop.interactions.coactive.model import Lesson, Model, can_imitate
@@ -27,7 +26,6 @@ from heedful.loop.interactions.lists import (
     Lists,
     propose_list,
 )
-from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import (
     Past,
     Proposal,
@@ -104,8 +102,8 @@ class Coactive(Lists[Model]):
 
     # ------------------------------------------------------------------------ the fold
 
-    def fresh(self) -> Model:
-        return Model(self.learner, self._shrink, self.manifest.settings.apprentice)
+    def untrained(self, learner: Any) -> Model:
+        return Model(learner, self._shrink, self.manifest.settings.apprentice)
 
     def columns(self, model: Model) -> Columns | None:
         """A model that keeps a state for each person learns from one example at a time."""
@@ -159,13 +157,6 @@ class Coactive(Lists[Model]):
             tuple(sorted(parts, key=lambda part: -abs(part.counts))),
             tuple(moved),
         )
-
-    def candidate(self, spec: str) -> Model:
-        if (other := named_interaction(learner_class(spec))) != self.name:
-            and_no = ", and does not fix how many grades there are" if other == "ordinal" else ""
-            expected = "expected one that is taught what is better"
-            raise ValueError(f"learner: {expected}, got {spec}: this loop learns orders{and_no}")
-        return Model(self.make_learner(spec, self.manifest), self._shrink, self.manifest.settings.apprentice)
 
     def measures(self) -> tuple[Measure, ...]:
         return (Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, once=True, counts="pair"),)
