@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from heedful import Loop, Settings
+from heedful.data.jsonl import Line
 from heedful.features import infer
 from heedful.learners.registry import find_learners, summarise
 from heedful.loop.following import Follower
 from heedful.loop.model import Moves
 from heedful.loop.settings import Manifest
-from heedful.results.answers import plain
+from heedful.results.answers import Decision, plain
+from heedful.testing.kind_checks import export
+from heedful.testing.kind_checks import number_lines as number_lines
 from heedful.testing.loop_state import bits as bits
 from heedful.testing.loop_state import bits_from_scratch as bits_from_scratch
 from heedful.testing.loop_state import bits_of as bits_of
@@ -71,6 +77,37 @@ def choice_loop(
     encoding = infer(items, identifier="id", kinds=kinds) if n_features else None
     how: dict[str, Any] = {"choices": "best"} | settings
     return Loop.create(path, encoding=encoding, items=items[:n_items], learner=learner, settings=Settings(**how))
+
+
+FIXED = f"{Path(__file__).parent / 'fixed.py'}:Fixed"
+UP, DOWN = (f"{FIXED}:tilt={tilt}" for tilt in (1, -1))
+"""Learners that rank by the first feature, the greatest or the least first, whatever people answer."""
+F0 = {row["id"]: row["f0"] for row in rows(12, 4)}
+BY_F0 = sorted(F0, key=lambda name: -F0[name])
+
+
+def fixed_loop(path: str | Path, **settings: Any) -> Loop:
+    """A loop that shows items by their first feature, the least first."""
+    return small_loop(path, DOWN, **settings)
+
+
+def as_often_as_said(made: Iterable[Decision], whole: float = 1.0 - 1e-9) -> dict[tuple[str, ...], float]:
+    """Check that each list is shown as often as its probability says, to 4.5 standard errors, and that these are 1 in
+    all, or at least `whole` of it where some lists are rare; return the probabilities."""
+    shown, told = Counter[tuple[str, ...]](), dict[tuple[str, ...], Any]()
+    for d in made:
+        shown[d.shown] += 1
+        assert told.setdefault(d.shown, d.probability) == pytest.approx(d.probability)
+    assert whole <= sum(told.values()) <= 1.0 + 1e-9
+    n = shown.total()
+    for each, p in told.items():
+        assert abs(shown[each] / n - p) < 4.5 * math.sqrt(p * (1.0 - p) / n)
+    return told
+
+
+def lines_of(loop: Loop, *kinds: str) -> list[Line]:
+    """The lines of a loop as they are read from a file; of these kinds alone, where some are named."""
+    return number_lines(line for line in export(loop) if not kinds or line["kind"] in kinds)
 
 
 def empty_copy(path: str | Path, manifest: Manifest) -> Loop:

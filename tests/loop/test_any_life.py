@@ -28,14 +28,13 @@ import heedful.loop.decisions
 import heedful.loop.keeper
 from budget import FACTOR
 from heedful import Loop
-from heedful.data.jsonl import Line
-from heedful.io import export_lines, import_lines, rehearse
+from heedful.io import import_lines, rehearse
 from heedful.loop.experiment import NotReady
 from heedful.loop.serving import takes_part
 from heedful.loop.settings import Manifest
-from heedful.results.answers import Decision, plain
+from heedful.results.answers import Decision
 from kinds import Kind, each_kind
-from loops import bits, bits_from_scratch, sides
+from loops import bits, bits_from_scratch, lines_of, sides
 from references import PERSON, SOME, Fold, Given, Reference, Shown
 
 
@@ -134,7 +133,6 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             self._fold = None
 
         def happen(self, seq: int | None, what: str, target: Any) -> None:
-            assert seq is not None
             self.happened.append((seq, what, target))
             self.count_anew()
 
@@ -242,7 +240,6 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             assert len(set(d.shown)) == len(d.shown)
             assert set(d.shown) <= set(eligible)
             known = loop.projection.find_decision(d.id)
-            assert known is not None
             record = known.record
             self.check_prior(record.prior, asked.get("prior"))
             context = asked.get("context") or {}
@@ -465,7 +462,6 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             """Of any candidate: exact parts sum to its score, and what moved it is in effect and came before."""
             id, loop = self.pick(self.decisions, pick), self.loop(which)
             known = loop.projection.find_decision(id)
-            assert known is not None
             if not known.names:
                 return
             told = loop.why(id, self.pick(known.names, place), top=1000, budget=1e12 if exactly else 0.0)
@@ -586,8 +582,7 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
         def carry(self, which: int, batch: int) -> None:
             """Exported and imported it is the same loop, by a dry run too; a second time nothing is new."""
             loop, folder = self.loop(which), self.folder / "copy"
-            told = [plain(line) for line in export_lines(loop)]
-            lines = [Line(number, record, None) for number, record in enumerate(json.loads(json.dumps(told)), 1)]
+            lines = lines_of(loop)
             create_twin(loop, folder, kind.own).close()
             try:
                 with rehearse(folder, learner=kind.own) as dry:
@@ -604,8 +599,8 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
                     assert (running and (running[0].id, running[1].share, running[1].learner)) == self.running
                     self.check_sides(copy)
                     assert bits(copy) == bits(loop)
-                    again = [plain(line) for line in export_lines(copy)]
-                    assert sorted(map(json.dumps, again)) == sorted(map(json.dumps, told))
+                    again, told = ([json.dumps(line.record) for line in some] for some in (lines_of(copy), lines))
+                    assert sorted(again) == sorted(told)
                     assert {each.status for each in import_lines(copy, lines, batch=batch)} <= {"duplicate"}
                     assert copy.projection.log.counts() == {what: n for what, n in counts.items() if n}
                     assert copy.verify() == []

@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 from coins import Coins
-from heedful import Loop
 from heedful.learners.coactive.fair_pairs import FairPairs
 from heedful.loop.interactions.coactive.model import drafted_pairs
 from heedful.loop.interactions.protocol import Pairing
 from heedful.loop.records import DecisionRecord
 from heedful.spaces.ranking import Ranking
-from loops import bits, bits_from_scratch, rows, small_loop
+from loops import small_loop
 
 
 def drafted(a: tuple[int, ...], b: tuple[int, ...], coins: tuple[int, ...], size: int, **page: Any) -> DecisionRecord:
@@ -78,38 +77,6 @@ def test_clicks_by_position_alone_teach_nothing_on_average(looks: tuple[float, .
         assert np.abs(total).max() < 1e-12
         assert (good[2] > 1e-12) == compared
         assert good[[0, 1, 3, 4]].max() < 1e-12
-
-
-def live(loop: Loop, rounds: int, *, by_place: bool) -> None:
-    """People of an experiment click on what they want, or on the first item whatever it is."""
-    rng = np.random.default_rng(1)
-    f0 = {row["id"]: row["f0"] for row in rows(12, 4)}
-    for t in range(rounds):
-        made = loop.decide(rng.choice(loop.items, 6, replace=False).tolist(), person=f"p{t % 20}", id=f"d{t}", show=4)
-        assert made.arm == "interleaved"
-        wanted = made.shown[0] if by_place else max(made.shown, key=f0.__getitem__)
-        loop.feedback(made.id, id=f"e{t}", clicks=[wanted])
-
-
-@pytest.mark.slow
-def test_either_side_learns_from_the_share_of_interleaved_lists(tmp_path: Path) -> None:
-    """Whoever serves: fair-pairs finds what people want in drafted lists alone, and nothing but noise in clicks on the
-    first item."""
-    for name, learner, candidate in (("a", "fair-pairs", "perceptron"), ("b", "perceptron", "fair-pairs")):
-        weights = []
-        for by_place in (False, True):
-            with small_loop(tmp_path / f"{name}{by_place}", learner, control=0.0) as loop:
-                loop.start_experiment(candidate, share=1.0, id="e")
-                live(loop, 150, by_place=by_place)
-                assert bits(loop) == bits_from_scratch(loop)
-                running = loop.projection.published.running
-                assert running is not None
-                side = running.candidate if candidate == "fair-pairs" else None
-                model: Any = loop.projection.model if side is None else side.model
-                weights.append(model.effective(model.view())[:4])
-        assert np.argmax(np.abs(weights[0])) == 0
-        assert weights[0][0] > 0.5
-        assert weights[0][0] > 3.0 * np.abs(weights[1]).max()
 
 
 def test_a_list_on_which_both_learners_agree_teaches_nothing(tmp_path: Path) -> None:

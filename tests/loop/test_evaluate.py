@@ -80,7 +80,6 @@ def test_swapped_pairs_by_hand(tmp_path: Path) -> None:
         for t in range(150):
             clicked = search(loop, t, lambda place, item: rng.random() < 0.6 / (1 + place), 7)
             known = loop.projection.find_decision(f"d{t}")
-            assert known is not None
             record = known.record
             first = record.proposal.get("start", -1) if record.arm == "learned" else -1
             if first < 0:
@@ -97,42 +96,7 @@ def test_swapped_pairs_by_hand(tmp_path: Path) -> None:
         found = value(loop, f"perceptron@{start}")
         assert (found.comparisons, found.people) == (n.sum(), 7)
         assert found.value == pytest.approx((right / n).sum() / (whole / n).sum())
-        assert found.low is not None
-        assert found.high is not None
-        assert found.value is not None
         assert found.low <= found.value <= found.high
-
-
-@pytest.mark.slow
-def test_clicks_by_place_alone_say_nothing_of_any_learner(tmp_path: Path) -> None:
-    """Whatever stands at the top is clicked more often. A learner that turns the shown order around wins nothing."""
-    rng = np.random.default_rng(1)
-    with small_loop(tmp_path / "l", "fair-pairs", k=5, control=0.0) as loop:
-        for t in range(600):
-            search(loop, t, lambda place, item: rng.random() < 0.7 / (1 + place), 100)
-        for each in loop.evaluate("perceptron", "second-order").learners:
-            found = each.values[0]
-            assert found.low is not None
-            assert found.high is not None
-            assert found.low < 0.5 < found.high
-            assert found.verdict in ("", "cannot be told")
-
-
-@pytest.mark.slow
-def test_a_better_learner_is_found_to_be_better(tmp_path: Path) -> None:
-    """People like items by a rule of their features; one that never learns keeps the caller's order."""
-    rng = np.random.default_rng(2)
-    with small_loop(tmp_path / "l", "fair-pairs:swap=0.5", k=6, control=0.0) as loop:
-        start = loop.version
-        for t in range(900):
-            search(loop, t, lambda place, item: rng.random() < (0.9 if item < 4 else 0.05) / (1 + place) ** 0.5, 300)
-        own, frozen = (each.values[0] for each in loop.evaluate(f"perceptron@{start}").learners)
-        assert own.value is not None
-        assert frozen.value is not None
-        assert own.low is not None
-        assert own.low > 0.5
-        assert frozen.verdict == "worse"
-        assert frozen.difference == pytest.approx(frozen.value - own.value)
 
 
 def test_a_log_without_swaps_cannot_tell_and_says_what_would(tmp_path: Path) -> None:
@@ -180,47 +144,6 @@ def test_a_list_with_a_probability_next_to_0_does_not_hinder_the_others(tmp_path
     assert frozen.refused.startswith("a logged probability is next to 0")
     assert own.refused == ""
     assert own.low is not None
-
-
-@pytest.mark.slow
-def test_a_table_of_single_items_with_propensities_is_worth_what_weights_say(tmp_path: Path) -> None:
-    """One of twelve items, drawn with unequal chances by others; the target always shows i3."""
-    rng = np.random.default_rng(3)
-    chances = np.arange(1.0, 13.0) / 78.0
-    with small_loop(tmp_path / "l", "perceptron", k=1) as loop:
-        start, gained = loop.version, 0.0
-        for t in range(1500):
-            item = int(rng.choice(12, p=chances))
-            clicked = bool(rng.random() < (0.3 if item == 3 else 0.1))
-            gained += (clicked and item == 3) / chances[3]
-            prior = [1.0 if j == 3 else 0.0 for j in range(12)]
-            loop.record(NAMES, [f"i{item}"], id=f"d{t}", prior=prior, probability=float(chances[item]))
-            loop.feedback(f"d{t}", id=f"e{t}", clicks=[f"i{item}"] if clicked else [])
-        found = value(loop, f"perceptron@{start}", "list value")
-        assert found.value == pytest.approx(gained / 1500)
-        assert found.low is not None
-        assert found.high is not None
-        assert found.low < 0.3 < found.high < 0.6
-        assert found.effective == pytest.approx(
-            (1500 * (found.mean_weight or 0.0)) ** 2 / (1500 * (found.mean_weight or 0.0) / chances[3])
-        )
-        assert found.mean_weight == pytest.approx(1.0, abs=0.5)
-        assert (found.unsupported, found.warning) == (0.0, "")
-
-
-@pytest.mark.slow
-def test_the_loops_own_lists_are_worth_what_they_were(tmp_path: Path) -> None:
-    """With swaps and a control arm: weights have mean 1, and the value lies where lists of the learned arm scored."""
-    rng = np.random.default_rng(4)
-    with small_loop(tmp_path / "l", "fair-pairs", k=3, control=0.3) as loop:
-        for t in range(800):
-            search(loop, t, lambda place, item: rng.random() < (0.8 if item < 4 else 0.2), 200)
-        found = value(loop, "", "list value")
-        learned = loop.report().learned.mean
-        assert found.value is not None
-        assert found.value == pytest.approx(learned, abs=0.06)
-        assert found.mean_weight == pytest.approx(1.0, abs=0.1)
-        assert found.unsupported == 0.0
 
 
 # ---------------------------------------------------------------------------- all kinds
@@ -318,23 +241,6 @@ def test_a_wrong_alpha_is_refused_by_name(tmp_path: Path) -> None:
 QUICK: dict[str, Any] = {"control": 0.0, "durable": "feedback", "shrink": 0.0}
 
 
-@pytest.mark.slow
-def test_how_much_people_look_at_places_is_found_from_the_swaps(tmp_path: Path) -> None:
-    """People look at each place with a chance of its own, whatever they click above it, and like most of what they see:
-    the ratio is that of the chances. Counting lists with one click alone would say .05 to .4 of every two places."""
-    rng, eyes = np.random.default_rng(4), np.array([0.95, 0.55, 0.35, 0.2])
-    with small_loop(tmp_path / "l", "fair-pairs:swap=0.5", k=4, **QUICK) as loop:
-        live(loop, 2000, lambda place, item: rng.random() < 0.9 * eyes[place], 600)
-        found = loop.evaluate()
-    assert found.position_bias is not None
-    assert [each.place for each in found.position_bias] == [1, 2, 3]
-    for each in found.position_bias:
-        truth = eyes[each.place] / eyes[each.place - 1]
-        assert each.low <= truth <= each.high
-        assert each.high - each.low < 0.4
-        assert each.clicks >= 30
-
-
 def clicked_lists(path: Path, one_by_one: bool = False) -> Evaluation:
     """Of every third list the first item is clicked, of the others the first three; in one answer or one by one."""
     answers = []
@@ -351,7 +257,6 @@ def clicked_lists(path: Path, one_by_one: bool = False) -> Evaluation:
 def test_examination_counts_all_clicks(tmp_path: Path) -> None:
     """Two of three people click the second place for each who clicks the first, which everybody does."""
     found = clicked_lists(tmp_path / "l").position_bias
-    assert found is not None
     first = found[0]
     assert (first.place, first.low < first.ratio < first.high) == (1, True)
     # in half of the lists, chance allowing, the first two might have changed places
@@ -413,7 +318,6 @@ def test_examination_weighted_clicks_by_hand(tmp_path: Path) -> None:
                     gains[who, place] += 1.0 if ahead else 1.0 / np.log2(3.0)
         found = loop.evaluate(f"perceptron@{start}")
     ratio = (lower / n).sum() / (upper / n).sum()
-    assert found.position_bias is not None
     assert found.position_bias[0].ratio == pytest.approx(ratio)
     looked = np.array([1.0, ratio])
     j = [each.name for each in found.measures].index("examination-weighted clicks")
@@ -421,8 +325,6 @@ def test_examination_weighted_clicks_by_hand(tmp_path: Path) -> None:
     total = (clicks / n[:, None]).sum(axis=0) / looked
     assert value.value == pytest.approx(((gains / n[:, None]).sum(axis=0) / looked).sum() / total.sum())
     assert (value.comparisons, value.people) == (clicks.sum(), people)
-    assert value.low is not None
-    assert value.high is not None
     assert value.low < value.value < value.high
     assert "second measure" in found.measures[j].about
     assert j == 1  # next to the main one
@@ -449,9 +351,6 @@ def test_how_many_decisions_it_would_take_to_tell(tmp_path: Path) -> None:
     found = [each for each in frozen.values if each.difference]
     assert found
     for each in found:
-        assert each.difference is not None
-        assert each.difference_low is not None
-        assert each.difference_high is not None
         gap = each.difference - each.difference_low if each.difference > 0 else each.difference_high - each.difference
         assert each.decisions_needed == int(np.ceil(150 * (gap / each.difference) ** 2))
         assert (each.decisions_needed > 150) == (each.verdict == "cannot be told")
@@ -479,15 +378,6 @@ def test_what_the_first_measure_cannot_tell_the_second_may_and_both_say_how_many
         says = "To tell the difference, if it stays as it was measured, takes about this many decisions: "
         assert any(line.endswith(f"{says}{n} for b (answered so far: 1,000).") for line in told)
     assert [telling.needed(found, j) in line for j, line in enumerate([told[1], told[3]])] == [True, True]
-
-
-@each_kind
-def test_places_are_told_where_lists_are_swapped_alone(kind: Kind, tmp_path: Path) -> None:
-    with kind.make(tmp_path / "l") as loop:
-        for i in range(8):
-            shown = loop.decide(person=f"p{i % 4}", id=f"d{i}", **kind.ask(i)).shown
-            loop.feedback({**kind.answer(i, shown), "decision": f"d{i}"})
-        assert loop.evaluate(kind.other).position_bias is None  # too few, or none
 
 
 @pytest.mark.slow

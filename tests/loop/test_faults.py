@@ -340,8 +340,11 @@ SPOILT: dict[str, Callable[[Path], None]] = {
 }
 
 
+Kept = tuple[Path, dict[str, bytes]]
+
+
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, bytes]]:
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     """A loop with one snapshot, and its model."""
     folder = tmp_path_factory.mktemp("kept") / "loop"
     with taught(folder, 6, shrink=3.0) as loop:
@@ -350,6 +353,14 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, byte
     for old in sorted(folder.glob("snapshot-*"))[:-1]:
         old.unlink()
     return folder, whole
+
+
+@pytest.fixture
+def copy(kept: Kept, tmp_path: Path) -> Kept:
+    """The snapshot of a copy of that loop, in the folder "loop", and its model."""
+    shutil.copytree(kept[0], tmp_path / "loop")
+    [snapshot] = (tmp_path / "loop").glob("snapshot-*")
+    return snapshot, kept[1]
 
 
 def _opened(folder: Path, whole: dict[str, bytes]) -> list[str]:
@@ -363,30 +374,25 @@ def _opened(folder: Path, whole: dict[str, bytes]) -> list[str]:
     return notes
 
 
-def test_a_whole_snapshot_is_used(kept: tuple[Path, dict[str, bytes]], tmp_path: Path) -> None:
+def test_a_whole_snapshot_is_used(copy: Kept, tmp_path: Path) -> None:
     # Or the tests below would pass where none ever is.
-    shutil.copytree(kept[0], tmp_path / "loop")
+    snapshot, whole = copy
     with Loop.open(tmp_path / "loop") as loop:
         assert loop.notes == []
-        assert bits(loop) == kept[1]
+        assert bits(loop) == whole
         assert loop.projection.keeper.since_snapshot == 0, "it was folded from the first event"
-    [snapshot] = (tmp_path / "loop").glob("snapshot-*")
     arrays, manifest = read_arrays(snapshot)
     write_arrays(
         snapshot, arrays | {"shared.learned.w": arrays["shared.learned.w"] + 1.0}, manifest
     )  # as if it were right
     with Loop.open(tmp_path / "loop") as loop:
-        assert bits(loop) != kept[1]
+        assert bits(loop) != whole
         assert loop.verify() == ["the model is not the fold of the log, bit for bit"]
 
 
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
-def test_a_spoilt_snapshot_is_never_used(
-    kept: tuple[Path, dict[str, bytes]], tmp_path: Path, spoil: Callable[[Path], None]
-) -> None:
-    folder, whole = kept
-    shutil.copytree(folder, tmp_path / "loop")
-    [snapshot] = (tmp_path / "loop").glob("snapshot-*")
+def test_a_spoilt_snapshot_is_never_used(copy: Kept, tmp_path: Path, spoil: Callable[[Path], None]) -> None:
+    snapshot, whole = copy
     spoil(snapshot)
     notes = _opened(tmp_path / "loop", whole)
     [note] = notes
@@ -394,32 +400,24 @@ def test_a_spoilt_snapshot_is_never_used(
     assert "the log is folded again" in note
 
 
-def test_a_snapshot_of_another_learner_is_left_for_a_rollback(
-    kept: tuple[Path, dict[str, bytes]], tmp_path: Path
-) -> None:
+def test_a_snapshot_of_another_learner_is_left_for_a_rollback(copy: Kept, tmp_path: Path) -> None:
     """The learner that served before a promotion leaves such snapshots, so nothing is said of it; it is not used."""
-    folder, whole = kept
-    shutil.copytree(folder, tmp_path / "loop")
-    [snapshot] = (tmp_path / "loop").glob("snapshot-*")
+    snapshot, whole = copy
     _made_with(learner="perceptron")(snapshot)
     assert _opened(tmp_path / "loop", whole) == []
 
 
-def test_a_link_in_the_place_of_a_snapshot_is_not_followed(kept: tuple[Path, dict[str, bytes]], tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_a_snapshot_is_not_followed(copy: Kept, tmp_path: Path) -> None:
     """It counts for none, so nothing is said of it: the log is folded, to the same bits."""
-    folder, whole = kept
-    shutil.copytree(folder, tmp_path / "loop")
-    [snapshot] = (tmp_path / "loop").glob("snapshot-*")
+    snapshot, whole = copy
     snapshot.unlink()
     snapshot.symlink_to(tmp_path / "loop" / "nowhere")
     assert _opened(tmp_path / "loop", whole) == []
 
 
 @pytest.mark.slow
-def test_every_byte_of_a_snapshot_counts(kept: tuple[Path, dict[str, bytes]], tmp_path: Path) -> None:
-    folder, whole = kept
-    shutil.copytree(folder, tmp_path / "loop")
-    [snapshot] = (tmp_path / "loop").glob("snapshot-*")
+def test_every_byte_of_a_snapshot_counts(copy: Kept, tmp_path: Path) -> None:
+    snapshot, whole = copy
     content = snapshot.read_bytes()
     header = 8 + int.from_bytes(content[:8], "little")
     places = {*range(12), *range(12, header, 43), *range(header, len(content), 17), header - 1, len(content) - 1}
@@ -493,10 +491,8 @@ def test_a_snapshot_of_another_loop(tmp_path: Path) -> None:
     assert len(_opened(tmp_path / "b", right)) == 1
 
 
-def test_a_note_is_told_once(kept: tuple[Path, dict[str, bytes]], tmp_path: Path) -> None:
-    shutil.copytree(kept[0], tmp_path / "loop")
-    [snapshot] = (tmp_path / "loop").glob("snapshot-*")
-    snapshot.write_bytes(b"")
+def test_a_note_is_told_once(copy: Kept, tmp_path: Path) -> None:
+    copy[0].write_bytes(b"")
     with Loop.open(tmp_path / "loop") as loop:
         for n in range(4):
             loop.feedback("d0", id=f"more{n}", better=["i3"])
@@ -660,18 +656,6 @@ def test_the_clock_says_nothing_to_the_model(tmp_path: Path, monkeypatch: pytest
     assert all(each == found[0] for each in found)
 
 
-@pytest.mark.parametrize(
-    ("after", "late"), [(-YEAR, False), (0, False), (3600e6, False), (3600e6 + 1, True), (YEAR, True)]
-)
-def test_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: float, late: bool) -> None:
-    with small_loop(tmp_path / "loop", control=0.0) as loop:
-        set_clock(monkeypatch, lambda: 50 * YEAR)
-        d = loop.decide(id="d")
-        set_clock(monkeypatch, lambda: 50 * YEAR + int(after))
-        a = loop.feedback(d.id, clicks=[d.shown[3]])
-        assert (a.late, a.learned) == (late, True)
-
-
 # ---------------------------------------------------------------------------- learners that raise
 
 OWN = """
@@ -701,10 +685,15 @@ OWN = """
 """
 
 
+def touchy(folder: Path) -> str:
+    """A learner that raises, in a file of its own."""
+    (folder / "own.py").write_text(textwrap.dedent(OWN))
+    return f"{folder / 'own.py'}:Touchy"
+
+
 @pytest.mark.parametrize("shrink", [0.0, 2.0])
 def test_a_learner_that_raises(tmp_path: Path, shrink: float) -> None:
-    (tmp_path / "own.py").write_text(textwrap.dedent(OWN))
-    spec = f"{tmp_path / 'own.py'}:Touchy"
+    spec = touchy(tmp_path)
     told = [1, 2, 3, 4, 5, 6, 7]
     with small_loop(tmp_path / "without", spec, control=0.0, shrink=shrink) as loop:
         loop.record([f"i{n}" for n in range(12)], ["i0"], id="d", person="p")
@@ -739,8 +728,7 @@ def test_a_learner_that_raises(tmp_path: Path, shrink: float) -> None:
 
 def test_no_snapshot_leaves_out_a_lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A start from one would neither say that it is missing nor try it again."""
-    (tmp_path / "own.py").write_text(textwrap.dedent(OWN))
-    spec = f"{tmp_path / 'own.py'}:Touchy"
+    spec = touchy(tmp_path)
     with small_loop(tmp_path / "loop", spec, control=0.0, snapshot_every=2) as loop:
         loop.record([f"i{n}" for n in range(12)], ["i0"], id="d", person="p")
         for n in (1, 3, 4, 6, 7, 8):
@@ -762,8 +750,8 @@ def test_no_snapshot_leaves_out_a_lesson(tmp_path: Path, monkeypatch: pytest.Mon
     # Whoever mends the learner has all the lessons.
     with Loop.open(tmp_path / "loop", learner=spec) as loop:
         assert not loop.feedback("d", id="e5", better=["i5"]).learned
-        touchy: Any = type(loop.learner)
-    monkeypatch.setattr(touchy, "update", lambda self, *told: self._as().update(*told))
+        learner: Any = type(loop.learner)
+    monkeypatch.setattr(learner, "update", lambda self, *told: self._as().update(*told))
     with Loop.open(tmp_path / "loop", learner=spec) as loop:
         assert {lesson.event: lesson.learned for lesson in loop.lessons()}["e5"]
         assert bits(loop) == bits_from_scratch(loop)
@@ -812,8 +800,7 @@ def test_who_reads_after_an_interruption_does_not_wait(tmp_path: Path, monkeypat
 
 
 def test_a_learner_that_raises_for_another_process(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(textwrap.dedent(OWN))
-    spec = f"{tmp_path / 'own.py'}:Touchy"
+    spec = touchy(tmp_path)
     with (
         small_loop(tmp_path / "loop", spec, control=0.0) as one,
         Loop.open(tmp_path / "loop", learner=spec) as two,
@@ -828,8 +815,7 @@ def test_a_learner_that_raises_for_another_process(tmp_path: Path) -> None:
 
 
 def test_items_that_came_after_what_another_process_could_not_learn(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(textwrap.dedent(OWN))
-    spec = f"{tmp_path / 'own.py'}:Touchy"
+    spec = touchy(tmp_path)
     with (
         small_loop(tmp_path / "loop", spec, control=0.0) as one,
         Loop.open(tmp_path / "loop", learner=spec) as two,
@@ -868,8 +854,7 @@ def test_items_that_another_process_puts_while_this_one_folds_anew(tmp_path: Pat
 
 def test_an_interruption_while_it_is_learned(tmp_path: Path) -> None:
     """Ctrl-C between the commit and the answer: the event is there, so it is learned, now and after closing."""
-    (tmp_path / "own.py").write_text(textwrap.dedent(OWN))
-    spec = f"{tmp_path / 'own.py'}:Touchy"
+    spec = touchy(tmp_path)
     for shrink in (0.0, 2.0):
         path = tmp_path / f"loop{shrink}"
         with small_loop(path, spec, control=0.0, shrink=shrink) as loop:
@@ -890,8 +875,7 @@ def test_an_interruption_while_it_is_learned(tmp_path: Path) -> None:
 
 def test_a_failure_does_not_spread_in_its_group(tmp_path: Path) -> None:
     """What a half-learned lesson did to the state is not held against those that came with it."""
-    (tmp_path / "own.py").write_text(textwrap.dedent(OWN))
-    spec = f"{tmp_path / 'own.py'}:Touchy"
+    spec = touchy(tmp_path)
     with small_loop(tmp_path / "loop", spec, control=0.0) as loop:
         loop.record([f"i{n}" for n in range(12)], ["i0"], id="d")
         answers = loop.feedback_many({"decision": "d", "id": f"e{n}", "better": [f"i{n}"]} for n in (1, 3, 4, 6))
@@ -1034,17 +1018,8 @@ def test_nothing_works_after_closing(tmp_path: Path) -> None:
         assert again.verify() == []
 
 
-def test_a_loop_that_cannot_be_made_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for bad in ("no-such-learner", "exponentiated", "perceptron:batch=0"):
-        with pytest.raises(ValueError):
-            small_loop(tmp_path / "loop", bad)
-        assert not list(tmp_path.iterdir())
-    with monkeypatch.context() as patched:
-        patched.setattr("heedful.loop.loop.put_items", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
-        with pytest.raises(OSError, match="full"):
-            small_loop(tmp_path / "loop")
-    assert not list(tmp_path.iterdir())
-    (tmp_path / "loop").mkdir()
-    with pytest.raises(FileExistsError, match="expected a new folder"):
+def test_a_loop_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heedful.loop.loop.put_items", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    with pytest.raises(OSError, match="full"):
         small_loop(tmp_path / "loop")
-    assert list(tmp_path.iterdir()) == [tmp_path / "loop"]
+    assert not list(tmp_path.iterdir())

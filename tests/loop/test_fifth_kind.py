@@ -1,5 +1,5 @@
 """A kind of feedback of one's own, `fifth.py:BestWorst`, does all that the built-in kinds do, and changes none of their
-files: in Python, over HTTP, from the command line."""
+files: in Python, from the command line; over HTTP it is one of all kinds."""
 
 from __future__ import annotations
 
@@ -7,23 +7,18 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from asking import Caller, ok
 from command import heedful
-from scipy.stats import binomtest
 
 from heedful import Loop, Settings, infer
 from heedful.data.jsonl import Line
 from heedful.experiments.trials import make_trial
 from heedful.io import export_lines, import_lines
 from heedful.learners.registry import learner_class
-from heedful.server.context import Options
-from heedful.server.main import served
 from heedful.testing import check_learner
 from kinds import FIFTH
 from loops import rows
@@ -51,7 +46,6 @@ def loop(tmp_path: Path) -> Iterator[Loop]:
 def encoded(loop: Loop, decision: str) -> dict[str, Any]:
     """The features of a decision's candidates, by name."""
     known = loop.projection.find_decision(decision)
-    assert known is not None
     return dict(zip(known.names, loop.projection.requests.context(known).x))
 
 
@@ -95,26 +89,6 @@ def test_a_step_by_hand() -> None:
     assert state.total == pytest.approx([1.0, 9.0])
 
 
-def test_the_model_by_its_definition() -> None:
-    """P(best = i, worst = j) = exp(u_i - u_j) / the sum over all ordered pairs; the gradient by differences."""
-    rng = np.random.default_rng(1)
-    x, w = rng.standard_normal((4, 3)), rng.standard_normal(3)
-    p, expected = fifth.gains(w, x)
-    u = x @ w
-    odds = {(i, j): np.exp(u[i] - u[j]) for i in range(4) for j in range(4) if i != j}
-    for (i, j), value in odds.items():
-        assert p[i, j] == pytest.approx(value / sum(odds.values()))
-    assert np.trace(p) == 0.0
-
-    def logsum(w: Any) -> float:
-        u = x @ w
-        return float(np.log(sum(np.exp(u[i] - u[j]) for i, j in odds)))
-
-    for k in range(3):
-        step = np.eye(3)[k] * 1e-6
-        assert expected[k] == pytest.approx((logsum(w + step) - logsum(w - step)) / 2e-6, abs=1e-6)
-
-
 # ---------------------------------------------------------------------------- in Python
 
 
@@ -143,54 +117,6 @@ def test_what_is_predicted_is_how_likely_each_is_to_be_the_best(loop: Loop) -> N
     assert decision.predicted == pytest.approx([each / sum(odds) for each in odds], abs=1e-5)
 
 
-def test_explained_evaluated_reported(loop: Loop) -> None:
-    taught(loop, 20)
-    decision = loop.decide(id="last")
-    why = loop.explain("last")
-    w = loop.weights
-    features = [part for part in why.features if part.name != "the caller's score"]
-    assert sum(part.counts for part in why.features) == pytest.approx(why.margin)
-    assert [part.weight for part in features] == pytest.approx([w[part.name] for part in features])
-    assert sum(moved.by for moved in why.lessons) == pytest.approx(why.margin)
-    assert (why.first, why.second) == decision.shown[:2]
-    x = encoded(loop, "last")
-    assert why.margin == pytest.approx(float((x[why.first] - x[str(why.second)]) @ list(w.values())))
-    again, slow = loop.evaluate(f"{FIFTH}:rate=1e-9").learners
-    assert (again.lessons, again.values[0].comparisons) == (20, 60)
-    assert again.values[0].value is not None
-    assert 0.5 < again.values[0].value < 1.0
-    assert slow.lessons == 20
-    with pytest.raises(ValueError, match="expected one of the best and the worst"):
-        loop.evaluate("fair-pairs")
-    found = loop.report()
-    assert (found.decisions, found.feedback.given, found.learned.answered + found.control.answered) == (21, 20, 20)
-    assert found.difference is None
-    right, claimed = 0, []
-    for told in loop.lessons():
-        known = loop.projection.find_decision(told.decision)
-        assert known is not None
-        chance = {known.names[j]: p for j, p in zip(known.record.shown, known.record.predicted)}
-        assert sum(chance.values()) == pytest.approx(1.0)
-        right += all(chance[told.chosen[0]] >= p for p in chance.values())
-        claimed.append(chance[told.chosen[0]])
-    assert found.prediction is not None
-    assert (found.prediction.answers, found.prediction.baseline) == (20, 0.25)
-    assert found.prediction.details == {"claimed": pytest.approx(np.mean(claimed))}
-    # The first question is asked before anything is learned: all four are as likely, a quarter right each.
-    assert found.prediction.score == pytest.approx((right - 0.75) / 20)
-    arms = found.learned, found.control
-    assert sum((arm.mean or 0.0) * arm.answered for arm in arms) == pytest.approx(right)
-    assert found.unsaid == "the best of four says nothing of how good the four were"
-
-
-def test_the_history_tells_the_best_before_the_others(loop: Loop) -> None:
-    decision = loop.decide()
-    a, b, c, d = decision.shown
-    loop.feedback(decision.id, best=b, worst=d)
-    [told] = loop.lessons()
-    assert (told.form, told.chosen, told.over, told.learned) == ("best", (b,), (a, c, d), True)
-
-
 def test_a_line_of_it_holds_the_best_and_the_worst(loop: Loop) -> None:
     taught(loop, 2)
     one = next(line for line in json.loads(json.dumps([*export_lines(loop)])) if line.get("id") == "e0")
@@ -200,12 +126,6 @@ def test_a_line_of_it_holds_the_best_and_the_worst(loop: Loop) -> None:
     assert outcome.reason == "worst: expected the worst of what was shown, beside the best, got none"
 
 
-def test_what_was_asked_for_and_is_not_on_offer(loop: Loop) -> None:
-    decision = loop.decide([*NAMES[:3], "nobody"], show=4)
-    assert decision.unknown == ("nobody",)
-    assert set(decision.shown) <= {*NAMES[:3], "nobody"}
-
-
 def test_how_it_speaks_of_itself(loop: Loop) -> None:
     interaction = loop.projection.interaction
     assert (interaction.name, interaction.words.loop) == ("best-worst", "a loop of extremes")
@@ -213,37 +133,6 @@ def test_how_it_speaks_of_itself(loop: Loop) -> None:
     decision = loop.decide()
     _, example = loop.projection.interaction.example(loop.projection.model, decision.shown)
     assert loop.feedback(decision.id, **example).status == "applied"
-
-
-# ---------------------------------------------------------------------------- over HTTP
-
-
-@pytest.fixture(scope="module")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
-    folder = tmp_path_factory.mktemp("served")
-    best_worst_loop(folder / "learns.heedful").close()
-    with served(folder, Options(own=(FIFTH,))) as url, closing(Caller(url)) as caller:
-        yield caller
-
-
-@pytest.mark.slow
-def test_after_300_answers_over_http_it_beats_chance(ask: Caller) -> None:
-    """Somebody of known tastes answers 300 questions. Then it is asked about 200 foursomes of items that it has never
-    seen, of which the person says each time which is best: more often than chance, one in four, the model had put it
-    first (binomial test, p < .01). No item is in two foursomes, so that the trials are independent."""
-    path, somebody = "/v1/loops/learns", Person([1.0, -2.0, 0.5], 4)
-    for i in range(300):
-        shown = ok(ask.post(f"{path}/decisions", {"id": f"d{i}"}))["shown"]
-        answer = ok(ask.post(f"{path}/feedback", {"decision": f"d{i}", "id": f"e{i}", **somebody.answer(shown)}))
-        assert answer["learned"]
-    rng, hits, n = np.random.default_rng(5), 0, 200
-    for _ in range(n):
-        features = rng.standard_normal((4, 3)).round(3)
-        four = [{"id": f"n{j}", **{f"f{k}": float(v) for k, v in enumerate(x)}} for j, x in enumerate(features)]
-        first = ok(ask.post(f"{path}/rank", {"candidates": four}))["ranking"][0]
-        said = somebody.answer([each["id"] for each in four], {f"n{j}": x for j, x in enumerate(features)})
-        hits += said["best"] == first
-    assert binomtest(hits, n, 0.25, alternative="greater").pvalue < 0.01
 
 
 # ---------------------------------------------------------------------------- from the command line
@@ -272,19 +161,6 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     got = heedful("feedback best d0 --clicks {} {} {}", shown[0], *own)
     assert got.code == 3
     assert "clicks: expected best and worst, or none" in got.out
-    heedful("decide best --id d1 --person bob {} {}", *own)
-    with Loop.open("best.heedful", learner=FIFTH) as loop:
-        first, *_, last = loop.decide(id="d1", person="bob").shown
-    heedful("feedback best d1 --id e1 --form {} {} {}", json.dumps({"best": last, "worst": first}), *own)
-    got = heedful("explain best d1 {} {}", *own)
-    assert got.code == 0
-    assert "This was a control" in got.out
-    got = heedful("evaluate best --json {} {}", *own)
-    assert [each["values"][0]["comparisons"] for each in got.json["learners"]] == [6]
-    got = heedful("report best {} {}", *own)
-    assert got.code == 0
-    assert "The best of four says nothing of how good the four were" in got.out
-    assert "Share of answers in which the likeliest was the best" in " ".join(got.out.split())
     exported = heedful("export best all.jsonl {} {}", *own)
     assert exported.code == 0
     unknown = heedful("validate all.jsonl")  # nobody says which forms it has

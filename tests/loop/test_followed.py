@@ -25,7 +25,6 @@ def live(kind: Kind, loop: Loop, rounds: range) -> None:
 def side(loop: Loop) -> dict[str, bytes]:
     """The candidate as it ranks now, with each person's state."""
     running = loop.projection.published.running
-    assert running is not None
     return bits_of(running.candidate.model)
 
 
@@ -33,7 +32,6 @@ def side_from_scratch(loop: Loop) -> dict[str, bytes]:
     """The candidate, folded from the log."""
     projection = loop.projection
     running = projection.published.running
-    assert running is not None
     model, until = running.candidate.interaction.fresh(), running.record.frozen
     for event, decision, feedback in projection.steps([model], 0, until or None):
         projection.teach(model, event, decision, feedback)

@@ -121,7 +121,6 @@ def test_a_decision_that_is_none_is_damage_and_says_where(path: Path, payload: s
     """Written with the checksum that it should have: nothing but its content is wrong."""
     log = Log(path / "log.db")
     decided = log.find("decision", "d")
-    assert decided is not None
     log.close()
     with database(path) as db:
         db.execute("DROP TRIGGER event_keeps")

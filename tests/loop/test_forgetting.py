@@ -592,17 +592,6 @@ def test_another_process_forgets_while_this_one_is_about_to_write(home: Place) -
         assert one.verify() == two.verify() == []
 
 
-def test_another_process_says_that_it_was_forgotten(home: Place) -> None:
-    """At once, before it has caught up with anything."""
-    with small_loop(home / "loop", control=0.0) as one, Loop.open(home / "loop") as two:
-        decided(one, ["annemarie"])
-        usual(one, "annemarie", "a")
-        one.forget("annemarie")
-        for a in (two.feedback("annemarie-shown", id="a0", better=["i3"]), two.undo("a0")):
-            assert a.status == "rejected"
-            assert "forgotten" in a.reason
-
-
 def test_another_process_knows_it_after_a_failure(home: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that reads everything again because it failed between a commit and the lesson."""
     with small_loop(home / "loop", control=0.0) as one, Loop.open(home / "loop") as two:
@@ -633,17 +622,6 @@ def test_forgotten_twice(home: Place) -> None:
         assert loop.verify() == []
         with pytest.raises(LookupError, match="decision hers was forgotten"):
             loop.decide(NAMES, id="hers", person="ann")
-
-
-def test_another_process_decides_without_her(home: Place) -> None:
-    with small_loop(home / "loop", control=0.0) as one, Loop.open(home / "loop") as two:
-        decided(two, ["annemarie"])
-        before = two.decide(NAMES, id="before").shown
-        for n in range(6):
-            two.feedback("annemarie-decided", id=f"a{n}", better=["i7", "i9"])
-        assert two.decide(NAMES, id="with her").shown != before
-        one.forget("annemarie")
-        assert two.decide(NAMES, id="after").shown == before == one.decide(NAMES, id="after too").shown
 
 
 def test_another_process_keeps_no_snapshot_of_her(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

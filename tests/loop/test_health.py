@@ -104,15 +104,6 @@ def test_what_is_undone_rolled_back_or_forgotten_was_never_there(kind: Kind, tmp
         assert loop.health().decisions == 20
 
 
-@each_kind
-def test_it_is_the_same_after_a_restart(kind: Kind, tmp_path: Path) -> None:
-    with kind.make(tmp_path / "l") as loop:
-        record(kind, loop, range(30), unsaid={3, 4})
-        found = loop.health()
-    with Loop.open(tmp_path / "l", learner=kind.own) as loop:
-        assert loop.health() == found
-
-
 # ---------------------------------------------------------------------------- by hand
 
 
@@ -226,7 +217,6 @@ def test_alpha_and_slack_by_hand(tmp_path: Path) -> None:
         gains = [(utility(after) - utility(before), utility(order) - utility(before)) for before, after in rounds]
         alpha = sum(gain for gain, _ in gains) / sum(best for _, best in gains)
         found = loop.health()
-        assert found.corrections is not None
         assert found.corrections.answers == 25
         assert found.corrections.alpha == pytest.approx(alpha)
         slack = np.mean([max(alpha * best - gain, 0.0) for gain, best in gains])
@@ -271,7 +261,6 @@ def test_calibration_by_hand(tmp_path: Path) -> None:
             decided = loop.decide(person=f"p{i % 4}", repeats=True, id=f"d{i}")
             rating = 1 + i % 5
             loop.feedback(f"d{i}", id=f"e{i}", rating={decided.shown[0]: rating})
-            assert decided.predicted is not None
             pairs.append((float(decided.predicted[0] or 0.0), float(rating)))
         found = loop.health()
         assert sum(each.answers for each in found.calibration) == 20
@@ -341,10 +330,7 @@ def test_each_fault_is_found_and_where_it_began(name: str, tmp_path: Path) -> No
     told = signal(found, name)
     assert told.alarm
     assert told.evidence >= 120.0
-    assert told.before is not None
-    assert told.after is not None
     assert told.after > told.before
-    assert told.since is not None
     assert abs(told.since - T0 - 240 * 60 * SECOND) < 60 * 60 * SECOND
     assert told.remedy
     quiet = {"unanswered", "late", "empty", "one person"} - {name}
@@ -361,36 +347,11 @@ def test_one_person_who_floods_the_log_is_found(since: int, tmp_path: Path) -> N
     assert told.alarm
     assert "bot" in told.said
     assert "heedful forget l bot" in told.remedy
-    assert told.since is not None
     assert abs(told.since - T0 - since * 60 * SECOND) < 60 * 60 * SECOND
     assert found.largest.person == ("bot" if since == 0 else found.largest.person)
     alone = fault(tmp_path / "alone", lambda i, shown: liked(shown), n=120, who=lambda i: "ann")
     assert not alone.alarms
     assert "nobody to compare" in signal(alone, "one person").said
-
-
-@pytest.mark.slow
-@each_kind
-def test_faults_are_found_in_every_kind(kind: Kind, tmp_path: Path) -> None:
-    """People who say nothing from the 90th decision on; a person who gives three of four answers from then on."""
-    for name, silent in (("empty", True), ("one person", False)):
-        with kind.make(tmp_path / name) as loop:
-            pair = loop.facts.get("choices")
-            events = []
-            for i in range(240):
-                shown = tuple(NAMES[i % 5 : i % 5 + (2 if pair else 4)])
-                person, late = f"p{i % 3}", i >= 90
-                person = "bot" if late and not silent and i % 4 else person
-                loop.record(NAMES[:9], shown, id=f"d{i}", person=person, time=T0 + 60 * SECOND * i)
-                form = {"none": True} if late and silent else kind.answer(i, shown)
-                events.append({**form, "decision": f"d{i}", "id": f"e{i}", "time": T0 + (60 * i + 5) * SECOND})
-            assert {answer.status for answer in loop.feedback_many(events)} == {"applied"}
-            found = loop.health()
-            told = signal(found, name)
-            assert told.alarm
-            assert told.since is not None
-            assert abs(told.since - T0 - 90 * 60 * SECOND) < 30 * 60 * SECOND  # moments are 1.2 times apart
-            assert not {"empty", "one person", "unanswered", "late"} & {each.name for each in found.alarms} - {name}
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -151,32 +150,11 @@ def test_what_became_of_it(loop: Loop) -> None:
     ]
     assert not said(loop, none=True).learned
     known = loop.projection.find_decision(loop.decide(FIVE, id="mail", deferred=True).id)
-    assert known is not None
     loop.activate("mail", time=known.since + 7200 * 1_000_000)
     loop.feedback("mail", time=known.since + 7201 * 1_000_000, none=True)
     assert not loop.lessons(1)[0].late
     loop.forget("ann")
     assert [told.person for told in loop.lessons()] == [None] * 3
-
-
-def test_a_lesson_that_the_learner_failed_on_was_not_learned(tmp_path: Path) -> None:
-    source = tmp_path / "fails.py"
-    source.write_text(
-        "from heedful.learners.coactive.perceptron import PreferencePerceptron as P\n"
-        "from typing import Any, NamedTuple\n"
-        "class Fails(NamedTuple):\n"
-        "    n_features: int\n"
-        "    space: Any\n"
-        "    def init(self, rng): return P(*self).init(rng)\n"
-        "    def propose(self, state, x, rng): return P(*self).propose(state, x, rng)\n"
-        "    def weights(self, state): return state.w\n"
-        "    def update(self, state, x, y, feedback):\n"
-        "        if feedback[0] == 3: raise RuntimeError('not that one')\n"
-        "        return P(*self).update(state, x, y, feedback)\n"
-    )
-    with small_loop(tmp_path / "loop", f"{source}:Fails", control=0.0) as loop:
-        assert said(loop, better=["i2"]).learned
-        assert not said(loop, better=["i3"]).learned
 
 
 def test_pages_follow_each_other(loop: Loop) -> None:
@@ -295,42 +273,6 @@ def test_few_lessons_are_found_among_many_other_events(loop: Loop, monkeypatch: 
 
 
 # ---------------------------------------------------------------------------- the order of the model
-
-
-def test_the_order_of_the_model_is_by_its_weights_and_changes_nothing(loop: Loop) -> None:
-    for i in range(4):
-        loop.decide(FIVE, id=f"d{i}")
-        loop.feedback(f"d{i}", better=["i3", "i1"])
-    before = bits(loop), loop.projection.log.last()
-    w = np.array(list(loop.weights.values()))
-    X = np.array(
-        [loop.projection.catalogue.features(loop.projection.catalogue.versions([name]))[0] for name in loop.items]
-    )
-    utilities = dict(zip(loop.items, (X @ w[:-1]).tolist()))
-    assert loop.rank() == tuple(sorted(loop.items, key=lambda name: -utilities[name]))
-    assert loop.rank(["i4", "i0"]) == tuple(sorted(["i4", "i0"], key=lambda name: -utilities[name]))
-    assert loop.rank(FIVE) == loop.decide(FIVE, id="next").shown  # no control, no exploration here
-    assert bits(loop) == before[0]
-    assert loop.projection.log.last()[0] == before[1][0] + 1  # that decision
-
-
-def test_without_lessons_it_is_the_callers_order(tmp_path: Path) -> None:
-    for name, settings in (("ranking", {}), ("item", {"k": 1}), ("blind", {"control": 1.0, "exploration": 0.5})):
-        with small_loop(tmp_path / name, "fair-pairs", **settings) as loop:
-            assert loop.rank(FIVE) == tuple(FIVE)
-            assert loop.rank(FIVE, prior={"i3": 2.0, "i0": -1.0}) == ("i3", "i1", "i2", "i4", "i0")
-            assert loop.rank([{"id": "x", "f0": 1.0}, {"id": "y"}]) == ("x", "y")
-
-
-def test_a_person_has_an_order_of_her_own(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "loop", "perceptron", control=0.0, shrink=0.1) as loop:
-        for i in range(6):
-            shown = loop.decide(["i0", "i1"], id=f"d{i}", person="ann" if i % 2 else "bob").shown
-            loop.feedback(f"d{i}", better=["i0" if i % 2 else "i1"])
-            assert len(shown) == 2
-        assert loop.rank(["i0", "i1"], person="ann") == ("i0", "i1")
-        assert loop.rank(["i1", "i0"], person="bob") == ("i1", "i0")
-        assert loop.rank(["i0", "i1"], person="new") == loop.rank(["i0", "i1"])
 
 
 @pytest.mark.parametrize("spec", [*specs(), *specs("ordinal")])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from heedful.features.encoding import UNSEEN
@@ -68,27 +67,6 @@ def test_an_interaction_that_nobody_has_is_refused_by_name() -> None:
     strange = type("Strange", (type(learner),), {"__doc__": "Interaction: telepathic."})
     with pytest.raises(LookupError, match="expected coactive, ordinal, pairwise, rating, routing, got telepathic"):
         interaction_of(manifest, strange(*learner))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_published_is_not_written_to(kind: str) -> None:
-    """By a lesson that comes after: its arrays are those that readers decide from."""
-    interaction = interaction_of(*founded(kind))
-    model = interaction.fresh()
-    published = model.publish()
-    arrays = [part for part in _flat(published) if isinstance(part, np.ndarray)]
-    assert arrays
-    before = [part.copy() for part in arrays]
-    ours = model._own() if hasattr(model, "_own") and interaction.by_number else model.shared
-    for part in _flat(ours):
-        if isinstance(part, np.ndarray) and part.flags.writeable:
-            part[...] = 7
-    for part, was in zip(arrays, before):
-        np.testing.assert_array_equal(part, was)
-
-
-def _flat(state: Any) -> list[Any]:
-    return [leaf for part in state for leaf in _flat(part)] if isinstance(state, tuple) else [state]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -569,7 +569,6 @@ def test_opened_beside_a_process_that_writes(home: Place) -> None:
     command = [sys.executable, "-c", WRITER, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         try:
-            assert child.stdout is not None
             assert child.stdout.readline() == b"at work\n"
             for n in range(8 * FACTOR):
                 beside = Loop.open(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -10,10 +9,9 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings
-from heedful.data.jsonl import Line
-from heedful.io import export_lines, import_lines
+from heedful.io import import_lines
 from logged import ALPHA, DOWN, ITEMS, LOGS, RISING, SOUND, live, look, truths
-from loops import small_loop
+from loops import lines_of, small_loop
 
 RUNS = 8
 each_sound = pytest.mark.parametrize("name", SOUND)
@@ -101,17 +99,16 @@ def test_weights_come_from_the_log_bit_for_bit(name: str, tmp_path: Path) -> Non
     with small_loop(tmp_path / "l", log.learner, n_items=3, **settings) as loop:
         live(loop, name, np.random.default_rng(3), 0, 400, np.zeros(500, int))
         found = loop.evaluate(DOWN)
-        lines = json.loads(json.dumps(list(export_lines(loop))))
+        lines = lines_of(loop)
         encoding = loop.manifest.encoding
     own = None if log.learner == "fair-pairs" else log.learner
     with Loop.open(tmp_path / "l", learner=own) as again:
         assert again.evaluate(DOWN) == found
     with Loop.create(tmp_path / "copy", encoding=encoding, learner=log.learner, settings=Settings(**settings)) as copy:
-        done = list(import_lines(copy, [Line(i, line, None) for i, line in enumerate(lines)]))
-        assert {each.status for each in done} <= {"applied", "duplicate"}
+        assert {each.status for each in import_lines(copy, lines)} <= {"applied", "duplicate"}
         assert copy.evaluate(DOWN).learners == found.learners
     best = [ITEMS[j] for j in RISING]
-    shown = [line for line in lines if line["kind"] == "decision"]
+    shown = [line.record for line in lines if line.record["kind"] == "decision"]
     weights = np.array([(line["shown"] == best) / line["probability"] for line in shown])
     value = next(each for each in found.learners[1].values if each.measure == "list value")
     assert value.comparisons == len(shown) == 400

@@ -1,7 +1,6 @@
 """A loop of choices from outside: what is asked, what answers teach, how things stand, what is refused and told."""
 
 import json
-import math
 import shutil
 import threading
 import time
@@ -16,11 +15,12 @@ import pytest
 from heedful import Loop, Settings, infer
 from heedful.boards.standing import standing
 from heedful.inference.gp.stopping import stopping
+from heedful.loop.decide import to_decision
 from heedful.loop.interactions.comparison import ChoicePrediction
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.results.answers import plain
 from heedful.results.board import Board
-from loops import bits, bits_from_scratch, choice_loop, rows
+from loops import as_often_as_said, bits, choice_loop
 
 BOTH = ["preference-gp", "hierarchical-gp"]
 
@@ -51,7 +51,6 @@ def order(board: Board) -> list[str]:
 
 
 def favourite(board: Board) -> str:
-    assert board.verdict is not None
     return board.verdict.favourite
 
 
@@ -97,47 +96,6 @@ def test_the_standing_without_somebody(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", [*BOTH, "preference-gp:rule=random"])
-def test_choices_find_the_best(folder: Path, spec: str) -> None:
-    with choice_loop(folder / "l", spec) as loop:
-        taught(loop, 60)
-        for person in (None, "p0", "p2") if "random" not in spec else (None,):
-            found = loop.standing(person)
-            told = found.verdict
-            assert told is not None
-            assert (told.favourite, order(found)[0], told.goal, found.person) == ("i3", "i3", "best", person)
-            assert order(found)[0] == loop.rank(person=person)[0] or person is None
-        mine, ours = loop.standing("p0"), loop.standing()
-        assert (mine.people, mine.answers, ours.people, ours.answers) == (1, 20, 3, 60)
-        assert sum(each.best for each in ours.ranking) == pytest.approx(1.0)
-        assert ours.ranking[0].place_low == 1 <= ours.ranking[0].place_high
-        assert ours.ranking[0].place_high < ours.ranking[-1].place_low <= ours.ranking[-1].place_high == 8
-        assert [each.utility for each in ours.ranking] == sorted((each.utility for each in ours.ranking), reverse=True)
-        assert ours.ranking[-1].told_apart is None
-        assert sum(each.utility for each in ours.ranking) == pytest.approx(0.0, abs=1e-9)
-        before = loop.projection.log.counts()
-        told = ours.verdict
-        assert told is not None
-        assert told.left is not None
-        assert (told.stop, told.left.high == 0) == (told.probability >= 0.9, told.stop)
-        assert told.left.told == "no questions left" or not told.stop
-        assert loop.projection.log.counts() == before  # a look is not logged
-
-
-@pytest.mark.slow
-def test_somebody_of_whom_nothing_is_known(folder: Path) -> None:
-    """Of many people one knows something of the next; alone nobody tells of another."""
-    for spec in BOTH:
-        with choice_loop(folder / spec, spec, control=0.0) as loop:
-            taught(loop, 90, people=6)
-            new = loop.standing("new")
-            assert (new.people, new.answers) == (0, 0)
-            first = next(each for each in new.ranking if each.item == "i3")
-            last = next(each for each in new.ranking if each.item == "i7")
-            assert (first.utility > last.utility + 0.5) == (spec == "hierarchical-gp")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("spec", BOTH)
 def test_how_things_stand_is_of_what_is_believed(folder: Path, spec: str) -> None:
     """Of one person of the posterior and their answers; of several of the mean of their utilities. The favourite's
@@ -159,30 +117,11 @@ def test_how_things_stand_is_of_what_is_believed(folder: Path, spec: str) -> Non
                 [str(i) for i in found.order[a : b + 1]] for a, b in found.alike
             ]
             end = told.verdict
-            assert end is not None
-            assert end.left is not None
             assert end.probability == max(row.best for row in told.ranking)
             assert end.favourite == max(told.ranking, key=lambda row: row.best).item
             assert end.stop == (end.left.high == 0) == (end.probability >= 0.9 and stopping(part).stop)
         alone, together = loop.standing("p1").verdict, loop.standing().verdict
-        assert alone is not None
-        assert together is not None
         assert alone.probability != together.probability
-
-
-def test_nobody_in_particular_is_one_person(folder: Path) -> None:
-    with choice_loop(folder / "l", control=0.0) as loop:
-        for t in range(25):
-            answer(loop, loop.decide(id=f"d{t}"))
-        assert loop.rank()[0] == "i3"
-        found = loop.standing()
-        assert (found.people, found.answers, favourite(found)) == (1, 25, "i3")
-        assert loop.verify() == []
-        kept = bits(loop)
-        assert loop.forget("nobody").events == 0
-        assert bits(loop) == kept
-    with Loop.open(folder / "l") as loop:
-        assert bits(loop) == kept
 
 
 # ---------------------------------------------------------------------------- what is asked
@@ -202,24 +141,7 @@ def test_what_is_predicted_is_how_likely_each_is_to_be_chosen(folder: Path) -> N
         assert loop.projection.log.counts() == before | {"decision": before["decision"] + 2}
 
 
-def test_no_pair_is_asked_twice_before_all_were(folder: Path) -> None:
-    with choice_loop(folder / "l", n_items=5, control=0.3) as loop:
-        asked = Counter[frozenset[str]]()
-        for t in range(10):
-            d = loop.decide(person="p", id=f"d{t}")
-            asked[frozenset(d.shown)] += 1
-            if t % 3 == 0:
-                assert not loop.feedback(d.id, choice="cannot_judge").learned
-            elif t % 3 == 1:
-                assert not loop.feedback(d.id, none=True).learned
-            else:
-                answer(loop, d)
-        assert len(asked) == 10  # all there are
-        for t in range(10):  # and again, as answers are not certain
-            d = loop.decide(person="p", id=f"again{t}")
-            asked[frozenset(d.shown)] += 1
-        assert max(asked.values()) > 1
-        assert loop.verify() == []
+def test_a_pair_is_asked_again_where_that_is_said(folder: Path) -> None:
     with choice_loop(folder / "r", n_items=3, control=0.0, repeats=True) as loop:
         first = loop.decide(person="p", id="d")
         loop.feedback("d", choice="cannot_judge")
@@ -248,18 +170,9 @@ def test_the_probability_is_how_often_it_is_shown(folder: Path, show: int) -> No
     with choice_loop(folder / "l", n_items=4, control=0.5, snapshot_every=10**6) as loop:
         for t in range(3):
             answer(loop, loop.decide(person="p", id=f"first{t}"))
-        n, shown, told = 6000 // show**2, Counter[tuple[str, ...]](), dict[tuple[str, ...], float]()
-        for t in range(n):
-            d = loop.decider.propose(loop.decider.read(person="p", show=show, id=f"d{t}"))  # type: ignore[arg-type]
-            known = d.decision
-            assert known is not None
-            names = tuple(known.names[j] for j in known.record.shown)
-            shown[names] += 1
-            assert known.record.probability is not None
-            assert told.setdefault(names, known.record.probability) == known.record.probability
-        assert sum(told.values()) == pytest.approx(1.0)
-        for names, probability in told.items():
-            assert abs(shown[names] - n * probability) < 5.0 * math.sqrt(n * probability)
+        asked = [loop.decider.read(person="p", show=show, id=f"d{t}") for t in range(6000 // show**2)]
+        drafts = [loop.decider.propose(each) for each in asked]  # type: ignore[arg-type]
+        as_often_as_said(to_decision(draft.event.id, draft.decision, 1) for draft in drafts)  # type: ignore[arg-type]
 
 
 def test_the_control_is_drawn_evenly(folder: Path) -> None:
@@ -280,7 +193,6 @@ def test_more_than_two(folder: Path, spec: str) -> None:
         for t in range(30):
             d = loop.decide(person=f"p{t % 2}", id=f"d{t}", show=4)
             assert len(set(d.shown)) == 4
-            assert d.predicted is not None
             assert sum(d.predicted) == pytest.approx(1.0, abs=1e-4)
             if t % 3 == 0:
                 got = loop.feedback(d.id, better=sorted(d.shown, key=liking, reverse=True))
@@ -292,7 +204,6 @@ def test_more_than_two(folder: Path, spec: str) -> None:
         assert favourite(loop.standing()) == "i3"
         assert loop.verify() == []
         found = loop.report()
-        assert found.prediction is not None
         assert found.prediction.baseline == 0.25
         assert loop.decide(person="p0", show=100, id="all").probability is not None
         assert sorted(loop.decide(person="p0", id="all").shown) == sorted(loop.items)
@@ -332,81 +243,8 @@ def test_equally_good(folder: Path) -> None:
         assert abs(believed["i0"] - believed["i1"]) < 0.1
         assert d.predicted is None
         report = loop.report().prediction
-        assert report is not None
         assert (report.answers, report.details["equal"]) == (0, 0)  # what somebody else asked is not ours
 
-
-# ---------------------------------------------------------------------------- items
-
-
-def test_items_come_and_go(folder: Path) -> None:
-    with choice_loop(folder / "l", control=0.0) as loop:
-        taught(loop, 40, people=1)
-        before = loop.standing("p0")
-        assert loop.withdraw("i3")
-        assert "i3" not in order(loop.standing("p0"))
-        assert [name for name in order(before) if name != "i3"] == order(loop.standing("p0"))  # what it told stays
-        with pytest.raises(LookupError, match=r"candidates: expected items on offer, .*, got 'i3'"):
-            loop.decide(["i3", "i0"], person="p0", strict=True)
-        assert all("i3" not in loop.decide(person="p0", id=f"w{t}").shown for t in range(5))
-        loop.put_items([{"id": "i3", "title": "film 3"}, {"id": "new"}])
-        again = loop.standing("p0")
-        assert [each.utility for each in again.ranking if each.item != "new"] != []
-        assert order(again)[0] == "i3"
-        assert {each.item for each in again.ranking} == {*loop.items}
-        asked = {name for t in range(12) for name in loop.decide(person="p0", id=f"n{t}").shown}
-        assert "new" in asked  # nothing is known of it
-        assert loop.verify() == []
-
-
-@pytest.mark.parametrize("spec", BOTH)
-def test_items_with_features_tell_of_each_other(folder: Path, spec: str) -> None:
-    """What is liked lies near what is liked: an item nobody was asked about stands where those like it do."""
-    near = [{"id": f"i{j}", "x": float(j)} for j in range(10)]
-    encoding = infer(near, identifier="id", kinds={"x": "number"})
-    how = Settings(choices="best", control=0.0)
-    with Loop.create(folder / "l", encoding=encoding, items=near, learner=spec, settings=how) as loop:
-        for t in range(25):
-            d = loop.decide(person="p", id=f"d{t}")
-            loop.feedback(d.id, choice="first" if int(d.shown[0][1:]) > int(d.shown[1][1:]) else "second")
-        loop.put_items([{"id": "low", "x": 0.1}, {"id": "high", "x": 8.9}])
-        place = {name: i for i, name in enumerate(loop.rank(person="p"))}
-        assert place["high"] < 4 < place["low"]
-        assert loop.feature_names == encoding.names
-        assert loop.weights == {}
-        assert loop.verify() == []
-        kept = bits(loop)
-    with Loop.open(folder / "l") as loop:
-        assert (loop.notes, bits(loop)) == ([], kept)
-
-
-def test_an_item_whose_features_change_is_another_one(folder: Path) -> None:
-    with choice_loop(folder / "l", n_features=2, control=0.0) as loop:
-        taught(loop, 20, people=1)
-        model = loop.projection.model
-        assert isinstance(model, ChoiceModel)
-        n = model.shared.n
-        loop.put_items([{"id": "i3", "f0": 9.0, "f1": 9.0}])
-        assert model.shared.n == n + 1
-        loop.put_items([rows(8, 2)[3]])  # and changes back: it is the one it was
-        assert model.shared.n == n + 1
-        d = loop.decide(person="p0", id="x")
-        answer(loop, d)
-        assert loop.verify() == []
-        loop.put_items([{"id": "i3", "f0": 9.0, "f1": 9.0}])
-        kept = bits(loop)
-    with Loop.open(folder / "l") as loop:
-        assert (bits(loop), bits_from_scratch(loop)) == (kept, kept)
-    with choice_loop(folder / "plain", control=0.0) as loop:
-        loop.put_items([{"id": "i3", "title": "another title"}])
-        shared: Any = loop.projection.model.shared
-        assert shared.n == 8  # without features an item is its name
-
-
-# ---------------------------------------------------------------------------- taking back
-
-
-# ---------------------------------------------------------------------------- what is refused
 
 # ---------------------------------------------------------------------------- what is told
 
@@ -416,10 +254,8 @@ def test_explain_says_why_and_from_what(folder: Path) -> None:
         taught(loop, 30)
         d = loop.decide(person="p1", id="d")
         told = loop.explain("d")
-        assert told.prediction is not None
         choice = ChoicePrediction(**told.prediction)
         assert (told.first, told.second) == d.shown
-        assert d.predicted is not None
         assert choice.chosen == pytest.approx(d.predicted[0], rel=1e-5)
         assert (choice.rule, choice.answers) == ("eubo", 10)
         assert told.because.startswith("of all that was left to ask")
@@ -455,7 +291,6 @@ def test_the_report_says_how_often_it_predicted(folder: Path) -> None:
         loop.feedback("unsure", choice="cannot_judge")
         found = loop.report()
         told = found.prediction
-        assert told is not None
         assert (told.answers, told.details["equal"], told.details["unsure"], told.baseline) == (80, 1, 1, 0.5)
         rights = []
         for t in range(80):
@@ -464,11 +299,9 @@ def test_the_report_says_how_often_it_predicted(folder: Path) -> None:
             best = max(names, key=lambda name: liking(name, t % 3))
             chance = record.predicted[names.index(best)]
             rights.append(0.5 if chance == 0.5 else float(chance > 0.5))
-        assert told.score is not None
         assert told.score == pytest.approx(np.mean(rights))
         assert told.details["right_by_chance"] is not None
         assert told.score > 0.7
-        assert told.difference is not None
         assert told.difference.by == pytest.approx(told.score - 0.5)
         assert sum(each.answers for each in told.series) == 80
         assert (found.difference, found.feedback.given, found.feedback.empty) == (None, 82, 1)
@@ -496,21 +329,9 @@ def test_an_evaluation_says_what_another_learner_had_predicted(folder: Path) -> 
         assert told is not None
         [own], [other] = mine.values, alone.values
         assert (mine.lessons, own.comparisons) == (60, 60)
-        assert own.value is not None
-        assert other.value is not None
         assert own.value > 0.5 < other.value
         with pytest.raises(ValueError, match="learner: expected one of choices"):
             loop.evaluate("perceptron")
-
-
-def test_lessons_in_words(folder: Path) -> None:
-    with choice_loop(folder / "l") as loop:
-        loop.record(loop.items, ["i0", "i1"], id="d", person="p")
-        loop.feedback("d", id="e1", choice="second")
-        loop.feedback("d", id="e2", choice="cannot_judge")
-        newest, first = loop.lessons(10)
-        assert (first.form, first.chosen, first.over, first.learned) == ("choice", ("i1",), ("i0",), True)
-        assert (newest.form, newest.chosen, newest.learned, newest.text) == ("choice", (), False, "cannot_judge")
 
 
 # ---------------------------------------------------------------------------- elsewhere and again
@@ -632,11 +453,9 @@ def test_a_context_without_features_is_kept_and_one_with_features_refused(tmp_pa
             decision = loop.decide(id="d1", context=given)
             loop.feedback("d1", id="e1", choice="both_bad")
             known = loop.projection.find_decision("d1")
-            assert known is not None
             assert known.record.context == given
             states.append((decision.shown, [(each.item, each.utility) for each in loop.standing().ranking]))
     assert states[0] == states[1]
     with Loop.open(path) as loop:
         known = loop.projection.find_decision("d1")
-        assert known is not None
         assert known.record.context == {"prompt": "p1"}

@@ -148,7 +148,6 @@ def _same_candidates(loop: Loop, among: dict[str, list[dict[str, Any]]]) -> None
     assert len(among) > 10
     for id, candidates in among.items():
         known = loop.projection.find_decision(id)
-        assert known is not None
         assert known.names == tuple(row["id"] for row in candidates)
         x = loop.projection.requests.context(known).x
         assert np.array_equal(x[:, :-1], loop.manifest.encoding.encode_many(candidates))

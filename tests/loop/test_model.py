@@ -81,132 +81,11 @@ def test_clicks_come_first_by_hand() -> None:
     assert weights(m) == pytest.approx(c + a * D2 + b / 2 - a - b * D2 - c / 2)
 
 
-def test_only_k_positions_count_by_hand() -> None:
-    m = model("perceptron", k=1)
-    assert learn(m, X, [0], "better", [2])
-    assert weights(m) == [1.0, 3.0, 1.0]
-
-
-def test_clicks_in_the_order_of_the_first_click_by_hand() -> None:
-    """Shown a b c, clicked c, then b: ybar = c b a."""
-    m = model("perceptron", k=2)
-    assert learn(m, X, [0, 1, 2], "clicks", [2, 1])
-    a, b, c = (np.array(row, float) for row in X)
-    assert weights(m) == pytest.approx(c + b * D2 - a - b * D2)
-
-
-def test_a_chain_of_queries_by_hand() -> None:
-    """[J15]: the clicked of all queries, then the rest of the first ranking. The first query showed b a; of the second
-    query d was clicked, then a of the first: ybar = d a b."""
-    m = model("perceptron", k=3)
-    d = [5.0, -1.0, 2.0]
-    assert learn(m, X[:2], [1, 0], "clicks", [-1, 0], extra=[d])
-    a, b = (np.array(row, float) for row in X[:2])
-    assert weights(m) == pytest.approx(np.array(d) + a * D2 + b / 2 - b - a * D2)
-
-
 def test_two_candidates_of_later_queries_by_hand() -> None:
     """-1 is the first that came along, -2 the second, in whatever order they were clicked."""
     m = model("perceptron", k=2)
     assert learn(m, X[:1], [0], "clicks", [-2, -1], extra=[[1, 0, 0], [0, 1, 0]])
     assert weights(m) == pytest.approx([D2 - 1.0, 1.0, 0.0])  # e2 + e1 d2 - a
-
-
-def test_an_edit_beats_what_it_was_made_of_by_hand() -> None:
-    """The edited object against the one that was edited, and nobody else: k = 2, D = (e + b d2) - (b + e d2)."""
-    m = model("perceptron", k=2)
-    assert learn(m, X, [0, 1, 2], "edit", [-1], base=1, extra=[[4.0, 4.0, 0.5]])
-    assert weights(m) == pytest.approx((1.0 - D2) * np.array([4.0, 3.0, 0.5]))
-
-
-def test_an_edit_that_means_a_candidate_by_hand() -> None:
-    """The nearest candidate against the one that was edited; where it is that one, nothing is said."""
-    m = model("perceptron", k=1)
-    assert learn(m, X, [0], "edit", [2], base=1)
-    assert weights(m) == [2.0, 2.0, 1.0]
-    assert not learn(m, X, [0], "edit", [1], base=1)
-    assert weights(m) == [2.0, 2.0, 1.0]
-
-
-def test_hiding_says_all_else_shown_is_better_by_hand() -> None:
-    """Shown a b c, a hidden (weight 1/2): ybar = b c a, half the step."""
-    m = model("perceptron", k=2)
-    assert learn(m, X, [0, 1, 2], "action", [0], [-0.5])
-    a, b, c = (np.array(row, float) for row in X)
-    assert weights(m) == pytest.approx(0.5 * (b + c * D2 - a - b * D2))
-
-
-def test_an_action_scales_the_step_by_hand() -> None:
-    m = model("perceptron", k=1)
-    assert learn(m, X, [0, 2], "action", [2], [0.1])
-    assert weights(m) == pytest.approx(0.1 * (np.array(X[2]) - X[0]))
-
-
-def test_ratings_compare_the_rated_alone_by_hand() -> None:
-    """Shown c b a; rated a 5, c 2: between the two, shown c a, better a c. b has no part in it."""
-    m = model("perceptron", k=1)
-    assert learn(m, X, [2, 1, 0], "rating", [0, 2], [5, 2])
-    assert weights(m) == pytest.approx(np.array(X[0], float) - X[2])
-
-
-@pytest.mark.parametrize("form", ["rating", "grade"])
-def test_equal_ratings_keep_their_order_by_hand(form: str) -> None:
-    """Shown a b c, all rated, b best, a and c alike: ybar = b a c."""
-    m = model("perceptron", k=2)
-    assert learn(m, X, [0, 1, 2], form, [2, 0, 1], [1, 1, 3])
-    a, b = (np.array(row, float) for row in X[:2])
-    assert weights(m) == pytest.approx(b + a * D2 - a - b * D2)
-
-
-def test_the_second_choice_wins_by_hand() -> None:
-    m = model("perceptron", k=1)
-    assert learn(m, X, [2, 0, 1], "choice", values=[1])
-    assert weights(m) == pytest.approx(np.array(X[0], float) - X[2])
-
-
-MEAN = np.array([1.0, 4.0 / 3.0, 1.0 / 3.0])  # of the three
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_first_thumb_is_compared_with_what_was_shown_by_hand(sign: float) -> None:
-    """w += s sigma(-s (w + e_prior) . d) d for d = b - the mean of the three: w = 0, e_prior . d = -1/3."""
-    m = model("perceptron")
-    assert learn(m, X, [1, 0, 2], "thumb", [1], [sign])
-    assert weights(m) == pytest.approx(sign / (1.0 + math.exp(-sign / 3.0)) * (np.array([0.0, 1.0, 0.0]) - MEAN))
-
-
-@pytest.mark.parametrize(("sign", "wanted"), [(1.0, 0.5), (-1.0, -0.5)])
-def test_a_first_thumb_on_a_single_item_is_compared_with_zero_by_hand(sign: float, wanted: float) -> None:
-    """d = z; at w = 0 and prior 0 the step is s z / 2."""
-    m = model("perceptron", k=5)
-    assert learn(m, X, [1], "thumb", [], [sign])
-    assert weights(m) == [0.0, wanted, 0.0]
-
-
-def test_a_thumb_is_compared_with_those_before_by_hand() -> None:
-    """After a thumb down on b: 0.5 of 2 were up, of a mean of b / 2. The second, on a, is up: d = a - b / 2, and
-    m = log(0.5 / 1.5) + (w + e_prior) . d."""
-    m = model("perceptron")
-    assert learn(m, X, [1], "thumb", [1], [-1.0])
-    assert learn(m, X, [0, 1, 2], "thumb", [0], [1.0])
-    margin = math.log(1.0 / 3.0) + 0.25  # w = -b / 2
-    step = 1.0 / (1.0 + math.exp(margin))
-    assert weights(m) == pytest.approx([step, -0.5 - step / 2.0, 0.0])
-
-
-def test_a_thumb_knows_the_callers_score_by_hand() -> None:
-    """z = (2, 3, 1), margin 1 at w = 0: an approval of what the caller ranks high says less."""
-    m = model("perceptron")
-    assert learn(m, X, [2], "thumb", [2], [1.0])
-    assert weights(m) == pytest.approx(np.array([2.0, 3.0, 1.0]) / (1.0 + math.e))
-
-
-def test_a_thumb_on_the_whole_list_by_hand() -> None:
-    """z is the average of what was shown, weighted by position; k = 2: (b + a d2) / (1 + d2)."""
-    m = model("perceptron", k=2)
-    assert learn(m, X, [1, 0, 2], "thumb", [], [1.0])
-    z = np.array([D2, 1.0, 0.0]) / (1.0 + D2)
-    assert weights(m) == pytest.approx((z - MEAN) / (1.0 + math.exp(-1.0 / 3.0)))
 
 
 # ---------------------------------------------------------------------------- what says nothing
@@ -230,27 +109,6 @@ def test_what_says_nothing_teaches_nothing(spec: str, form: str, chosen: Any, va
     assert not learn(m, X, [0, 1, 2], form, chosen, values, person="p")
     assert identical(m.shared, before)
     assert m.people == {}
-
-
-def test_hiding_the_only_one_teaches_nothing() -> None:
-    m = model("perceptron")
-    assert not learn(m, X, [1], "action", [1], [-1.0])
-    assert weights(m) == [0.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize("spec", ["perceptron", "pairwise-logistic", "second-order", "exponentiated:bound=10"])
-@pytest.mark.parametrize(
-    ("form", "chosen", "values"), [("clicks", [1], []), ("better", [1], []), ("action", [0], [-1.0])]
-)
-def test_what_was_not_shown_was_not_passed_over(spec: str, form: str, chosen: Any, values: Any) -> None:
-    """Two of three were shown: whatever the third is, the lesson is the same."""
-    states = []
-    for third in ([9.0, 9.0, 9.0], [-4.0, 0.0, 1.0]):
-        m = model(spec)
-        assert learn(m, [*X[:2], third], [0, 1], form, chosen, values)
-        states.append(m.shared)
-    assert identical(*states)
-    assert np.any(states[0].learned.w)
 
 
 # ---------------------------------------------------------------------------- against the words, form by form
@@ -415,16 +273,6 @@ def test_every_form_teaches_what_the_words_say(spec: str, k: int, seed: int) -> 
 # ---------------------------------------------------------------------------- arms
 
 
-@pytest.mark.parametrize("spec", ["perceptron", "pairwise-logistic"])
-@pytest.mark.parametrize("arm", ["control", "imported"])
-def test_clicks_on_what_others_ordered_teach_plain_learners(spec: str, arm: str) -> None:
-    """The learner's own order is not needed: D is that of what was shown."""
-    one, two = model(spec), model(spec)
-    assert learn(one, X, [2, 0, 1], "clicks", [1])
-    assert learn(two, X, [2, 0, 1], "clicks", [1], arm=arm)
-    assert identical(one.shared, two.shared)
-
-
 @pytest.mark.parametrize("spec", ["fair-pairs", "dueling-bandit"])
 def test_clicks_on_a_control_teach_no_learner_that_perturbs(spec: str) -> None:
     """Nothing was swapped or interleaved there: position cannot be told from worth."""
@@ -456,15 +304,10 @@ def test_forms_that_need_a_step_are_refused_where_there_is_none() -> None:
 # ---------------------------------------------------------------------------- a person's offset
 
 
-def test_without_shrink_nobody_has_an_offset() -> None:
-    m = model("perceptron")
-    assert learn(m, X, [0, 1, 2], "clicks", [2], person="p")
-    assert m.people == {}
-
-
-def test_nobody_in_particular_has_no_offset() -> None:
-    m = model("perceptron", shrink=1.0)
-    assert learn(m, X, [0, 1, 2], "clicks", [2])
+@pytest.mark.parametrize(("shrink", "person"), [(0.0, "p"), (1.0, None)])
+def test_without_shrink_or_a_name_nobody_has_an_offset(shrink: float, person: str | None) -> None:
+    m = model("perceptron", shrink=shrink)
+    assert learn(m, X, [0, 1, 2], "clicks", [2], person=person)
     assert m.people == {}
 
 
@@ -502,55 +345,6 @@ def test_what_is_shown_to_a_person_is_by_her_effective_weights(spec: str) -> Non
             y = m.propose(View(m, m.shared, own), x, rng)
             wanted = np.argsort(-utilities(m, person, x), kind="stable").tolist()
             assert order_shown(y).tolist() == m.order(View(m, m.shared, own), x).tolist() == wanted
-
-
-@pytest.mark.parametrize("spec", STEPPING)
-def test_opposite_tastes_get_opposite_orders(spec: str) -> None:
-    """p always prefers the first feature high, q low; after some lessons each is shown her own order, and somebody new
-    the order that all share."""
-    rng = np.random.default_rng(3)
-    m = model(spec.replace("fair-pairs:", "fair-pairs:swap=0,"), k=1, shrink=3.0)
-    for t in range(80):
-        x = np.column_stack([rng.permutation(4) - 1.5, np.zeros(4), np.zeros(4)])
-        for person, sign in (("p", 1.0), ("q", -1.0)):
-            y = m.propose(m.view(person), x, rng)
-            shown = int(order_shown(y)[0])
-            best = int(np.argmax(sign * x[:, 0]))
-            if shown != best:
-                learn(m, x, [shown], "better", [best], person=person, version=t)
-    x = np.array([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    p, q = utilities(m, "p", x), utilities(m, "q", x)
-    assert p[1] > p[0]
-    assert q[0] > q[1]
-    assert m.people.get("new") is None
-    assert utilities(m, None, x).tolist() == (x @ (np.array(weights(m)) + np.array([0, 0, 1]))).tolist()
-
-
-@pytest.mark.parametrize("spec", STEPPING)
-def test_few_lessons_count_for_little(spec: str) -> None:
-    """c = n / (n + shrink): after few lessons an offset hardly moves the scores; with shrink near 0 it does."""
-    x = np.array([[2.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    moved = []
-    for shrink in (1e6, 1e-6):
-        m = model(spec, k=1, shrink=shrink)
-        for t in range(3):
-            learn(m, x, [0], "better", [1], person="p", version=t)
-        shared, own = utilities(m, None, x), utilities(m, "p", x)
-        v = m.people["p"].state.learned.w[-1]  # how much she trusts the shared score: not shrunk
-        moved.append(float(np.abs(own - (1.0 + v) * shared).max()))
-    assert moved[0] < 1e-5 < 1e-2 < moved[1]
-
-
-def test_a_lesson_leaves_the_old_offset_to_whoever_reads_it() -> None:
-    """Readers decide from a state that nobody writes to."""
-    m = model("perceptron", shrink=1.0)
-    learn(m, X, [0, 1, 2], "clicks", [2], person="p")
-    learn(m, X, [0, 1, 2], "clicks", [1], person="p")
-    old = m.people["p"]
-    kept = copy_arrays(old.state)
-    learn(m, X, [0, 1, 2], "clicks", [2], person="p")
-    assert identical(old.state, kept)
-    assert m.people["p"].state.learned.w is not old.state.learned.w
 
 
 # ---------------------------------------------------------------------------- keeping

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import naive
 from budget import examples
 from heedful.core.conformance import identical
-from heedful.core.fold import copy_arrays
 from heedful.learners.personal import Offset, ranks
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.ordinal.learners import grader, is_grading, spec_with_grades
@@ -145,26 +144,6 @@ def test_what_has_no_weights_or_no_eta_is_not_said_to_have_too_large_a_one() -> 
     assert "with another learner" in m.describe_overflow(m.shared)
 
 
-@pytest.mark.parametrize("spec", ["averaged-prank:n_ranks=5", "widrow-hoff:n_ranks=5,eta=0.05"])
-def test_the_model_predicts_as_the_learner_does(spec: str) -> None:
-    rng = np.random.default_rng(0)
-    m, cut = model(spec), spec.startswith("averaged")
-    learner = m.learner
-    state = learner.init(rng)
-    for _ in range(200):
-        x, grades = rng.standard_normal((3, N)), rng.integers(1, K + 1, 3)
-        rows = x if cut else np.column_stack([x, np.ones(3)])
-        assert predicted(m, x) == [learner.propose(state, row, rng) for row in rows]
-        s = rows @ learner.weights(state)
-        assert [predicted(m, x)[j] for j in order(m, x)] == sorted(predicted(m, x), reverse=True)
-        if cut:
-            assert order(m, x) == np.argsort(-s, kind="stable").tolist()
-        learn(m, x, dict(enumerate(grades.tolist())))
-        for row, grade in zip(rows, grades.tolist()):
-            state = learner.update(state, row, 0, grade)
-        assert identical(m.shared, state)
-
-
 @pytest.mark.parametrize("spec", specs("ordinal"))
 def test_with_no_lesson_the_callers_order_is_shown(spec: str) -> None:
     """All stand alike: by the caller's score, and where that ties as they were listed."""
@@ -173,91 +152,12 @@ def test_with_no_lesson_the_callers_order_is_shown(spec: str) -> None:
     assert len(set(predicted(m, np.eye(4, N)))) == 1
 
 
-def test_several_grades_are_lessons_in_the_order_shown() -> None:
-    """What was shown first, then what was not, by its place among the candidates: one by one, as sent alone."""
-    rng = np.random.default_rng(2)
-    x = rng.standard_normal((5, N))
-    together, apart = model("prank:n_ranks=5"), model("prank:n_ranks=5")
-    assert learn(together, x, {0: 5, 4: 1, 3: 2, 1: 4}, shown=[3, 1])
-    for j, grade in [(3, 2), (1, 4), (0, 5), (4, 1)]:
-        assert learn(apart, x, {j: grade}, shown=[3, 1])
-    assert identical(together.shared, apart.shared)
-    other = model("prank:n_ranks=5")
-    for j, grade in [(0, 5), (1, 4), (3, 2), (4, 1)]:
-        learn(other, x, {j: grade})
-    assert not identical(together.shared, other.shared)
-
-
 def test_ranks_are_the_least_above_the_score() -> None:
     """b_r <= s is passed, s < b_r is not; equal thresholds are passed together."""
     assert ranks(np.array([-1.0, 0.0, 0.5, 2.0, 3.0]), np.array([0.0, 2.0, 2.0])).tolist() == [1, 2, 2, 4, 4]
 
 
 # ---------------------------------------------------------------------------- a person's own
-
-
-class Told:
-    """s = w . x + c (v . x - a) in words: one person beside a PRank that all share."""
-
-    def __init__(self, shrink: float) -> None:
-        self.shared, self.shrink = naive.PRank(N, K), shrink
-        self.own: dict[str, Any] = {}
-
-    def score(self, person: str, x: Any, n: int) -> float:
-        v, a, _ = self.own.get(person, ([0.0] * N, 0.0, 0))
-        c = n / (n + self.shrink)
-        return float(self.shared.score(x) + c * (sum(vi * xi for vi, xi in zip(v, x)) - a))
-
-    def predict(self, person: str, x: Any) -> int:
-        s = self.score(person, x, self.own.get(person, (None, None, 0))[2])
-        return min(r for r in range(1, K + 1) if s - self.shared.b[r] < 0)
-
-    def update(self, person: str, x: Any, y: int) -> None:
-        v, a, n = self.own.get(person, ([0.0] * N, 0.0, 0))
-        s = self.score(person, x, n + 1)
-        if min(r for r in range(1, K + 1) if s - self.shared.b[r] < 0) != y:
-            for r in range(1, K):
-                sign = -1 if y <= r else 1
-                if (s - self.shared.b[r]) * sign <= 0:
-                    v, a = [vi + sign * xi for vi, xi in zip(v, x)], a - sign
-        self.own[person] = v, a, n + 1
-        self.shared.update(x, y)
-
-
-def test_the_offset_is_pranks_step_beside_the_shared_score() -> None:
-    """Two who grade by opposite tastes, one of them a grade lower; and one who graded nothing gets what all share."""
-    rng = np.random.default_rng(1)
-    m, told = model("prank:n_ranks=5", shrink=3.0), Told(3.0)
-    for t in range(300):
-        person, x = "pq"[t % 2], rng.standard_normal((2, N))
-        wanted = [told.predict(person, row) for row in x]
-        assert predicted(m, x, person) == wanted
-        sign = 1.0 if person == "p" else -1.0
-        grades = np.clip(np.round(3.0 + sign * 1.5 * x[:, 0] - (person == "q")), 1, K).astype(int).tolist()
-        learn(m, x, dict(enumerate(grades)), person=person, version=t)
-        for row, grade in zip(x, grades):
-            told.update(person, row, grade)
-        own = m.people[person]
-        v, a, n = told.own[person]
-        assert own.state.v == pytest.approx(v)
-        assert (own.state.a, own.lessons, own.since) == (a, n, t)
-    assert predicted(m, x, "nobody") == [told.shared.predict(row) for row in x]
-
-
-@pytest.mark.parametrize("spec", DIRECTED)
-def test_where_people_are_at_odds_offsets_gain_what_one_model_cannot(spec: str) -> None:
-    """Opposite tastes, and q asks for a grade more: what all share cannot do better than a constant."""
-    off = []
-    for shrink in (0.0, 3.0):
-        rng, m, far = np.random.default_rng(1), model(spec, shrink), []
-        for t in range(600):
-            person, x = "pq"[t % 2], rng.standard_normal((2, N))
-            wants = (1.5 if person == "p" else -1.5) * x[:, 0] - (person == "q")
-            grades = np.clip(np.round(3.0 + wants), 1, K).astype(int)
-            far.append(np.abs(predicted(m, x, person) - grades).mean())
-            learn(m, x, dict(enumerate(grades.tolist())), person=person)
-        off.append(np.mean(far[-200:]))
-    assert off[1] < 0.5 * off[0]
 
 
 def test_an_offset_by_hand() -> None:
@@ -274,14 +174,6 @@ def test_an_offset_by_hand() -> None:
     assert m.level(own) == 0.5
 
 
-def test_what_was_predicted_right_moves_nothing_also_at_a_threshold() -> None:
-    """All is 0, at the threshold: grade 2, and she grades 2."""
-    m = model("prank:n_ranks=2", shrink=1.0)
-    learn(m, [[1.0, 0.0, 0.0]], {0: 2}, person="p")
-    own = m.people["p"]
-    assert (own.state.v.tolist(), own.state.a, own.lessons) == ([0.0, 0.0, 0.0], 0.0, 1)
-
-
 @pytest.mark.parametrize(("z", "grade"), [(2.2, 2), (2.4, 1)])
 def test_her_own_counts_with_the_grade_that_is_learned(z: float, grade: int) -> None:
     """k = 2, shrink 1. Somebody grades (1, 0, 0) 1: w = (-1, 0, 0), b = 1. She grades (0, 1, 0) 2, which scores 0: v is
@@ -295,57 +187,7 @@ def test_her_own_counts_with_the_grade_that_is_learned(z: float, grade: int) -> 
         assert (own.state.v.tolist(), own.state.a) == ([0.0, 1.0, 0.0], -1.0)
 
 
-@pytest.mark.parametrize("spec", DIRECTED)
-def test_thresholds_stay_in_order_with_offsets_too(spec: str) -> None:
-    """They are shared: what is a person's own moves the score. So what scores higher is never graded lower."""
-    rng = np.random.default_rng(4)
-    m = model(spec, shrink=1.0)
-    for t in range(200):
-        x = rng.integers(-2, 3, (3, N)).astype(float)
-        learn(m, x, dict(enumerate(rng.integers(1, K + 1, 3).tolist())), person="pqr"[t % 3])
-        assert np.all(np.diff(m.learner.thresholds(m.shared)) >= 0.0)
-        for person in m.people.values():
-            s = m.scores(View(m, m.shared, person), x)
-            assert np.all(np.diff(m.grades(View(m, m.shared, person), x)[np.argsort(s)]) >= 0)
-
-
-def test_without_shrink_or_a_name_nobody_has_an_offset() -> None:
-    m = model("prank:n_ranks=5")
-    learn(m, [[1, 0, 0]], {0: 1}, person="p")
-    assert m.people == {}
-    m = model("prank:n_ranks=5", shrink=1.0)
-    learn(m, [[1, 0, 0]], {0: 1})
-    assert m.people == {}
-
-
-def test_a_lesson_leaves_the_old_offset_to_whoever_reads_it() -> None:
-    m = model("averaged-prank:n_ranks=5", shrink=1.0)
-    learn(m, [[1, 0, 0]], {0: 1}, person="p")
-    old = m.people["p"]
-    kept = copy_arrays(old.state)
-    learn(m, [[1, 0, 0]], {0: 5}, person="p")
-    assert identical(old.state, kept)
-    assert not identical(m.people["p"].state, kept)
-
-
 # ---------------------------------------------------------------------------- the doors
-
-
-def test_other_forms_are_refused_with_what_to_do() -> None:
-    m = model("prank:n_ranks=5")
-    assert m.refusal("grade") is m.refusal("none") is None
-    for form in ("clicks", "better", "edit", "thumb", "action", "choice", "rating"):
-        told = str(m.refusal(form))
-        assert told.startswith(f"{form}: expected grade or none: this loop learns grades, whole numbers from 1 to 5")
-    assert "send them as grade" in str(m.refusal("rating"))
-
-
-def test_what_is_no_grade_teaches_nothing() -> None:
-    m = model("prank:n_ranks=5")
-    before = copy_arrays(m.shared)
-    context = Context(DecisionRecord(shown=(0,)), np.ones((1, N)), "p")
-    assert not m.teach(context, FeedbackRecord("none"), NONE, 1)
-    assert identical(m.shared, before)
 
 
 def test_a_learner_says_what_it_is_taught() -> None:

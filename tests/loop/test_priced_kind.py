@@ -61,7 +61,6 @@ def test_lists_are_judged_by_its_measure_against_its_baseline(tmp_path: Path) ->
         x, events = [], []
         for i in range(150):
             known = loop.projection.find_decision(f"d{i}")
-            assert known is not None
             x.append(loop.projection.requests.context(known).x)
             events.append(known)
     assert [each.learner for each in found.learners] == [PRICED, f"{PRICED}:rate=0.001"]

@@ -167,15 +167,6 @@ def test_items_of_which_nothing_is_known_but_what_requests_say(tmp_path: Path) -
         assert loop.verify() == []
 
 
-def test_a_grading_loop_grades_items_with_what_the_request_says(tmp_path: Path) -> None:
-    with shop(tmp_path / "loop", learner="averaged-prank:n_ranks=5") as loop:
-        for t in range(10):
-            d = loop.decide(said(t), id=f"d{t}")
-            loop.feedback(d.id, grade={each["id"]: 1 + int(each["bm25"] // 11) for each in said(t)})
-        assert loop.predict(said(3)).keys() == {each["id"] for each in said(3)}
-        assert loop.verify() == []
-
-
 GOOD = {"id": "i1", "bm25": 12.7, "clicks_7d": 3, "source": "web"}
 BAD: dict[str, tuple[Any, str]] = {
     "unknown": (

@@ -41,42 +41,6 @@ def consumed(m: RatingModel, person: str) -> set[int]:
     return set(m.consumed_items(m.view(person)).tolist())
 
 
-def test_people_are_numbered_as_they_come() -> None:
-    m = model()
-    assert told(m, [4, 0], rating={4: 5}, version=7)
-    assert told(m, [4], person="q", rating={4: 3}, version=8)
-    assert told(m, [4], person=None, rating={4: 1})
-    assert told(m, [0], person="p", rating={0: 2}, version=9)
-    assert told(m, [0], person="r", rating={0: 2})
-    assert {name: person.state.user for name, person in m.people.items()} == {"p": 0, "q": 1, "r": 3}
-    assert (m.people["p"].lessons, m.people["p"].since, m.shared.users) == (2, 7, 4)
-    expected = m.ratings(m.view(), np.array([0, 4]))
-    assert expected is not None
-    assert expected.tolist() == [2.0, 3.0]
-
-
-def test_what_is_consumed_adds_up_to_a_rating() -> None:
-    m = model()
-    told(m, [0, 1, 2], rating={0: 1})
-    assert consumed(m, "p") == {0}
-    for _ in range(3):
-        told(m, [0, 1, 2], actions={1: ["look"]})
-        assert consumed(m, "p") == {0}
-    told(m, [0, 1, 2], actions={1: ["look"], 2: ["hide"]})
-    assert consumed(m, "p") == {0, 1, 2}
-    assert consumed(m, "q") == set()
-
-
-def test_actions_of_one_item_are_their_weighted_mean() -> None:
-    """(3 + 3) / 4 + 5 + 2 over 3.5; each weighs what the table says."""
-    m = model()
-    told(m, [0], actions={0: ["look", "buy", "hide", "look"]})
-    expected = m.ratings(m.view(), np.array([0]))
-    assert expected is not None
-    assert expected[0] == pytest.approx((1.5 + 5.0 + 2.0) / 3.5)
-    assert m.shared.said.count[0] == 3.5
-
-
 def test_what_was_not_said_teaches_nothing() -> None:
     m = model()
     before = copy_arrays(m.shared)
@@ -94,30 +58,6 @@ def test_before_anything_is_known_the_middle_is_expected() -> None:
     m = model("bmf")
     assert m.ratings(m.view(), np.array([2, 0])).tolist() == [3.0, 3.0]  # type: ignore[union-attr]
     assert model("random-item").ratings(m.view(), np.array([0])) is None
-
-
-def test_what_is_lent_is_not_written_to() -> None:
-    m = model("bmf")
-    told(m, [0], rating={0: 4})
-    lent = m.publish()
-    kept = copy_arrays(lent)
-    assert m.publish() is lent
-    told(m, [1, 70], rating={70: 2, 1: 5})
-    m.put(0, there=False)
-    assert identical(lent, kept)
-    assert m.shared is not lent
-    mine = m.shared.said.count
-    told(m, [1], rating={1: 5})
-    assert m.shared.said.count is mine  # not lent since: no copy
-
-
-def test_other_forms_are_refused_with_what_to_do() -> None:
-    m = model()
-    assert m.refusal("rating") is m.refusal("actions") is m.refusal("none") is None
-    for form in ("clicks", "better", "edit", "thumb", "action", "choice", "grade"):
-        assert str(m.refusal(form)).startswith(
-            f"{form}: expected rating, actions or none: this loop learns ratings from 1"
-        )
 
 
 def test_who_draws_nothing_shows_it_for_certain() -> None:

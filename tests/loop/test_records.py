@@ -398,14 +398,6 @@ def test_the_good_of_many_go_on(loop: Loop, tmp_path: Path) -> None:
         assert small.verify() == []
 
 
-def test_a_keyword_nobody_knows_is_a_type_error(loop: Loop) -> None:
-    """Python's own refusal, where a name is wrong."""
-    with pytest.raises(TypeError):
-        loop.decide(["i0"], people="p")  # type: ignore[call-arg]
-    with pytest.raises(TypeError):
-        loop.undo("e", reason="none")  # type: ignore[call-arg]
-
-
 # ---------------------------------------------------------------------------- items
 
 

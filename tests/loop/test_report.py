@@ -78,7 +78,6 @@ def test_every_form_by_hand(tmp_path: Path, mixed: Loop) -> None:
     assert (report.learned, report.control) == (wanted, wanted)
     assert report.decisions == 2 * len(cases)
     assert report.feedback.given == 2 * sum(len(said(FIVE)) for said, _ in cases)
-    assert report.difference is not None  # of nobody in particular: every list is another person's
     assert (report.difference.by, report.difference.people) == (pytest.approx(0.0), 2 * len(scores))
     mixed.close()
 
@@ -94,7 +93,6 @@ def test_what_was_preferred_but_not_shown_scores_nothing(tmp_path: Path) -> None
         assert loop.report().learned == Arm(3, 2, 0.0)
         loop.decide(FIVE, id="d4", person="ann", show=2)
         last = loop.projection.find_decision("d4")
-        assert last is not None
         seen = last.names[last.record.shown[1]]
         loop.decide(FIVE, id="d5", person="ann")
         loop.feedback(
@@ -125,21 +123,6 @@ def test_what_was_not_shown_by_this_loop_is_in_neither_arm(tmp_path: Path) -> No
         assert after.learned == Arm(1, 1, 0.0)
 
 
-def test_undone_is_not_there_and_forgotten_was_never(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "loop", "perceptron", control=0.0) as loop:
-        for i in range(4):
-            shown = loop.decide(FIVE, id=f"d{i}", person="ann" if i % 2 else "bob").shown
-            loop.feedback(f"d{i}", id=f"e{i}", better=[shown[1]])
-        assert loop.report().learned == Arm(4, 4, 0.5)
-        loop.undo("e0")
-        after = loop.report()
-        assert after.learned == Arm(4, 3, 0.5)
-        assert (after.feedback.given, after.feedback.undone) == (3, 1)
-        loop.forget("ann")
-        gone = loop.report()
-        assert (gone.decisions, gone.learned, gone.feedback.given, gone.feedback.undone) == (2, Arm(2, 1, 0.5), 1, 1)
-
-
 def test_only_the_newest_are_looked_at_and_that_is_said(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", "perceptron", control=0.0) as loop:
         assert loop.report().since is None
@@ -149,7 +132,6 @@ def test_only_the_newest_are_looked_at_and_that_is_said(tmp_path: Path) -> None:
         loop.feedback("d0", thumb="up")  # of today, but on a list that is not looked at
         some, all_of_them = loop.report(10), loop.report(30)
         first = loop.projection.find_decision("d20")
-        assert first is not None
         assert (some.decisions, some.whole, some.since) == (10, False, first.since)
         assert (some.learned, some.feedback.given) == (Arm(10, 10, 0.5), 10)
         assert (all_of_them.decisions, all_of_them.whole, all_of_them.feedback.given) == (30, True, 31)
@@ -181,7 +163,6 @@ def test_windows_follow_each_other_and_sum_to_the_whole(tmp_path: Path) -> None:
         assert [window.seq for window in report.series] == sorted({window.seq for window in report.series})
         assert {window.learned.shown + window.control.shown for window in report.series} == {12, 13}
         last = loop.projection.find_decision("d1204")
-        assert last is not None
         assert (report.series[-1].seq, report.series[-1].time) == (last.seq, last.since)
 
 
@@ -267,7 +248,6 @@ def test_empty_and_late(two: Loop) -> None:
     assert two.report().feedback == Counts(7, 4, 0, 1, 0)
     deferred = two.decide(id="mail", deferred=True)
     known = two.projection.find_decision(deferred.id)
-    assert known is not None
     two.activate("mail", time=known.since + 10 * minute)
     two.feedback("mail", time=known.since + 11 * minute, none=True)
     assert two.report().feedback == Counts(8, 5, 0, 1, 0)
@@ -309,25 +289,11 @@ def test_the_interval_is_that_of_the_matrices(seed: int) -> None:
         np.concatenate([[0, 1, 0, 1], rng.integers(0, rng.integers(2, 15), n - 4)]), return_inverse=True
     )[1]
     found = difference(y, learned, people)
-    assert found is not None
     by, variance, freedom = by_matrices(y, learned, people)
     half = t.ppf(0.975, freedom) * math.sqrt(variance)
     assert found.by == pytest.approx(by)
     assert (found.low, found.high) == (pytest.approx(max(by - half, -1)), pytest.approx(min(by + half, 1)))
     assert found.people == np.unique(people).size
-
-
-def test_the_variance_of_answers_of_nobody_in_particular_is_welchs() -> None:
-    from scipy.stats import t, ttest_ind
-
-    rng = np.random.default_rng(5)
-    y, learned = rng.random(40) / 2, np.arange(40) < 33
-    found = difference(y, learned, np.arange(40))
-    assert found is not None
-    welch = ttest_ind(y[learned], y[~learned], equal_var=False)
-    a, b = 33, 7
-    freedom = (1 / a + 1 / b) ** 2 / (1 / (a**2 * (a - 1)) + 1 / (b**2 * (b - 1)))  # of equal variances
-    assert found.high - found.by == pytest.approx(t.ppf(0.975, freedom) * found.by / welch.statistic)
 
 
 @pytest.mark.slow
@@ -347,8 +313,6 @@ def test_it_covers_the_truth_as_often_as_it_says() -> None:
         first = np.where(learned, taste[people, 0], taste[people, 1] / 2)
         y = np.where(rng.random(people.size) < first, 1.0, 0.5 * (rng.random(people.size) < 0.5))
         found, apart = difference(y, learned, people), difference(y, learned, np.arange(people.size))
-        assert found is not None
-        assert apart is not None
         samples += 1
         covered += found.low <= truth <= found.high
         taken_apart += apart.low <= truth <= apart.high
@@ -365,7 +329,6 @@ def test_small_controls_are_covered_too() -> None:
         if 3 <= (~learned).sum():
             y = np.where(learned, rng.random(60) ** 0.5, rng.random(60) ** 0.7)
             found = difference(y, learned, np.arange(60))
-            assert found is not None
             samples += 1
             covered += found.low <= 1 / 1.5 - 1 / 1.7 <= found.high
     assert abs(covered / samples - 0.95) < 0.0195
@@ -390,7 +353,6 @@ def test_the_report_has_it_by_person(tmp_path: Path) -> None:
         more, of_nobody = [*learned, True, True, False, False], [*people, 2001, 2002, 2003, 2004]
         middle, variance, freedom = by_matrices(np.array([*y, 0, 1, 0, 1]), np.array(more), np.array(of_nobody))
         found = loop.report()
-        assert found.difference is not None
         assert (found.difference.by, found.difference.people) == (pytest.approx(by), 40 + 7)
         assert found.unsaid == ""
         assert found.difference.low < by < found.difference.high
@@ -493,12 +455,10 @@ def test_regret_by_trying_every_order_and_the_bound_beside_it(tmp_path: Path) ->
     with simulated(tmp_path / "loop") as loop:
         assert loop.report().simulation is not None
         before = loop.report().simulation
-        assert before is not None
         assert (before.lists, before.regret, before.bound, before.curve) == (0, None, None, ())
         regrets = taught(loop, 40, start=1)
         loop.decide(FIVE, id="unanswered")
         found = loop.report().simulation
-        assert found is not None
         assert (found.lists, found.unbound) == (40, "")
         assert found.regret == pytest.approx(np.mean(regrets))
         for at in found.curve:
@@ -523,7 +483,6 @@ def test_a_list_is_compared_with_the_best_of_its_length(tmp_path: Path) -> None:
         shown = loop.decide(FIVE, id="d", show=2).shown
         loop.feedback("d", better=best_first(loop, FIVE))
         found = loop.report().simulation
-        assert found is not None
         wanted = max(dcg(u, order, 2) for order in permutations(FIVE, 2)) - dcg(u, shown, 2)
         assert found.regret == pytest.approx(wanted)
 
@@ -536,14 +495,12 @@ def test_only_learned_lists_that_were_answered_are_rounds(tmp_path: Path) -> Non
             best = best_first(loop, FIVE)
             loop.feedback(f"d{i}", **({"better": best} if shown.arm == "learned" else {"rating": {best[0]: 5.0}}))
         report = loop.report()
-        assert report.simulation is not None
         assert (report.simulation.lists, report.simulation.unbound) == (report.learned.shown, "")
         assert report.control.answered == report.control.shown > 5
 
 
 def unbound(loop: Loop, last: int = 10_000) -> str:
     found = loop.report(last).simulation
-    assert found is not None
     assert (found.bound is None) == (found.unbound != "")
     assert all((at.bound is None) == (found.bound is None) for at in found.curve)
     return found.unbound

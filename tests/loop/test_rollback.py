@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -12,11 +11,10 @@ from hypothesis import strategies as st
 from heedful import Loop
 from heedful.core.retractions import find_retractions
 from heedful.data.jsonl import Line
-from heedful.io import Outcome, check_form, export_lines, import_lines
-from heedful.results.answers import plain
+from heedful.io import Outcome, check_form, import_lines
 from heedful.storage import Place
 from kinds import KINDS, Kind, each_kind, teach
-from loops import bits, bits_from_scratch
+from loops import bits, bits_from_scratch, lines_of
 
 
 @pytest.mark.slow
@@ -42,7 +40,6 @@ def test_a_rollback_is_the_old_model_bit_for_bit_and_learns_on(kind: Kind, home:
         assert bits(loop) == bits_from_scratch(loop)
         assert loop.verify() == []
         before = gone.answer.seq
-        assert before is not None
         there = loop.rollback(before - 1)  # a rollback is gone back on like everything else
         assert (there.left_out, there.restored) == (4 + 1, 6)
         assert bits(loop) == late == bits_from_scratch(loop)
@@ -63,30 +60,6 @@ def test_whoever_was_forgotten_since_stays_forgotten(kind: Kind, home: Place) ->
         gone = loop.rollback(version)
         assert gone.forgotten == 1
         assert bits(loop) == bits(other) == bits_from_scratch(loop)
-
-
-@each_kind
-def test_another_process_sees_a_rollback(kind: Kind, home: Place) -> None:
-    with kind.make(home / "loop") as loop, Loop.open(home / "loop", learner=kind.own) as other:
-        teach(kind, loop, range(6))
-        version, old = loop.version, bits(loop)
-        teach(kind, loop, range(6, 9))
-        other.projection.look()
-        assert bits(other) == bits(loop) != old
-        loop.rollback(version)
-        other.projection.look()
-        assert bits(other) == bits(loop) == old
-
-
-def test_the_report_and_the_history_leave_out_what_was_rolled_back(home: Place) -> None:
-    with KINDS[0].make(home / "loop") as loop:
-        teach(KINDS[0], loop, range(6))
-        version, before = loop.version, loop.report().feedback
-        teach(KINDS[0], loop, range(6, 9))
-        loop.rollback(version)
-        after = loop.report().feedback
-        assert (after.given, after.undone) == (before.given, 3)
-        assert [each.undone for each in loop.lessons()] == [True] * 3 + [False] * 6
 
 
 @pytest.mark.parametrize("to", [0, -1, 10**9, 1.5, True, "3", None])
@@ -141,27 +114,12 @@ def test_exported_and_imported_a_rollback_leaves_out_the_same(kind: Kind, home: 
         teach(kind, loop, range(9, 11))
         loop.rollback(1)
         teach(kind, loop, range(11, 13))
-        lines = json.loads(json.dumps([plain(line) for line in export_lines(loop)]))
-        assert [line["to"] for line in lines if line["kind"] == "rollback"] == [{"kind": "undo", "id": "undo-e1"}, None]
-        numbered = [Line(i, line, None) for i, line in enumerate(lines, 1)]
-        assert {each.status for each in import_lines(other, numbered) if each.kind != "item"} == {"applied"}
-        assert {each.status for each in import_lines(other, numbered)} == {"duplicate"}
+        lines, told = lines_of(loop), lines_of(loop, "rollback")
+        assert [line.record["to"] for line in told] == [{"kind": "undo", "id": "undo-e1"}, None]
+        assert {each.status for each in import_lines(other, lines) if each.kind != "item"} == {"applied"}
+        assert {each.status for each in import_lines(other, lines)} == {"duplicate"}
         assert [each.undone for each in other.lessons()] == [each.undone for each in loop.lessons()]
         assert other.weights_of("p1") == pytest.approx(loop.weights_of("p1"))
-
-
-def test_what_a_rollback_brought_back_can_be_undone_once_more(home: Place) -> None:
-    kind = KINDS[0]
-    with kind.make(home / "loop") as loop:
-        teach(kind, loop, range(4))
-        version, old = loop.version, bits(loop)
-        loop.undo("e3")
-        without = bits(loop)
-        loop.rollback(version)
-        assert bits(loop) == old
-        assert loop.undo("e3").status == "applied"
-        assert bits(loop) == without != old
-        assert loop.undo("e3").status == "duplicate"
 
 
 def test_what_was_brought_back_twice_can_be_undone_a_third_time(home: Place) -> None:

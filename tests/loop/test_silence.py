@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings
-from heedful.evaluation.interleaving import Match
 from heedful.loop.arms import arm_difference
 from heedful.loop.cluster_robust import difference
 from heedful.loop.silence import silent_steps
@@ -51,15 +50,12 @@ def test_clicks_alone_are_told_as_shares_of_all_lists_and_not_compared_by_answer
     with page(tmp_path / "l") as loop:
         found = loop.report()
         clicks = found.click_through
-        assert clicks is not None
         assert (clicks.learned.total, clicks.control.total) == (found.learned.shown, found.control.shown)
         assert (clicks.learned.yes, clicks.control.yes) == (found.learned.answered, found.control.answered)
         by = clicks.learned.yes / clicks.learned.total - clicks.control.yes / clicks.control.total
-        assert clicks.difference is not None
         assert clicks.difference.by == pytest.approx(by)
         assert 0.3 < clicks.difference.low < by < clicks.difference.high < 0.85
         ratio = found.sample_ratio
-        assert ratio is not None
         assert ratio.differs
         assert ratio.e_value >= 20.0
         assert found.difference is None
@@ -87,7 +83,6 @@ def test_there_is_no_verdict_where_one_arm_is_silent_without_a_click(tmp_path: P
                 loop.feedback(d.id, none=True)
         found = loop.report()
         assert found.difference is None
-        assert found.sample_ratio is not None
         assert found.sample_ratio.differs
         health = {each.name: each for each in loop.health().signals}["sample ratio"]
         assert health.alarm
@@ -100,9 +95,7 @@ def test_loops_that_are_answered_alike_are_compared_as_before(tmp_path: Path) ->
     with page(tmp_path / "l", nones="learned control") as loop:
         found = loop.report()
         assert found.unsaid == ""
-        assert found.difference is not None
         assert found.difference.low > 0.0
-        assert found.sample_ratio is not None
         assert not found.sample_ratio.differs
         assert not any(each.alarm for each in loop.health().signals if each.name == "sample ratio")
 
@@ -115,7 +108,6 @@ def test_thumbs_are_not_compared_where_one_kind_of_list_gets_fewer(tmp_path: Pat
             if d.arm == "learned" or i % 4 == 0:
                 loop.feedback(d.id, thumb="up" if i % 3 else "down")
         thumbs = loop.report().thumbs
-        assert thumbs is not None
         assert thumbs.difference is None
         assert "have a thumb" in thumbs.unsaid
 
@@ -153,7 +145,6 @@ def test_silence_is_none_once_the_deadline_has_passed(tmp_path: Path) -> None:
         found = loop.report()
         assert found.learned == Arm(7, 5, pytest.approx(3 / 5))  # shown by minute 60: two without a click, one late
         clicks = found.click_through
-        assert clicks is not None
         assert (clicks.learned.total, clicks.learned.yes) == (5, 3)
         loop.undo("e0")
         assert loop.report().learned == Arm(7, 5, pytest.approx(2 / 5))  # as if it had never been clicked
@@ -176,7 +167,6 @@ def test_with_a_deadline_clicks_alone_get_a_verdict(tmp_path: Path) -> None:
     with page(tmp_path / "l", none_after=1e-6) as loop:
         found = loop.report()
         assert found.learned.answered >= found.learned.shown - 1
-        assert found.difference is not None
         assert 0.1 < found.difference.low < found.difference.by < found.difference.high
         assert found.sample_ratio is None
         assert loop.projection.interaction.findings(found).verdict.kind == "good"
@@ -205,8 +195,6 @@ def test_lists_in_silence_count_where_a_log_is_evaluated(tmp_path: Path) -> None
         pairs, lists = values["swapped pairs"], values["list value"]
         assert (pairs.comparisons, lists.comparisons) == (40, 80)
         assert lists.value is not None
-        assert lists.low is not None
-        assert lists.high is not None
         assert lists.low < 0.5 < lists.high < 0.95
 
 
@@ -256,7 +244,6 @@ def test_random_clicks_get_no_verdict_whatever_one_arm_loses(missing: str) -> No
     for _ in range(150):
         scores, answered, learned = drawn(rng, 400, 0.3, missing)
         found = arm_difference(scores, answered, learned, np.arange(400))
-        assert found is not None
         wrong += found.low > 0.0 or found.high < 0.0
         among = difference(scores[answered], learned[answered], np.arange(answered.sum()))
         of_answers += among is not None and (among.low > 0.0 or among.high < 0.0)
@@ -273,17 +260,3 @@ def test_a_small_control_without_a_click_does_not_make_a_verdict() -> None:
         found = arm_difference(scores, np.ones(300, bool), learned, np.arange(300))
         wrong += found is not None and (found.low > 0.0 or found.high < 0.0)
     assert wrong <= 300 * 0.05 + 3.0 * math.sqrt(300 * 0.05 * 0.95)
-
-
-@pytest.mark.parametrize("kept", ["clicks", "some", "all"])
-def test_answers_that_are_lost_do_not_decide_an_experiment(kept: str) -> None:
-    """Both learners are in the same list, so what is lost is lost to both; silence is a tie, which moves nothing."""
-    rng, decided, match = np.random.default_rng(7), 0, Match(0.05)
-    for _ in range(30):
-        state = match.init()
-        for person in range(40):
-            won = 0.5 if rng.random() < 0.6 else float(rng.random() < 0.5)
-            if kept == "all" or (won != 0.5 if kept == "clicks" else rng.random() < 0.3):
-                match.update(state, person, won)
-        decided += match.verdict(state).verdict != "undecided"
-    assert decided <= 30 * 0.05 + 3.0 * math.sqrt(30 * 0.05 * 0.95)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,12 @@ import numpy as np
 import pytest
 
 from heedful import TEXTS, Loop, Settings
-from heedful.data.jsonl import Line
 from heedful.features.style import NAMES
-from heedful.io import export_lines, import_lines
+from heedful.io import import_lines
 from heedful.loop.interactions import telling
 from heedful.results.style import StyleStatement
 from heedful.server.agent_tools import likes_in_words
+from loops import lines_of, number_lines
 
 THINGS = ("parcel", "letter", "box", "invoice", "order", "book")
 NOW = Settings(k=1, control=0.0, exploration=0.0)
@@ -306,13 +305,13 @@ def test_export_and_import_keep_it_and_twice_changes_nothing(tmp_path: Path) -> 
                 loop.correct_style("ann", always="Gone.", id="r9")
                 loop.rollback(loop.projection.log.find("undo", "undo-r0").seq)  # type: ignore[union-attr]
         loop.correct_style("ann", deny="second person", id="r2")
-        lines = [Line(i, json.loads(json.dumps(line)), None) for i, line in enumerate(export_lines(loop), 1)]
+        lines = lines_of(loop)
         assert {each.status for each in import_lines(other, lines)} == {"applied"}
         assert other.style_of("ann") == loop.style_of("ann")
         assert other.style_of("ann").rules[0].always == "Be kind."
         assert {each.status for each in import_lines(other, lines)} == {"duplicate"}
         bad = [{"id": "x", "deny": "nonsense"}, {"id": "x"}, {"id": "x", "always": "y", "more": 1}, {"always": "y"}]
-        told = list(import_lines(other, [Line(i, {"kind": "style", **line}, None) for i, line in enumerate(bad, 1)]))
+        told = list(import_lines(other, number_lines({"kind": "style", **line} for line in bad)))
         assert [(each.kind, each.status) for each in told] == [("style", "rejected")] * 4
 
 

@@ -15,7 +15,7 @@ from heedful.learners.registry import find_learners
 from heedful.loop import why as why_module
 from heedful.results.explanation import Why
 from kinds import KINDS, Kind, each_kind, teach
-from loops import bits, choice_loop, rating_loop, small_loop
+from loops import choice_loop, rating_loop, small_loop
 
 ROUNDS = 14
 NAMES = [f"i{j}" for j in range(8)]
@@ -35,13 +35,11 @@ each_taught = pytest.mark.parametrize("taught", KINDS, ids=lambda kind: kind.nam
 def shown_in(loop: Loop, id: str) -> list[str]:
     """What a decision showed, by name."""
     known = loop.projection.find_decision(id)
-    assert known is not None
     return [known.names[j] for j in known.record.shown]
 
 
 def version_of(loop: Loop, id: str) -> int:
     known = loop.projection.find_decision(id)
-    assert known is not None
     return known.version
 
 
@@ -67,7 +65,6 @@ def naive_fold(loop: Loop, version: int, without: str | None = None) -> Any:
 def naive_score(loop: Loop, decision: str, item: str, model: Any) -> float:
     """The score of an item, from the state of each kind itself."""
     known = loop.projection.find_decision(decision)
-    assert known is not None
     x = loop.projection.requests.context(known).x[known.names.index(item)]
     name = loop.projection.interaction.name
     view = model.view(known.person)
@@ -121,7 +118,6 @@ def test_contributions_sum_to_the_score(taught: Loop) -> None:
     exact = 0
     for i in (0, 5, ROUNDS - 1):
         known = taught.projection.find_decision(f"d{i}")
-        assert known is not None
         for item in known.names:
             told = taught.why(f"d{i}", item, budget=0.0)
             model = naive_fold(taught, known.version)
@@ -161,15 +157,6 @@ def test_movements_sum_to_the_score(taught: Loop) -> None:
         assert by.get(f"e{i}", 0.0) == pytest.approx(after - before, rel=1e-9, abs=1e-12)
 
 
-@each_taught
-def test_it_changes_nothing(taught: Loop) -> None:
-    before = bits(taught), taught.projection.log.counts(), taught.version
-    first = taught.why("d9", shown_in(taught, "d9")[0])
-    assert taught.why("d9", first.item) == first
-    assert (bits(taught), taught.projection.log.counts(), taught.version) == before
-    assert taught.verify() == []
-
-
 @pytest.mark.slow
 @each_taught
 def test_feedback_that_is_undone_or_forgotten_is_not_named(taught: Loop) -> None:
@@ -200,7 +187,6 @@ def test_feedback_that_is_undone_or_forgotten_is_not_named(taught: Loop) -> None
 @each_taught
 def test_a_rollback_before_the_decision_leaves_out_what_it_did(taught: Loop) -> None:
     at = taught.projection.log.find("feedback", "e4")
-    assert at is not None
     taught.rollback(at.seq)
     asked = taught.decide(["i0", "i1", "i2"], id="last", person="p1")
     told = taught.why("last", asked.shown[0], top=100, budget=1e12)
@@ -315,7 +301,6 @@ def test_a_learner_without_weights_is_asked_without_each_feature(tmp_path: Path,
             loop.feedback(d.id, id=f"e{i}", grade={name: 1 + (int(name[1:]) * 3 + i) % 5 for name in d.shown})
         d = loop.decide(id="last")
         known, model = loop.projection.find_decision("last"), loop.projection.model
-        assert known is not None
         x = loop.projection.requests.context(known).x
         counted = 0
         for item in d.shown:
@@ -397,7 +382,6 @@ def test_what_it_is_compared_with(tmp_path: Path) -> None:
         assert (first.place, first.next) == (1, asked.shown[1])
         assert (last.place, last.next) == (3, next(name for name in order if name not in asked.shown))
         assert (unseen.place, unseen.next) == (None, asked.shown[2])
-        assert unseen.lead is not None
         assert unseen.lead < 0.0
         assert first.lead == pytest.approx(loop.explain("d").margin, abs=1e-12)
         loop.decide(["i0"], id="one")
@@ -466,7 +450,6 @@ def test_a_lesson_that_fails_without_an_earlier_one_is_left_out_of_that_fold(tmp
             if event.id == "e3":  # e1 and e2 fail, the first being left out
                 loop.projection.teach(without, event, decision, feedback)
         place = NAMES.index(d.shown[0])
-        assert told.score is not None
         by = {each.event: each.by for each in told.events}
         change = told.score - float(without.effective(without.view()) @ x[place])
         assert by["e0"] == pytest.approx(change, abs=1e-12)
@@ -527,7 +510,6 @@ def test_what_moved_the_next_item_alone_is_listed(tmp_path: Path) -> None:
             [each] = loop.why("d", "b", budget=budget).events
             assert (each.event, loop.why("d", "b").next) == ("e", "a")
             assert each.by == 0.0
-            assert each.lead is not None
             assert each.lead < 0.0
 
 
