@@ -119,7 +119,7 @@ def evaluate(
                 who = decision.seq if decision.person is None else decision.person
                 answered.add(decision.seq)
                 views = [model.view(decision.person) for model in models]
-                for sum_, compared in zip(sums, interaction.compare(views, step)):
+                for sum_, compared in zip(sums, interaction.compare(views, step), strict=True):
                     sum_.add(who, decision.seq, compared)
                 clicks.add(who, decision.seq, interaction.clicks(views, step))
                 lists.add(who, views, step)
