@@ -15,7 +15,7 @@ import typer
 
 from heedful.cli.common import As, Json, Name, Options, Own, asking, kind_of, numbers, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, console, note, notes, print_json, reading_input, say
-from heedful.cli.import_summary import Tally, report_json, show_counts, show_report
+from heedful.cli.import_summary import Tally, show_counts, show_report
 from heedful.core.wording import count
 from heedful.data.files import cut_list
 from heedful.data.row_report import ALREADY
@@ -167,7 +167,7 @@ def import_(
         result = tally.as_json() | {"version": loop.version}
         result |= {"lessons": {"feedback": lessons, "moved": moved}} if lessons else {}
         result |= {} if put is None else {"items_put": put.put, "items_changed": list(put.changed)}
-        result |= {} if report is None else {"report" if ubi is None else "ubi": report_json(report)}
+        result |= {} if report is None else {"report" if ubi is None else "ubi": vars(report)}
         if json:
             print_json(result)
         else:

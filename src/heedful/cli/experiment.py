@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.answers import print_answers
+from heedful.cli.answers import print_answers, say_way_back
 from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
-from heedful.cli.console import BadInput, console, print_json, say
+from heedful.cli.console import BadInput, print_json, say
 from heedful.cli.parts import print_parts
 from heedful.core.validation import ALPHA
 from heedful.core.wording import count, percent
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.telling import Part
     from heedful.results.experiment import Experiment, PlannedExperiment, Promotion
     from heedful.results.report import Apprentice
-
-T = TypeVar("T")
 
 
 def experiment(
@@ -89,9 +86,9 @@ def experiment(
         if start is not None:
             print_answers([loop.start_experiment(start, share=share or 0.0, frozen=frozen, alpha=alpha)], json)
             if not json:
-                print_parts(_started(_ask(loop.experiment), name))
+                print_parts(_started(loop.experiment(), name))
         elif stop:
-            print_answers([_ask(loop.stop_experiment)], json)
+            print_answers([loop.stop_experiment()], json)
         elif plan:
             part = 0.2 if share is None else share
             planned = loop.plan_experiment(part, days=14.0 if days is None else days, alpha=alpha)
@@ -101,7 +98,7 @@ def experiment(
             if apprentice is not None and not apprentice.serves:
                 _print(apprentice, _apprentice(apprentice, name), json)
                 return
-            result = _ask(loop.experiment)
+            result = loop.experiment()
             _print(result, _experiment(result, name), json)
 
 
@@ -155,27 +152,11 @@ def promote(
         if json:
             print_json(promotion._asdict() | {"answer": promotion.answer._asdict()})
             return
-        screen = console()
-        text = (
-            f"{promotion.learner} serves now in place of {promotion.before}; model version {promotion.answer.version}"
-        )
-        say(text)
+        serves = f"{promotion.learner} serves now in place of {promotion.before}"
+        say(f"{serves}; model version {promotion.answer.version}")
         for objection in promotion.forced:
             say(f"Against it spoke: {objection}")
-        before = (promotion.answer.seq or 1) - 1
-        screen.print(
-            f"To go back on this: {shell_quote(['heedful', 'rollback', name, str(before)])}",
-            markup=False,
-            soft_wrap=True,
-        )
-
-
-def _ask(ask: Callable[[], T]) -> T:
-    """Return what `ask` returns. Raise BadInput if it raises LookupError, as there is no experiment."""
-    try:
-        return ask()
-    except LookupError as error:
-        raise BadInput(str(error)) from None
+        say_way_back(name, promotion.answer)
 
 
 def _print(result: Experiment | PlannedExperiment | Apprentice, parts: list[Part], json: bool) -> None:
@@ -189,11 +170,13 @@ def _apprentice(apprentice: Apprentice, name: str) -> list[Part]:
     """Return lines on how well the learner of the loop `name` imitates the caller's order."""
     from heedful.loop.interactions.telling import Line
 
-    parts: list[Part] = [Line(apprentice.told)]
-    return [
-        *parts,
-        *([Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}")] if apprentice.ready else []),
-    ]
+    return [Line(apprentice.told), *_ready(apprentice, name)]
+
+
+def _ready(candidate: Experiment | Apprentice, name: str) -> list[Part]:
+    from heedful.loop.interactions.telling import Line
+
+    return [Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}")] if candidate.ready else []
 
 
 def _started(experiment: Experiment, name: str) -> list[Part]:
@@ -260,9 +243,7 @@ def _experiment(experiment: Experiment, name: str) -> list[Part]:
     if not experiment.running:
         return parts  # what is over cannot be promoted by what it found
     parts += [Line(f"Not to be promoted: {objection}.") for objection in experiment.against_promotion]
-    if experiment.ready:
-        parts.append(Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}"))
-    return parts
+    return parts + _ready(experiment, name)
 
 
 def _plan(plan: PlannedExperiment, share: float) -> list[Part]:
@@ -295,8 +276,5 @@ def _promotions(promotions: tuple[Promotion, ...]) -> list[Part]:
         for promotion in promotions
     ]
     columns = ("version", "learner", "in place of", "by", "evidence", "")
-    parts: list[Part] = [Table("Promotions", columns, tuple(rows), texts=(1, 2, 3, 4, 5))]
-    return [
-        *parts,
-        *(Line(f"{promotion.learner}: {promotion.changed}.") for promotion in promotions if promotion.changed),
-    ]
+    changed = [Line(f"{promotion.learner}: {promotion.changed}.") for promotion in promotions if promotion.changed]
+    return [Table("Promotions", columns, tuple(rows), texts=(1, 2, 3, 4, 5)), *changed]

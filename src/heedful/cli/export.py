@@ -17,7 +17,7 @@ import typer
 
 from heedful.cli.common import As, Json, Name, Options, Own, asking, note_alike, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, check_extra, note, print_json, say
-from heedful.cli.import_summary import report_json, show_report
+from heedful.cli.import_summary import show_report
 from heedful.core.paths import path_kind
 from heedful.core.wording import count
 from heedful.data.files import TEMPORARY, find_unfinished
@@ -114,7 +114,7 @@ def _export_as(loop: Loop, name: str, options: Mapping[str, str], file: str, tar
         out.write(first)
         for part in parts:
             out.write(part)
-    _say(file, target, counts, json, {"report": report_json(report)})
+    _say(file, target, counts, json, {"report": vars(report)})
     if not json and file != "-":
         show_report(report)
     elif not json:

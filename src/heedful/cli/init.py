@@ -531,9 +531,8 @@ def _words(around: typer.Context) -> list[str]:
 def _table(title: str, encoding: Encoding) -> rich.table.Table:
     from rich.markup import escape
 
-    table = new_table(escape(title))
-    for column in ("column", "kind", "features", "example", "missing", "why"):
-        table.add_column(column, overflow="fold", justify="right" if column in ("features", "missing") else "left")
+    columns = ("column", "kind", "features", "example", "missing", "why")
+    table = new_table(title, columns, right=("features", "missing"))
     described = encoding.describe()
     rest = Counter(column.kind for column in described[MOST_COLUMNS:])
     if rest:

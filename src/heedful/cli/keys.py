@@ -102,11 +102,8 @@ def list_(folder: Folder = Path("."), json: Json = False) -> None:
         return
     from rich.markup import escape
 
-    table = new_table(escape(f"{folder}: keys"))
-    for title in ("prefix", "name", "tenant", "scopes", "rate", "made", "revoked"):
-        table.add_column(
-            title, overflow="fold", no_wrap=title == "prefix", justify="right" if title == "rate" else "left"
-        )
+    columns = ("prefix", "name", "tenant", "scopes", "rate", "made", "revoked")
+    table = new_table(f"{folder}: keys", columns, right=("rate",), whole="prefix")
     for key in listed:
         cells = [key.prefix, escape(key.name), key.tenant, _words(key), "" if key.rate is None else f"{key.rate:g}"]
         table.add_row(*cells, _when(key.created), _when(key.revoked), style="dim" if key.revoked is not None else "")

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.answers import print_answers
-from heedful.cli.common import Json, Name, Own, asking, note_alike, open_loop, shell_quote
-from heedful.cli.console import BadInput, console, print_json, say
+from heedful.cli.answers import print_answers, say_way_back
+from heedful.cli.common import Json, Name, Own, asking, note_alike, open_loop
+from heedful.cli.console import BadInput, print_json, say
 from heedful.core.wording import count
 
 
@@ -60,17 +60,11 @@ def rollback(
         text = f"the model is that of version {to}: {back.left_out:,} of the feedback left out"
         text += f", {back.restored:,} count again" if back.restored else ""
         text += f"; model version {back.answer.version}"
-        screen = console()
         say(text)
         if back.forgotten:
             people = "somebody was" if back.forgotten == 1 else f"{back.forgotten:,} people were"
             say(f"Not bit for bit: {people} forgotten since, and stay so.")
-        before = (back.answer.seq or 1) - 1
-        screen.print(
-            f"To go back on this: {shell_quote(['heedful', 'rollback', name, str(before)])}",
-            markup=False,
-            soft_wrap=True,
-        )
+        say_way_back(name, back.answer)
 
 
 def forget(
@@ -97,16 +91,13 @@ def forget(
             print_json({"person": person} | result._asdict())
             return
         note_alike(person, result.alike)
-        screen = console()
         if not result.events:
             say(f"{person}: nothing in the log was about this person")
             return
         text = f"{person}: {count(result.events, 'event')} erased, from the log, the model and the snapshots"
         say(f"{text}; model version {result.version}")
-        for path in result.exports:
-            where = "what was printed by an export to stdout" if path == "-" else path
-            say(f"Out of reach, and may still hold them: {where}")
-        for where in result.unreached:
+        exports = ["what was printed by an export to stdout" if path == "-" else path for path in result.exports]
+        for where in (*exports, *result.unreached):
             say(f"Out of reach, and may still hold them: {where}")
         place = "folder" if isinstance(loop.path, Path) else "database"
-        screen.print(f"Back-ups of the {place} are out of reach, and may still hold them.")
+        say(f"Back-ups of the {place} are out of reach, and may still hold them.")

@@ -197,9 +197,8 @@ def _as_csv(rows: list[dict[str, Any]]) -> str:
 
 
 def _show(rows: list[dict[str, Any]], out: Path) -> None:
-    table = new_table("The best learner for each user, by average regret")
-    for name in ("user", "learner", "rounds", "regret", "next"):
-        table.add_column(name, justify="left" if name in ("user", "learner") else "right", overflow="fold")
+    right = "rounds", "regret", "next"
+    table = new_table("The best learner for each user, by average regret", ("user", "learner", *right), right)
     for best in (row for row in rows if row["best"]):
         others = sorted(row["regret"] for row in rows if row["user"] == best["user"] and row is not best)
         stderr = "" if best["stderr"] is None else f" ±{best['stderr']:.2g}"
