@@ -37,7 +37,9 @@ from heedful.cli.sharing import (
     participants_socket,
     say_listening,
 )
+from heedful.core.times import utc
 from heedful.core.wording import count, share
+from heedful.data.files import cut_list
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -277,7 +279,7 @@ def _add_material(path: Path, material: Material, keep: bool) -> None:
     note(f"going on with {path}" + (f"; {len(added.new):,} new" if added.new else ""))
     for what, names in (("people see otherwise from now on", added.changed), (GONE, added.gone)):
         if names:
-            note(f"{what}: {', '.join(names[:TOLD])}{f' and {len(names) - TOLD:,} more' if len(names) > TOLD else ''}")
+            note(f"{what}: {cut_list(names, TOLD)}")
 
 
 def _check_same(path: Path, goal: str | None, fields: dict[str, Any]) -> None:
@@ -369,8 +371,6 @@ def _creation_time(path: Path) -> int:
 
 
 def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> ShareLink:
-    from heedful.server.pages.formatting import utc
-
     when = _creation_time(path)
     name = path.name.removesuffix(".heedful")
     created = app.service.links.create("main", name, when, segment=segment, seconds=share.seconds, people=share.people)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -26,9 +26,6 @@ from heedful.cli.console import (
 )
 from heedful.cli.output import check_plot
 from heedful.cli.own_page import HOST, PORT, listen, open_browser
-
-if TYPE_CHECKING:
-    pass
 
 MOST = 5
 """How many of the features that the user likes are printed at the end."""

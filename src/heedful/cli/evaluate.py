@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import Json, Own, asking, find_loop, kind_of, open_loop
+from heedful.cli.common import Json, Own, asking, check_once, find_loop, kind_of, open_loop
 from heedful.cli.console import BadInput, Failure, note, print_json, reading_input
 from heedful.cli.engine import EngineOption, check_option, distributing
 from heedful.cli.output import check_plot
@@ -106,20 +106,13 @@ def evaluate(
     does not fit the loop.
     """
     check_option(engine)
-    for spec in learner or ():
-        if (learner or []).count(spec) > 1:
-            raise BadInput(f"--learner: expected each once, got {spec} {(learner or []).count(spec)} times")
+    check_once("--learner", learner or ())
     check_plot(plot)
     of_table = {
-        "targets": target or (), "always": always or (), "columns": column or (),
+        "target": target or (), "always": always or (), "column": column or (),
         "least_probability": least_probability, "least_reward": least_reward, "most_reward": most_reward,
     }  # fmt: skip
-    options = {
-        "targets": "--target",
-        "columns": "--column",
-        **{field: f"--{field.replace('_', '-')}" for field in list(of_table)[1:] if field != "columns"},
-    }
-    named = [options[field] for field, value in of_table.items() if value not in ((), None)]
+    named = [f"--{field.replace('_', '-')}" for field, value in of_table.items() if value not in ((), None)]
     if len(names) > 1:
         if named or plot is not None:
             raise BadInput(
@@ -156,9 +149,8 @@ def _of_loops(
     """Evaluate `learners` on the logs of several loops and print results in order; raise Failure if one failed."""
     from heedful.loop.many import map_loops
 
+    check_once("NAME", names, "each loop")
     for name in names:
-        if names.count(name) > 1:
-            raise BadInput(f"NAME: expected each loop once, got {name} {names.count(name)} times")
         if kind_of(name) == "file":
             raise BadInput(f"{name}: expected a loop, got a file; a table is evaluated by itself")
     places, failures, results = [find_loop(name) for name in names], [], {}
@@ -197,13 +189,13 @@ def _evaluation_parts(loop: Loop, learners: Sequence[str], alpha: float) -> tupl
 
 def _of_loop(name: str, own_learners: Own, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[Part]]:
     """Evaluate `learners` on the log of the loop `name`; return the evaluation, and what to print."""
-    with open_loop(name, own_learners, read_only=True) as loop, asking():
+    with open_loop(name, own_learners, read_only=True) as loop:
         evaluation, parts, _ = _evaluation_parts(loop, learners, alpha)
         return evaluation, parts
 
 
 def _of_table(
-    path: Path, learners: Sequence[str], alpha: float, options: Mapping[str, Any]
+    path: Path, learners: Sequence[str], alpha: float, options: dict[str, Any]
 ) -> tuple[Evaluation, list[Part]]:
     """Evaluate learners and other policies on the table `path`; return the evaluation, and what to print."""
     from heedful.data.known_forms import unpack
@@ -214,8 +206,8 @@ def _of_table(
 
     with reading_input(), asking():
         rows = [row for _, row in unpack(open_table(path)).located()]
-        options = {**options, "columns": columns_of(options["columns"])}
-        evaluation = evaluate_table(rows, learners=learners, alpha=alpha, **options)
+        targets, columns = options.pop("target"), columns_of(options.pop("column"))
+        evaluation = evaluate_table(rows, targets=targets, columns=columns, learners=learners, alpha=alpha, **options)
     return evaluation, telling.evaluation(evaluation)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import As, Json, Name, Options, Own, asking, kind_of, numbers, open_loop, pairs
+from heedful.cli.common import As, Json, Name, Options, Own, kind_of, numbers, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, console, note, notes, print_json, reading_input, say
 from heedful.cli.import_summary import Tally, show_counts, show_report
 from heedful.core.wording import count
@@ -134,7 +134,7 @@ def import_(
     from heedful.io.table_import import holds_events
 
     tally = Tally()
-    with open_loop(name, own_learners) as loop, asking():
+    with open_loop(name, own_learners) as loop:
         loop.projection.look()
         before = loop.projection.moves
         # All of them are looked at before anything of one is taken.
@@ -177,8 +177,8 @@ def import_(
     if report is not None and ubi is None and not report.used.total() and set(report.dropped) - {ALREADY}:
         n = report.rows.total()
         unused = ["the only row was not used" if n == 1 else f"none of {n:,} rows was used"]
-    for told_of in unused:
-        note(told_of)
+    for warning in unused:
+        note(warning)
     if tally.rejected or unused:
         raise typer.Exit(1)
 
@@ -228,25 +228,33 @@ def _read_table(
 
 
 def _import_file(loop: Loop, file: Path, tally: Tally, table: TableImport | None) -> None:
-    from heedful.data.jsonl import Line, read_lines
+    from heedful.data.jsonl import read_lines
+
+    total = _count_lines(file) if table is None else len(table.lines)
+    lines = read_lines(file) if table is None else _as_lines(table.lines)
+    _import_lines(loop, file.name, lines, tally, total, by_line=table is None)
+
+
+def _import_lines(
+    loop: Loop, source: str, lines: Iterable[Line], tally: Tally, total: int | None = None, *, by_line: bool = False
+) -> None:
+    """Import `lines` behind a progress bar, and count what became of them, named `by_line` or by their ids."""
     from heedful.io import import_lines
 
-    if table is None:
-        total = _count_lines(file) if notes().is_terminal and file.is_file() else None
-        lines: Iterable[Line] = read_lines(file)
-    else:
-        total = len(table.lines)
-        lines = (Line(i, record, None) for i, record in enumerate(table.lines, 1))
-    with _progress(file.name, total) as advance:
+    with _progress(source, total) as advance:
         for outcome in import_lines(loop, advance(lines)):
-            tally.add(outcome, f"{file.name}:{outcome.line}" if table is None else f"{outcome.kind} {outcome.id}")
+            tally.add(outcome, f"{source}:{outcome.line}" if by_line else f"{outcome.kind} {outcome.id}")
+
+
+def _as_lines(records: Iterable[dict[str, Any]]) -> Iterator[Line]:
+    from heedful.data.jsonl import Line
+
+    return (Line(i, record, None) for i, record in enumerate(records, 1))
 
 
 def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Tally) -> Report:
-    from heedful.data.jsonl import Line
     from heedful.data.row_report import Report
     from heedful.data.ubi import ACTIONS, read_ubi
-    from heedful.io import import_lines
 
     # If the loop has an action of the same name as the log's, the name is kept.
     own_actions = {
@@ -256,17 +264,13 @@ def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Ta
     records = _on_offer(
         loop, read_ubi(queries, events, report, chains=chains, actions={**ACTIONS, **own_actions}), report
     )
-    with _progress(queries.name, None) as advance:
-        for outcome in import_lines(loop, advance(Line(i, record, None) for i, record in enumerate(records, 1))):
-            tally.add(outcome, f"{outcome.kind} {outcome.id}")
+    _import_lines(loop, queries.name, _as_lines(records), tally)
     return report
 
 
 def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequence[Path], tally: Tally) -> Report:
     """Import `files` of the format `name` with its `options`, and return what became of their rows."""
-    from heedful.data.jsonl import Line
     from heedful.data.row_report import Report
-    from heedful.io import import_lines
     from heedful.io.formats import check_options, find_format
 
     format, report = find_format(name, "read"), Report()
@@ -276,9 +280,7 @@ def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequenc
             raise BadInput(f"{file}: expected a file with --as, which is read twice, got a pipe")
     try:
         records = format.read(loop, files, report, options) if format.read is not None else iter(())
-        with _progress(files[0].name, None) as advance:
-            for outcome in import_lines(loop, advance(Line(i, record, None) for i, record in enumerate(records, 1))):
-                tally.add(outcome, f"{outcome.kind} {outcome.id}")
+        _import_lines(loop, files[0].name, _as_lines(records), tally)
     except ModuleNotFoundError as error:
         raise Failure(str(error)) from error
     return report
@@ -287,10 +289,8 @@ def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequenc
 def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[str, str], tally: Tally) -> Report:
     """Import the scores of a Langfuse project at `url`, page by page, and return what became of them."""
     from heedful.client.langfuse_http import Langfuse, LangfuseError
-    from heedful.data.jsonl import Line
     from heedful.data.langfuse import Output, Score, parse_output, parse_score
     from heedful.data.row_report import Report
-    from heedful.io import import_lines
     from heedful.io.formats import check_options, find_format
     from heedful.io.langfuse_import import Meanings, find_output, score_lines
     from heedful.io.line_schema import check_time
@@ -326,10 +326,8 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
 
     texts = None if loop.projection.interaction.by_number or not _has_texts(loop, options.get("text")) else find
     try:
-        with _progress("scores", None) as advance:
-            lines = score_lines(loop, scores(), report, meaning, texts, options.get("text"))
-            for outcome in import_lines(loop, advance(Line(i, line, None) for i, line in enumerate(lines, 1))):
-                tally.add(outcome, f"{outcome.kind} {outcome.id}")
+        lines = score_lines(loop, scores(), report, meaning, texts, options.get("text"))
+        _import_lines(loop, "scores", _as_lines(lines), tally)
         if broken:
             raise broken[0]
     except LangfuseError as error:
@@ -363,9 +361,12 @@ def _on_offer(loop: Loop, records: Iterator[dict[str, Any]], report: Report) -> 
         yield record
 
 
-def _count_lines(file: Path) -> int:
+def _count_lines(file: Path) -> int | None:
+    """Return how many lines a file has, for a progress bar; None for a pipe, or if there is no terminal."""
     from heedful.data.files import open_uncompressed
 
+    if not (notes().is_terminal and file.is_file()):
+        return None
     with open_uncompressed(file) as lines:
         return sum(1 for _ in lines)
 
@@ -451,8 +452,7 @@ def validate(
     from heedful.data.jsonl import read_lines
     from heedful.io import import_lines
 
-    total = _count_lines(path) if notes().is_terminal and path.is_file() else None
-    with reading_input(), _progress(path.name, total) as advance:
+    with reading_input(), _progress(path.name, _count_lines(path)) as advance:
         if file is None:
             _check_objects(path)
             for outcome in _forms(advance(read_lines(path)), own_learners):
@@ -469,11 +469,9 @@ def validate(
         print_json(result)
     else:
         for problem in problems:
-            screen_line = f"{path.name}:{problem['line']}: {problem['problem']}"
-            say(screen_line)
+            say(f"{path.name}:{problem['line']}: {problem['problem']}")
         for reason in remarks:
-            screen_line = f"{reason['first']}: {reason['reason']} ({count(reason['count'], 'line')})"
-            say(screen_line)
+            say(f"{reason['first']}: {reason['reason']} ({count(reason['count'], 'line')})")
         _summary(tally, path, against=file is not None)
     if problems:
         raise typer.Exit(1)

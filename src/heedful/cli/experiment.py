@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.answers import print_answers, say_way_back
-from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
+from heedful.cli.common import Json, Name, Own, open_loop, shell_quote
 from heedful.cli.console import BadInput, print_json, say
 from heedful.cli.parts import print_parts
 from heedful.core.validation import ALPHA
@@ -82,7 +82,7 @@ def experiment(
             others = {"--frozen": "--start", "--days": "--plan"}.get(option, "--start or --plan")
             raise BadInput(f"{option}: expected only with {others}")
     alpha = 0.05 if alpha is None else alpha
-    with open_loop(name, own_learners, read_only=start is None and not stop) as loop, asking():
+    with open_loop(name, own_learners, read_only=start is None and not stop) as loop:
         if start is not None:
             print_answers([loop.start_experiment(start, share=share or 0.0, frozen=frozen, alpha=alpha)], json)
             if not json:
@@ -140,7 +140,7 @@ def promote(
     ):
         if listed and is_given:
             raise BadInput(f"{option}: expected none with --list, which promotes nobody")
-    with open_loop(name, own_learners, read_only=listed) as loop, asking():
+    with open_loop(name, own_learners, read_only=listed) as loop:
         if listed:
             promotions = loop.promotions()
             if json:

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import As, Json, Name, Options, Own, asking, note_alike, open_loop, pairs
+from heedful.cli.common import As, Json, Name, Options, Own, note_alike, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, check_extra, note, print_json, say
 from heedful.cli.import_summary import show_report
 from heedful.core.paths import path_kind
@@ -65,7 +65,7 @@ def export(
         raise BadInput(f"--person: expected none with --as, got {person!r}")
     from heedful.io import events_of_person, export_lines
 
-    with open_loop(name, own_learners) as loop, asking():
+    with open_loop(name, own_learners) as loop:
         if format is not None:
             _export_as(loop, format, options, file, target, json)
             return

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heedful import __version__
+from heedful.cli.common import check_once
 from heedful.experiments.definitions.base import GridExperiment, check_keys, check_text
 from heedful.experiments.registry import grid_experiments
 
@@ -94,8 +95,7 @@ def read_grid(path: Path) -> list[Cell]:
     learners = [spec for entry in grid["learners"] for spec in _specs(path.name, entry)]
     learners += [name for name in experiment.rules() if name not in learners]
     for key, specs in {"users": users, "learners": learners}.items():
-        if twice := [spec for spec in specs if specs.count(spec) > 1]:
-            raise ValueError(f"{path.name}: {key}: expected each once, got {twice[0]} {len(twice)} times")
+        check_once(f"{path.name}: {key}", specs)
     if alone:
         experiment.setting(files, data, "", (0,))
     from heedful.experiments.coactive import check_for_clicks

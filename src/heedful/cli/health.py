@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, open_loop
+from heedful.cli.common import Json, Name, Own, open_loop
 from heedful.cli.console import print_json
 from heedful.cli.parts import print_parts
 from heedful.core.validation import ALPHA
@@ -35,8 +35,7 @@ def health(
     Exit codes: 0 no alarm; 1 an alarm, or the loop cannot be read; 2 bad input.
     """
     with open_loop(name, own_learners, read_only=True) as loop:
-        with asking():
-            report = loop.health(alpha)
+        report = loop.health(alpha)
         if json:
             print_json(report)
         else:

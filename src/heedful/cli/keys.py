@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ import typer
 
 from heedful.cli.common import Json, asking, database, kind_of
 from heedful.cli.console import BadInput, Failure, console, new_table, note, print_json, say
+from heedful.core.times import day
 from heedful.storage.address import shown_path
 
 if TYPE_CHECKING:
@@ -162,9 +162,7 @@ def _words(key: Key) -> str:
 
 
 def _when(micros: int | None) -> str:
-    if micros is None:
-        return ""
-    return datetime.fromtimestamp(micros // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return "" if micros is None else day(micros)
 
 
 def _as_json(key: Key) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.answers import print_answers, say_way_back
-from heedful.cli.common import Json, Name, Own, asking, note_alike, open_loop
+from heedful.cli.common import Json, Name, Own, note_alike, open_loop
 from heedful.cli.console import BadInput, print_json, say
 from heedful.core.wording import count
 
@@ -25,7 +25,7 @@ def undo(
     Exit codes: 0 undone, or undone before; 1 the loop cannot be read or written; 2 bad input; 3 rejected: there is no
     such feedback.
     """
-    with open_loop(name, own_learners) as loop, asking():
+    with open_loop(name, own_learners) as loop:
         answer = loop.undo(event)
         if json or answer.status != "applied":
             print_answers([answer], json)
@@ -52,7 +52,7 @@ def rollback(
 
     Exit codes: 0 done, or done before; 1 the loop cannot be read or written; 2 there is no such version.
     """
-    with open_loop(name, own_learners) as loop, asking():
+    with open_loop(name, own_learners) as loop:
         back = loop.rollback(to, reason=reason)
         if json:
             print_json(back._asdict() | {"answer": back.answer._asdict()})
@@ -81,7 +81,7 @@ def forget(
 
     Exit codes: 0 erased, or nothing was there; 1 the loop cannot be read or written; 2 bad input; 130 not agreed to.
     """
-    with open_loop(name, own_learners) as loop, asking():
+    with open_loop(name, own_learners) as loop:
         if not yes:
             if not sys.stdin.isatty():
                 raise BadInput("--yes: expected, as there is nobody to ask")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.board import show_board, show_remarks
-from heedful.cli.common import Json, Name, Own, asking, open_loop
+from heedful.cli.common import Json, Name, Own, open_loop
 from heedful.cli.console import print_json, say
 from heedful.core.wording import count
 
@@ -43,7 +43,7 @@ def standing(
     from heedful.studies.arena import outputs_of
     from heedful.studies.things import labels
 
-    with open_loop(name, own, read_only=True) as loop, asking():
+    with open_loop(name, own, read_only=True) as loop:
         found = loop.standing(person, without=without or ())
         before = loop.standing(person) if without else found
         title, arena = str(loop.path), outputs_of(loop.path) is not None

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.answers import print_answers
-from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
+from heedful.cli.common import Json, Name, Own, open_loop, shell_quote
 from heedful.cli.console import BadInput, note, print_json, say
 from heedful.cli.parts import print_parts
 from heedful.core.validation import ALPHA
@@ -46,7 +46,7 @@ def style(
 
     Exit codes: 0 said, or corrected; 1 the loop cannot be read; 2 bad input.
     """
-    with open_loop(name, own_learners, read_only=deny is None and always is None) as loop, asking():
+    with open_loop(name, own_learners, read_only=deny is None and always is None) as loop:
         if deny is not None or always is not None:
             if prompt:
                 raise BadInput("--prompt: expected without --deny and --always")

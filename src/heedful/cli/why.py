@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, open_loop
+from heedful.cli.common import Json, Name, Own, open_loop
 from heedful.cli.console import print_json
 from heedful.cli.parts import print_parts
 
@@ -36,7 +36,7 @@ def why(
 
     Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as an item that was not a candidate.
     """
-    with open_loop(name, own_learners, read_only=True) as loop, asking():
+    with open_loop(name, own_learners, read_only=True) as loop:
         explanation = loop.why(decision, item, top, budget=budget)
         if json:
             print_json(explanation)

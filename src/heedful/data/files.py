@@ -163,4 +163,4 @@ def cut_repr(value: object) -> str:
 
 def cut_list(names: Sequence[str], most: int = 8) -> str:
     """Return names as a text for a message: the first `most`, separated by commas, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")

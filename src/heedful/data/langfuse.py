@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from heedful.core.times import parse_time
 from heedful.data.files import cut_repr, number_in
 from heedful.data.messages import has_other_parts, is_message, messages_in, says_more
 
@@ -296,9 +297,7 @@ def _time(record: Mapping[str, Any], field: str) -> str | None:
     if isinstance(value, datetime):
         return value.isoformat() if value.tzinfo else value.replace(tzinfo=UTC).isoformat()
     try:
-        if not isinstance(value, str):
-            raise ValueError
-        datetime.fromisoformat(value)
+        parse_time(value)
     except ValueError:
         raise ValueError(f"{field}: expected a time such as 2026-01-31T12:00:00Z, got {cut_repr(value)}") from None
-    return value
+    return str(value)
