@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from command import heedful
+from command import done, heedful
 
 from heedful import Loop, Settings
 from heedful.cli.doctor import _inspect
@@ -71,8 +71,7 @@ def when(loop: Loop) -> int:
 
 
 def test_a_loop_that_is_well() -> None:
-    got = heedful("doctor cars")
-    assert (got.code, got.err) == (0, "")
+    got = done("doctor cars")
     lines = got.out.splitlines()
     assert lines[-1].rstrip() == "All is well."
     assert all(line.startswith("✓ ") for line in lines[:-2])

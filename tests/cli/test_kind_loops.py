@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import done, heedful
+from command import done, heedful, refusal
 
 from heedful import Loop
 from kinds import Kind, ask, each_kind, teach
@@ -46,8 +46,11 @@ def test_the_command_line_says_what_the_loop_says(kind: Kind) -> None:
     with Loop.open("l.heedful", learner=kind.own) as loop:
         assert decided == as_json(loop.decide(person=person, id="d24").plain())  # as it was then
         explained, report = as_json(loop.explain("d23")), as_json(loop.report())
+        item = loop.explain("d23").first
+        why = as_json(loop.why("d23", item, 3))
         evaluated = as_json(loop.evaluate(*[] if kind.own else [kind.other]))
     assert done(f"explain l d23 --json {own}").json == explained
+    assert done(f"why l d23 {item} --top 3 --json {own}").json == why
     assert done(f"report l --json {own}").json == report
     assert done(f"evaluate l {learner} --json {own}").json == evaluated
     for line in ("explain l d23", "report l --plot out.png", f"evaluate l {learner}"):
@@ -161,8 +164,7 @@ def test_of_what_was_consumed_and_done_with_each_item() -> None:
         assert (lesson.chosen, lesson.text) == ((first, second), "view, buy; hide")
     assert len(done("decide films --person ann --show 8 --json").json["shown"]) == 6
     assert len(done("decide films --person ann --show 8 --repeats --json").json["shown"]) == 8
-    got = heedful("feedback films d1 --did film")
-    assert (got.code, got.err) == (2, "heedful: --did: expected ITEM=ACTION, such as a=buy, got 'film'\n")
+    assert refusal("feedback films d1 --did film") == "--did: expected ITEM=ACTION, such as a=buy, got 'film'"
 
 
 WRONG = [
@@ -258,9 +260,7 @@ def test_a_route_is_decided_for_a_prompt_alone() -> None:
 
 @pytest.mark.parametrize(("line", "told"), WRONG)
 def test_what_makes_no_sense_is_bad_input_and_nothing_is_made(line: str, told: str, folder: Path) -> None:
-    got = heedful(line)
-    assert (got.code, got.out) == (2, "")
-    assert told in got.err
+    assert told in refusal(line)
     assert not (folder / "films.heedful").exists()
 
 
