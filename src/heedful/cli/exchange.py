@@ -192,12 +192,12 @@ def _check_is_file(path: Path) -> None:
 
 def _check_objects(file: Path) -> None:
     """Raise BadInput if neither of the first two lines begins a JSON object."""
-    from heedful.data.files import cut_repr
+    from heedful.core.validation import describe
     from heedful.io.table_import import first_two
 
     first = first_two(file)
     if first and not any(text.startswith("{") for text in first):
-        expected = f"expected JSON lines, one object a line, got {cut_repr(first[0])} first"
+        expected = f"expected JSON lines, one object a line, got {describe(first[0])} first"
         help = "docs/commands.md, import, has their fields; a table is for `heedful import`"
         raise BadInput(f"{file}: {expected}; {help}")
 

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from heedful.core.times import EPOCH, parse_time
+from heedful.core.validation import describe
 from heedful.core.wording import UNPRINTABLE
-from heedful.data.files import cut_repr, open_uncompressed
+from heedful.data.files import open_uncompressed
 from heedful.data.jsonl import Line, read_lines
 
 MAX_NAME = 200  # greatest length of an id, as in a loop; the indices of UBI ignore ids longer than 100
@@ -51,7 +52,7 @@ def _read_csv(path: Path) -> Iterator[Line]:
                     if len(set(cells)) == len(cells):
                         names = cells
                         continue
-                    error = f"first row: expected each name once, got {cut_repr(cells)}"
+                    error = f"first row: expected each name once, got {describe(cells)}"
                 elif len(cells) == len(names):
                     record = {name: cell for name, cell in zip(names, cells) if cell}
                 else:
