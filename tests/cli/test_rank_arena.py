@@ -287,7 +287,11 @@ def test_no_file_is_written_over_another(votes: Path) -> None:
     ("name", "content", "message"),
     [
         ("a.csv", b"model_a,model_b,winner\nx,y,z\n", r"a.csv:2: winner: expected model_a, model_b, .*, got 'z'"),
-        ("a.csv.gz", gzip.compress(b"model_a,model_b,winner\nx,y,tie\n", mtime=0)[:-9], r"a.csv.gz: gzip: expected a whole"),
+        (
+            "a.csv.gz",
+            gzip.compress(b"model_a,model_b,winner\nx,y,tie\n", mtime=0)[:-9],
+            r"a.csv.gz: gzip: expected a whole",
+        ),
     ],
 )
 def test_a_malformed_file_is_named_and_nothing_is_written(

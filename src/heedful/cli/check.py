@@ -16,10 +16,8 @@ def check(
     learner: Annotated[str, typer.Argument(help="FILE.py:Class[:A=1,...], module:Class, or the name of a built-in.")],
     json: Json = False,
 ) -> None:
-    """Test a learner of your own for the properties that every learner must have.
-
-    The same seed gives the same rounds; proposing changes nothing; compiled code does what interpreted code does; and
-    so on. The learner runs with simulated people, who give the kind of feedback that the first paragraph of its
+    """The same seed gives the same rounds; proposing changes nothing; compiled code does what interpreted code does;
+    and so on. The learner runs with simulated people, who give the kind of feedback that the first paragraph of its
     docstring names (`Interaction: NAME.`). If it names none, they correct rankings of 8 candidates with 6 features. A
     learner with an interaction of its own is tried with that interaction's people.
 

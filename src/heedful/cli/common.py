@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -242,6 +242,13 @@ def numbers(option: str, meaning: str, texts: Sequence[str]) -> dict[str, float]
         except ValueError:
             raise BadInput(f"{option}: expected {meaning}, got {f'{left}={right}'!r}") from None
     return values
+
+
+def check_absent(options: Mapping[str, object], expected: str) -> None:
+    """Raise BadInput, which says what is `expected` instead, for the first of these `options` that has a value."""
+    for option, value in options.items():
+        if value is not None and value is not False and value not in ("", ()):
+            raise BadInput(f"{option}: {expected.format(repr(value))}")
 
 
 def check_once(name: str, texts: Sequence[str], what: str = "each") -> None:

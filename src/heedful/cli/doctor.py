@@ -52,9 +52,7 @@ class Finding(NamedTuple):
 
 
 def doctor(name: Name, own_learners: Own = None, json: Json = False) -> None:
-    """Check a loop: its log, its model, its snapshots, what comes in, its files. Nothing is changed.
-
-    The model is computed again from the whole log and compared, which takes time if the log is long.
+    """The model is computed again from the whole log and compared, which takes time if the log is long.
 
     Exit codes: 0 no problem, perhaps warnings; 1 a problem; 2 bad input.
     """

@@ -87,9 +87,7 @@ def evaluate(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say whether other learners would have been better, by the log, and how sure that is; nothing is changed.
-
-    Each learner reads the log from its beginning and predicts every answer before it learns from it. The measure
+    """Each learner reads the log from its beginning and predicts every answer before it learns from it. The measure
     depends on what the loop learns from; it is explained below the table. The loop's own learner comes first. If the
     log cannot tell, the output says why, and what would change that.
 

@@ -94,10 +94,8 @@ def import_(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Bring events into a loop: items, decisions, feedback, from JSON lines, an OpenSearch UBI log, or --as FORMAT.
-
-    A FILE may also be a table (CSV, JSON or Parquet): of ratings in loops that learn these, otherwise of items, which
-    are put on offer.
+    """A FILE may also be a table (CSV, JSON or Parquet): of ratings in loops that learn these, otherwise of items,
+    which are put on offer.
 
     Importing the same file twice changes nothing. A line that does not fit is rejected with the reason, and the others
     are imported all the same. The import can be stopped at any time, and started again. With --as, files are of a
@@ -433,9 +431,7 @@ def validate(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Check JSON lines one by one, and write nothing: would `heedful import` take them?
-
-    Without the name of a loop only the form of the lines is checked. With --own, forms of feedback that this learner
+    """Without the name of a loop only the form of the lines is checked. With --own, forms of feedback that this learner
     brings are known too.
 
     Exit codes: 0 every line is right; 1 some are not, or the loop cannot be read; 2 bad input.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.answers import print_answers, say_way_back
-from heedful.cli.common import Json, Name, Own, open_loop, shell_quote
+from heedful.cli.common import Json, Name, Own, check_absent, open_loop, shell_quote
 from heedful.cli.console import BadInput, print_json, say
 from heedful.cli.parts import print_parts
 from heedful.core.validation import ALPHA
@@ -58,9 +58,7 @@ def experiment(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Try another learner on a share of the people, and say which one people prefer; look whenever you like.
-
-    The other learner is the candidate. The people of the share get lists to which both learners contribute items in
+    """The other learner is the candidate. The people of the share get lists to which both learners contribute items in
     turn; the learner whose items are chosen more often wins. Everybody else gets the loop's own lists. What the
     candidate would have shown them is kept too. Without options the command prints the state of the experiment that
     runs, or else of the newest.
@@ -72,15 +70,12 @@ def experiment(
     """
     if sum((start is not None, stop, plan)) > 1:
         raise BadInput("--start, --stop, --plan: expected one of them at most")
-    for option, is_given, is_used in (
-        ("--share", share is not None, start is not None or plan),
-        ("--alpha", alpha is not None, start is not None or plan),
-        ("--frozen", frozen, start is not None),
-        ("--days", days is not None, plan),
-    ):
-        if is_given and not is_used:
-            others = {"--frozen": "--start", "--days": "--plan"}.get(option, "--start or --plan")
-            raise BadInput(f"{option}: expected only with {others}")
+    if start is None and not plan:
+        check_absent({"--share": share, "--alpha": alpha}, "expected only with --start or --plan")
+    if start is None:
+        check_absent({"--frozen": frozen}, "expected only with --start")
+    if not plan:
+        check_absent({"--days": days}, "expected only with --plan")
     alpha = 0.05 if alpha is None else alpha
     with open_loop(name, own_learners, read_only=start is None and not stop) as loop:
         if start is not None:
@@ -124,22 +119,15 @@ def promote(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Let another learner serve everybody from here on, if it is better: by an experiment, or by what the log says.
-
-    A learner that imitates your own order serves from here on, if it agrees with it often enough.
+    """A learner that imitates your own order serves from here on, if it agrees with it often enough.
     The new learner has learned from the whole log, and goes on learning. `heedful rollback` to the version just before
     takes the promotion back.
 
     Exit codes: 0 promoted; 1 the loop cannot be read or written; 2 bad input, or there is not enough evidence.
     """
-    for option, is_given in (
-        ("--learner", learner is not None),
-        ("--force", force),
-        ("--by", by),
-        ("--reason", reason),
-    ):
-        if listed and is_given:
-            raise BadInput(f"{option}: expected none with --list, which promotes nobody")
+    if listed:
+        others = {"--learner": learner, "--force": force, "--by": by, "--reason": reason}
+        check_absent(others, "expected none with --list, which promotes nobody")
     with open_loop(name, own_learners, read_only=listed) as loop:
         if listed:
             promotions = loop.promotions()

@@ -17,10 +17,7 @@ def explain(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Explain why the first item was shown first: what put it there, and which feedback moved it.
-
-    Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as a decision that is not in the log.
-    """
+    """Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as a decision that is not in the log."""
     with open_loop(name, own_learners, read_only=True) as loop:
         explanation = loop.explain(decision)
         if json:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +17,7 @@ import typer
 from heedful.cli.common import As, Json, Name, Options, Own, note_alike, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, check_extra, note, print_json, say
 from heedful.cli.import_summary import show_report
-from heedful.core.paths import path_kind
+from heedful.core.paths import path_kind, replacing
 from heedful.core.wording import count
 from heedful.data.files import TEMPORARY, find_unfinished
 
@@ -41,10 +40,8 @@ def export(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Write every item, decision and feedback as JSON lines, people included; with --as, a format of others.
-
-    Imported into a new loop with the same learner and encoding, the lines give the same model, bit for bit. With --as,
-    the file is in a format of others: preference-data and unpaired for language models, ubi for the tools of
+    """Imported into a new loop with the same learner and encoding, the lines give the same model, bit for bit. With
+    --as, the file is in a format of others: preference-data and unpaired for language models, ubi for the tools of
     OpenSearch, or the learned weights as a learning-to-rank model of opensearch or elasticsearch. What was undone,
     rolled back or forgotten is not in it, and what else is left out is counted with its reason. The log keeps a note of
     every file that was written: `heedful forget` names them, as it cannot erase anybody from them. With --person, it is
@@ -203,20 +200,12 @@ def _write_whole(path: Path, *, zipped: bool) -> Iterator[IO[bytes]]:
     for left in find_unfinished(path):
         if time.time() - left.stat().st_mtime > TEMPORARY:  # it has people's events, too
             left.unlink()
-    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            if zipped:
-                with gzip.GzipFile(fileobj=file, mode="wb", filename="") as lines:
-                    yield lines  # type: ignore[misc]
-            else:
-                yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        if zipped:
+            with gzip.GzipFile(fileobj=file, mode="wb", filename="") as lines:
+                yield lines  # type: ignore[misc]
+        else:
+            yield file
 
 
 @contextmanager

@@ -58,11 +58,9 @@ def figure(
     csv: Annotated[bool, typer.Option("--csv", help="Also write what is drawn as CSV, next to the pictures.")] = False,
     json: Json = False,
 ) -> None:
-    """Draw a figure of one of the papers from your data, and say whether the paper's claims hold there.
-
-    The verdict on a claim is that it holds, does not hold, or cannot be told. Panels whose data set is not in the data
-    folder are left out, with a note. The full sizes are those of the papers: twenty permutations of the queries, and
-    all people of the test half for movies. Claims about web search are judged on one pass through the queries. All
+    """The verdict on a claim is that it holds, does not hold, or cannot be told. Panels whose data set is not in the
+    data folder are left out, with a note. The full sizes are those of the papers: twenty permutations of the queries,
+    and all people of the test half for movies. Claims about web search are judged on one pass through the queries. All
     lines of a plot meet the same arrivals, so the statistics are of paired differences. The figures of [H12] use the
     right labels; --labels published uses those that its tables were made with, and compares every cell.
 

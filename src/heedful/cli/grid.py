@@ -23,8 +23,6 @@ import hashlib
 import inspect
 import itertools
 import json
-import os
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,6 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heedful import __version__
 from heedful.cli.common import check_once
+from heedful.core.paths import replacing
 from heedful.experiments.definitions.base import GridExperiment, check_keys, check_text
 from heedful.experiments.registry import grid_experiments
 
@@ -209,11 +208,5 @@ def write_cell(folder: Path, cell: Cell, result: Mapping[str, object]) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """Write `text` to the file `path` in one step: after an error the file is as it was before."""
-    handle, aside = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.replace(aside, path)
-    except BaseException:
-        os.unlink(aside)
-        raise
+    with replacing(path) as file:
+        file.write(text.encode())

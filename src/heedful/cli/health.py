@@ -23,10 +23,9 @@ def health(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Say whether feedback is sound and the model still predicts it, with alarms and what to do next.
-
-    The output shows over time how much feedback is missing, late, empty or contradictory, the error of predictions, and
-    what corrections gain. It shows for all feedback together how predictions came out, and which people count the most.
+    """The output shows over time how much feedback is missing, late, empty or contradictory, the error of predictions,
+    and what corrections gain. It shows for all feedback together how predictions came out, and which people count the
+    most.
 
     An alarm says what was compared and how strong the evidence is. You may look at it as often as you like: the
     probability that sound feedback ever raises an alarm is --alpha at most. The whole log is read again; nothing is

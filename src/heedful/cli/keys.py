@@ -59,9 +59,7 @@ def create(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make a key and print it: on stdout the key alone, so that KEY=$(heedful keys create ci) has it.
-
-    The key is shown this one time, as only a digest of it is stored.
+    """The key is shown this one time, as only a digest of it is stored.
 
     Exit codes: 0 made; 1 the database cannot be read or written; 2 bad input.
     """
@@ -86,9 +84,7 @@ def create(
 
 
 def list_(folder: Folder = Path("."), json: Json = False) -> None:
-    """List every key that was ever made; none of them can be shown again.
-
-    The list has a key's first characters (the prefix), its name, what it may do, and when it was made and revoked.
+    """The list has a key's first characters (the prefix), its name, what it may do, and when it was made and revoked.
 
     Exit codes: 0 listed; 1 the database cannot be read; 2 bad input.
     """
@@ -111,9 +107,7 @@ def list_(folder: Folder = Path("."), json: Json = False) -> None:
 
 
 def revoke(prefix: Prefix, folder: Folder = Path("."), json: Json = False) -> None:
-    """End a key for good; a server that runs knows within a second.
-
-    The key is named by its prefix, which `heedful keys list` shows.
+    """The key is named by its prefix, which `heedful keys list` shows.
 
     Exit codes: 0 revoked, or revoked before; 1 the database cannot be read or written; 2 bad input: no such key.
     """
@@ -137,10 +131,7 @@ def scopes(
     folder: Folder = Path("."),
     json: Json = False,
 ) -> None:
-    """Set what a key may do, replacing what it could do before.
-
-    Exit codes: 0 set; 1 the database cannot be read or written; 2 bad input: no such key, or a revoked one.
-    """
+    """Exit codes: 0 set; 1 the database cannot be read or written; 2 bad input: no such key, or a revoked one."""
     with open_keys(folder) as keys:
         if not scope:
             raise BadInput("--scope: expected at least one of decide, feedback, read, admin, got none of them")

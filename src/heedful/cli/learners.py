@@ -26,9 +26,7 @@ def learners(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List the learners, or explain one.
-
-    Parameters follow the name: `second-order:gamma=0.1,epsilon=1`. A parameter that has no default and is not given
+    """Parameters follow the name: `second-order:gamma=0.1,epsilon=1`. A parameter that has no default and is not given
     comes from the data where it can: `bound` (exponentiated) is the largest entry of phi, `radius` (convex) is 100.
     Here phi are the features of what can be shown.
     """

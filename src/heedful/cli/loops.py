@@ -78,9 +78,7 @@ def decide(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Decide what to show, best first, and write the decision into the loop's log.
-
-    The output has the decision's id, by which `heedful feedback` tells the loop what the person answered, and the
+    """The output has the decision's id, by which `heedful feedback` tells the loop what the person answered, and the
     probability of showing just this.
 
     Exit codes: 0 decided; 1 the loop cannot be read or written; 2 bad input, such as an item that is not on offer.
@@ -275,9 +273,7 @@ def feedback(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Record what a person answered to a decision, and learn from it.
-
-    The answer has one form: clicks, a better order, a grade, ... Which forms a loop takes depends on what it learns
+    """The answer has one form: clicks, a better order, a grade, ... Which forms a loop takes depends on what it learns
     from; if it does not take one, it says which it does. Items are named one by one, `--clicks a --clicks b`: a comma
     is part of the name. A JSON object after --edit is taken for changed attributes, anything else for the corrected
     text.

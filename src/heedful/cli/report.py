@@ -30,10 +30,8 @@ def report(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Say what a loop learned, how well answers were predicted, and what feedback was worth.
-
-    What is measured depends on what the loop learns from. For lists it compares those in the learned order with those
-    that were left in your order (the control); for grades, ratings and choices it is how well the answers were
+    """What is measured depends on what the loop learns from. For lists it compares those in the learned order with
+    those that were left in your order (the control); for grades, ratings and choices it is how well the answers were
     predicted.
 
     The measure of a list is the position of what people preferred: 1 if it was first, 0.5 if second, 0.33 if third, and

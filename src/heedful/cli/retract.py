@@ -20,10 +20,8 @@ def undo(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Take one piece of feedback back: the model becomes the one that never saw it, bit for bit.
-
-    Exit codes: 0 undone, or undone before; 1 the loop cannot be read or written; 2 bad input; 3 rejected: there is no
-    such feedback.
+    """Exit codes: 0 undone, or undone before; 1 the loop cannot be read or written; 2 bad input; 3 rejected: there is
+    no such feedback.
     """
     with open_loop(name, own_learners) as loop:
         answer = loop.undo(event)
@@ -45,10 +43,8 @@ def rollback(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Go back to an earlier version of the model: it becomes the one of that version, bit for bit.
-
-    All feedback and undos after that version no longer count. They stay in the log, so you can go back on the rollback
-    too. People who were forgotten since then stay forgotten, and the items on offer stay as they are now.
+    """All feedback and undos after that version no longer count. They stay in the log, so you can go back on the
+    rollback too. People who were forgotten since then stay forgotten, and the items on offer stay as they are now.
 
     Exit codes: 0 done, or done before; 1 the loop cannot be read or written; 2 there is no such version.
     """
@@ -74,10 +70,8 @@ def forget(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Erase a person: every decision made for them and every answer to it. This cannot be undone.
-
-    The model becomes the one that never saw them, bit for bit. Files that `heedful export` wrote, and back-ups, cannot
-    be reached; the files are named.
+    """The model becomes the one that never saw them, bit for bit. Files that `heedful export` wrote, and back-ups,
+    cannot be reached; the files are named.
 
     Exit codes: 0 erased, or nothing was there; 1 the loop cannot be read or written; 2 bad input; 130 not agreed to.
     """

@@ -19,11 +19,9 @@ def seal(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Write closed stretches of a loop's log to files, from which its model is made again faster.
-
-    Each stretch of --events events becomes a Parquet file in the loop's folder. The events stay in the log, too. Files
-    that are missing, damaged or of another learner are written again. It needs pyarrow
-    (`pip install 'heedful[parquet]'`), and the server may go on meanwhile.
+    """Each stretch of --events events becomes a Parquet file in the loop's folder. The events stay in the log, too.
+    Files that are missing, damaged or of another learner are written again. It needs pyarrow (`pip install
+    'heedful[parquet]'`), and the server may go on meanwhile.
 
     Exit codes: 0 sealed, or there was nothing to seal; 1 the loop cannot be read or written; 2 bad input, or a loop in
     a database.

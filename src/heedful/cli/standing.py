@@ -30,9 +30,7 @@ def standing(
     own: Own = None,
     json: Json = False,
 ) -> None:
-    """Show the ranking by what people chose, how sure it is, and about how many questions are left.
-
-    An item's place lies in the range shown with 90 % probability; "≈" marks an item that cannot be told from the
+    """An item's place lies in the range shown with 90 % probability; "≈" marks an item that cannot be told from the
     next one. Without --person the ranking is that of the average of all people. For a person without answers, which is
     said, it is what is known of somebody new.
 

@@ -34,9 +34,7 @@ def style(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Say what a person's edits of texts tell about their style, in words that are ready for a prompt.
-
-    Drafts are compared with what the person made of them: length, exclamation marks, emoji, lists, greetings, warm,
+    """Drafts are compared with what the person made of them: length, exclamation marks, emoji, lists, greetings, warm,
     formal and hedging words, and so on. Nothing is said of a feature for which the evidence does not suffice. You may
     look as often as you like: the probability that any statement about a person is ever false is --alpha at most. Words
     are counted in English texts only.

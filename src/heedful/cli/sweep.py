@@ -33,9 +33,7 @@ def sweep(
     interpreted: Interpreted = False,
     json: Json = False,
 ) -> None:
-    """Run learners with several settings, people and seeds, and compare them.
-
-    A grid looks like this. Paths are relative to its folder, and a list in a learner's table stands for each of its
+    """A grid looks like this. Paths are relative to its folder, and a list in a learner's table stands for each of its
     values:
 
         data = {letor = ["letor4-mq2008/S*.txt.gz"]}

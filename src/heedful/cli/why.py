@@ -27,9 +27,7 @@ def why(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Say why an item had its score: what its features contribute, and which feedback moved it.
-
-    To see what a piece of feedback did, the model is computed again without it, one piece after the other, if that
+    """To see what a piece of feedback did, the model is computed again without it, one piece after the other, if that
     costs no more than --budget. The cost is counted from the log and the learner, so the answer does not depend on the
     machine. Otherwise the answer is how much the score moved when the feedback was learned. The output says which
     method was used.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import glob
-import os
 import re
 import secrets
 import shutil
@@ -18,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from heedful.core.decoding import decoder
+from heedful.core.paths import replacing
 from heedful.core.validation import check_count, describe
 from heedful.core.wording import count
 from heedful.features import Encoding
@@ -247,7 +247,5 @@ def _keep_pictures(path: Path, material: Material) -> None:
 def write_own(path: Path, content: bytes) -> None:
     """Write `content` to the file `path` in one step, readable by its owner only: after an error it is as it was
     before."""
-    part = path.with_name(f".{path.name}.part")
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+    with replacing(path) as file:
         file.write(content)
-    os.replace(part, path)
