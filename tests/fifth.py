@@ -165,6 +165,7 @@ class BestWorstScaling(Interaction[Folding]):
     name = "best-worst"
     words = Words(
         loop="a loop of extremes",
+        learner="of the best and the worst",
         answer="best",
         question="Which of these is the best, which the worst?",
         badge="best-worst",
@@ -182,9 +183,9 @@ class BestWorstScaling(Interaction[Folding]):
 
     # ------------------------------------------------------------------------ the fold
 
-    def fresh(self) -> Folding:
+    def untrained(self, learner: Any) -> Folding:
         """A model that has learned nothing."""
-        return Folding(self.learner)
+        return Folding(learner)
 
     # ------------------------------------------------------------------------ deciding
 
@@ -248,12 +249,6 @@ class BestWorstScaling(Interaction[Folding]):
             tuple(sorted(parts, key=lambda part: -abs(part.counts))),
             tuple(moved),
         )
-
-    def candidate(self, spec: str) -> Folding:
-        learner = make_learner(spec, n_features=len(self.names), space=None)
-        if not isinstance(getattr(type(learner), "interaction", None), type):
-            raise ValueError(f"learner: expected one of the best and the worst, got {spec}")
-        return Folding(learner)
 
     def measures(self) -> tuple[Measure, ...]:
         about = "Expected is the share of the others that were liked less than the best."

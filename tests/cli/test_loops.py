@@ -663,7 +663,7 @@ def test_evaluate_says_that_there_is_nothing_to_draw(taught: Any, folder: Path) 
     [
         ("evaluate cars --target column", "--target: expected a table, got the loop cars"),
         ("evaluate cars --learner nobody", "learner: expected "),
-        ("evaluate cars --learner perceptron:rate=1", "perceptron"),
+        ("evaluate cars --learner perceptron:rate=1", "learner: perceptron: "),
         ("evaluate cars -l second-order -l second-order", "--learner: expected each once, got second-order 2 times"),
     ],
 )

@@ -412,7 +412,7 @@ def test_hyperparameters_are_refused_by_name(learner: Any, told: str) -> None:
 
 
 def test_what_is_logged_is_what_the_docstring_says() -> None:
-    assert PerturbedRanking._fields == ("shown", "start", "swapped", "probability")
+    assert PerturbedRanking._fields == ("shown", "start", "swapped", "swap", "probability")
 
 
 @pytest.mark.parametrize("swap", [0.0, 0.1, 0.25, 0.5])

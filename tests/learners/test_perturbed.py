@@ -75,7 +75,7 @@ def test_by_hand() -> None:
     assert state.w == pytest.approx([-gap, gap, 0, 0, 0])
     both = learner.update(learner.init(np.random.default_rng(0)), x, y, np.array([0, 1]))
     assert both.w.tolist() == [0.0] * 5
-    correction = PerturbedRanking(np.array([0, 1, 2, 3]), -1, np.zeros(0, np.bool_), 1.0)
+    correction = PerturbedRanking(np.array([0, 1, 2, 3]), -1, np.zeros(0, np.bool_), 0.0, 1.0)
     assert learner.correction(x, correction, np.array([3, 1])).tolist() == [3, 1, 0, 2]
     stepped = learner.step(learner.init(np.random.default_rng(0)), np.arange(5.0))
     assert (stepped.w.tolist(), stepped.t) == ([0, 1, 2, 3, 4], 1)

@@ -62,6 +62,15 @@ def live(loop: Loop, n: int, click: Callable[[int, int], bool], people: int) -> 
 # ---------------------------------------------------------------------------- swapped pairs
 
 
+def test_a_pair_is_learned_with_the_probability_with_which_it_was_swapped(tmp_path: Path) -> None:
+    """As each decision says it, whatever the learner that is evaluated would swap."""
+    with small_loop(tmp_path / "l", "fair-pairs", k=4, control=0.0, exploration=0.5) as loop:
+        for t in range(20):
+            search(loop, t, lambda place, item: item % 3 == place % 3)
+        assert loop.evaluate("fair-pairs:swap=0.1").learners[1].weights == loop.evaluate().learners[0].weights
+        assert loop.evaluate().learners[0].weights == loop.weights
+
+
 def test_swapped_pairs_by_hand(tmp_path: Path) -> None:
     """Neighbours that might have changed places, one clicked and the other not, weigh .5 / P each; every person counts
     alike. The ranker is frozen before the first answer: it has the caller's order."""

@@ -209,13 +209,6 @@ def test_an_evaluation_says_how_far_another_learner_would_have_been_off(folder: 
         assert bits(loop) == before
 
 
-def test_a_log_that_holds_grades_is_not_said_to_hold_none(folder: Path) -> None:
-    with small_loop(folder / "l", "perceptron") as loop:
-        loop.feedback(loop.decide(id="d").id, grade={"i1": 2, "i2": 3})
-        with pytest.raises(ValueError, match="this loop learns orders, and does not fix how many grades there are"):
-            loop.evaluate("prank:n_ranks=5")
-
-
 def test_lessons_say_what_was_graded(folder: Path) -> None:
     with small_loop(folder / "l", "prank:n_ranks=5", control=0.0) as loop:
         loop.decide(["i0", "i1", "i2"], id="d", person="p")

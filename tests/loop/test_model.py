@@ -44,7 +44,7 @@ def decided(x: Any, shown: Any, person: str | None = None, arm: Any = "learned",
 def proposed(spec: str, shown: Any) -> dict[str, Any]:
     """What the learner kept with a decision that it did not perturb, or in which nobody won."""
     if spec.startswith("fair-pairs"):
-        return {"start": -1, "swapped": [], "probability": 1.0}
+        return {"start": -1, "swapped": [], "swap": 0.0, "probability": 1.0}
     if spec.startswith("dueling"):
         return {"teams": [j % 2 for j in range(len(shown))], "u": [0.6, 0.8, 0.0]}
     return {}
@@ -389,7 +389,9 @@ def play(spec: str, k: int, seed: int) -> None:
         if spec.startswith("fair") and k > 1 and len(shown) > 1:
             start = int(rng.integers(0, 2))
             pairs = (rng.random((min(len(shown), 2 * k) - start) // 2) < 0.5).tolist()
-        proposal = {"start": start, "swapped": pairs, "probability": 0.5} if spec.startswith("fair") else {}
+        proposal = (
+            {"start": start, "swapped": pairs, "swap": 0.25, "probability": 0.5} if spec.startswith("fair") else {}
+        )
         base, rows = int(rng.integers(0, size)), NONE if extra is None else extra
         learned = learn(m, x, shown, given, named, values, proposal=proposal, extra=rows, base=base)
         rounds = told.t
@@ -580,10 +582,11 @@ def test_every_form_teaches_fair_pairs_what_the_words_say(k: int, seed: int) -> 
 
 
 def test_fair_pairs_by_hand() -> None:
-    """Shown a b, swapped with probability 1/4; b clicked alone: weight .5 / .25, and b beats a at face value, .3 of it.
-    The first step of AdaGrad is the rate, whatever the gradient's size: so look at the gradient's squares."""
-    m = model("fair-pairs", k=2)
-    proposal = {"start": 0, "swapped": [True], "probability": 0.125}
+    """Shown a b, swapped with probability 1/4, whatever the learner itself swaps; b clicked alone: weight .5 / .25, and
+    b beats a at face value, .3 of it. The first step of AdaGrad is the rate, whatever the gradient's size: so look at
+    the gradient's squares."""
+    m = model("fair-pairs:swap=0.5", k=2)
+    proposal = {"start": 0, "swapped": [True], "swap": 0.25, "probability": 0.125}
     assert learn(m, [[0, 0, 0], [1, 0, 0]], [0, 1], "clicks", [1], proposal=proposal)
     assert m.shared.learned.total.tolist() == pytest.approx([(0.5 * (2.0 + 0.3)) ** 2, 0.0, 0.0])
 
@@ -592,7 +595,7 @@ def test_clicks_on_a_part_of_the_list_teach_fair_pairs() -> None:
     """Three of five were shown: pairs of which one was not shown do not count, and nothing breaks."""
     m = model("fair-pairs:implied=0", k=5)
     x = np.eye(5, N)
-    proposal = {"start": 0, "swapped": [False, True], "probability": 0.1}
+    proposal = {"start": 0, "swapped": [False, True], "swap": 0.25, "probability": 0.1}
     assert learn(m, x, [0, 1, 2], "clicks", [1], proposal=proposal)
     assert m.shared.learned.total.tolist() == pytest.approx([(0.5 * 2.0 / 3.0) ** 2] * 2 + [0.0])
     before = copy_arrays(m.shared)

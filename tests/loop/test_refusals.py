@@ -388,7 +388,7 @@ NO_LOOP: list[tuple[Any, str | None, dict[str, Any], str]] = [
         rating_loop,
         "perceptron",
         {},
-        "learner: expected one of ratings, such as bmf, got perceptron, as this loop learns ratings",
+        "learner: expected one of ratings, such as bmf, got perceptron",
     ),
     (rating_loop, "bmf", {"shrink": 3.0}, "shrink: expected 0 in a loop of ratings"),
     (rating_loop, "bmf", {"exploration": 0.2}, "exploration: expected none or 0 for bmf"),
@@ -431,8 +431,8 @@ def test_an_encoding_that_a_loop_has_no_use_for_is_refused(folder: Path) -> None
 
 
 OTHERS: list[tuple[str, str, str]] = [
-    ("coactive", "bmf", "learner: expected one that is taught what is better, got bmf"),
-    ("coactive", "prank:n_ranks=5", "learner: expected one that is taught what is better, got prank:n_ranks=5"),
+    ("coactive", "bmf", "learner: expected one that is taught what is better, such as fair-pairs, got bmf"),
+    ("coactive", "prank:n_ranks=5", "learner: expected one that is taught what is better, such as fair-pairs, got"),
     ("ordinal", "perceptron", "learner: expected one that predicts grades, such as averaged-prank"),
     ("ordinal", "prank:n_ranks=4", "learner: expected n_ranks=5, the grades of this log"),
     ("rating", "perceptron", "learner: expected one of ratings, such as bmf, got"),

@@ -313,7 +313,7 @@ class CoactiveReference(Reference):
             x, shown, chosen, weight = lesson
             y: Any = np.array(shown, np.int64)
             if self.learner.startswith("fair-pairs"):
-                y = PerturbedRanking(y, -1, np.zeros(0, np.bool_), 1.0)
+                y = PerturbedRanking(y, -1, np.zeros(0, np.bool_), 0.0, 1.0)
                 if form == "clicks" and decision.arm == "control":
                     return Given(given, None, refused)  # nothing was swapped there
                 if form == "clicks" and decision.arm == "interleaved":
@@ -323,6 +323,6 @@ class CoactiveReference(Reference):
                     start, swapped = decision.proposal["start"], decision.proposal["swapped"]
                     # both of a pair were seen
                     whole = [s for p, s in enumerate(swapped) if start + 2 * p + 1 < len(shown)]
-                    y = PerturbedRanking(y.shown, start, np.array(whole, np.bool_), 1.0)
+                    y = PerturbedRanking(y.shown, start, np.array(whole, np.bool_), decision.proposal["swap"], 1.0)
             lesson = x, y, chosen, weight
         return Given(given, lesson, refused)

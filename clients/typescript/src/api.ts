@@ -1396,8 +1396,6 @@ export interface components {
             high: number;
             /** @description whether a greater value is a better one; False for errors */
             more_is_better: boolean;
-            /** @description the greatest possible weight of one comparison */
-            most_weight: number;
             /** @description whether a decision counts once, with the first of its answers that can be compared, instead of with each */
             once: boolean;
             /** @description whether a learner that is better by it is the better one to serve; False for a part of what a loop is for, such as the cost alone */

@@ -46,6 +46,8 @@ class Compared(NamedTuple):
     most: float = 0.0
     """the greatest value that any prediction could have had, if the `high` of the measure is not known beforehand: that
     of what could have been chosen, not of what was"""
+    most_weight: float = 1.0
+    """the greatest weight that any of these comparisons could have had"""
 
 
 class ListClick(NamedTuple):

@@ -163,6 +163,10 @@ def _check_decision(record: Mapping[str, object]) -> None:
         records.check_id("after", record["after"])
     if record.get("rival") is not None:
         records.distinct("rival", record["rival"], least=0)
+    proposal: Any = record.get("proposal") or {}
+    swap = proposal.get("swap")
+    if swap is not None and not 0.0 <= records.check_number("proposal.swap", swap) <= 0.5:
+        raise ValueError(f"proposal.swap: expected a number from 0 to 0.5, got {describe(swap)}")
     if record.get("arm") == "interleaved" and shown:
         _check_draft(record.get("proposal"), len(shown))
     if record.get("arm") == "imitated" and shown:

@@ -218,6 +218,8 @@ class _Sums:
         each learner"""
         self._total = np.zeros(3)
         """the first three of all people"""
+        self._most_weight = 1.0
+        """the greatest weight that any comparison could have had"""
 
     def add(self, who: str | int, decision: int, compared: Compared | None) -> None:
         if compared is None or (self.measure.once and decision in self._counted):
@@ -227,6 +229,7 @@ class _Sums:
             return
         if self.measure.once:
             self._counted.add(decision)
+        self._most_weight = max(self._most_weight, compared.most_weight)
         row = np.empty(3 + self._learners)
         row[0], row[1], row[2] = w.size, np.add.reduce(w), w.dot(w)
         if self._open:
@@ -252,7 +255,7 @@ class _Sums:
         return [self._value(whole, part, None if j == 0 else own, alpha) for j, part in enumerate(parts)]
 
     def _value(self, whole: Floats, part: Floats, own: Floats | None, alpha: float) -> Value:
-        name, least, bound = self.measure.name, self.measure.low, self.measure.most_weight
+        name, least, bound = self.measure.name, self.measure.low, self._most_weight
         span, more_is_better = self.measure.high - least, self.measure.more_is_better
         if np.isnan(part).any():
             return refused(self.measure, "it predicts nothing of the sort", "")

@@ -97,9 +97,6 @@ class History:
             self.manifest, self.learner = self._candidate(record.learner)
         self.interaction: Interaction[Any] = interaction_of(self.manifest, self.learner)
         """the kind of feedback of this loop, and all that differs between kinds, with the learner that serves"""
-        served = [spec for spec in said.served if spec != self.manifest.learner and self.is_named(spec)]
-        self.interaction.served = tuple(served)
-        self.interaction.first_exploration = self._created.settings.exploration
         self.learner_version = learner_version(self.learner, self.settings)
         if self.learner_version != recorded:
             told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"

@@ -89,16 +89,12 @@ read_promotion = decoder(PromotionRecord).decode
 class Orders(NamedTuple):
     """Which learner serves and which is tried, at one point of the log: the event of the newest promotion in effect
     (`promoted`; None if the learner that the loop was created with serves) and that of the experiment that runs
-    (`running`, or None).
-
-    `served` are the learners, by name and parameters, that served before."""
+    (`running`, or None)."""
 
     promoted: Event | None
     """the event of the promotion that names the learner that serves; None if the manifest does"""
     running: Event | None
     """the event of the experiment that runs; None if there is none"""
-    served: tuple[str, ...] = ()
-    """the learners that served up to a promotion in effect, each once"""
 
 
 def orders(log: Log, retractions: Retractions, up_to: int = 2**62) -> Orders:
@@ -108,14 +104,11 @@ def orders(log: Log, retractions: Retractions, up_to: int = 2**62) -> Orders:
     Events in `retractions`, which were rolled back, do not count."""
     places = sorted(seq for kind in KINDS for seq in log.places(kind) if seq <= up_to and seq not in retractions)
     promoted = running = None
-    served = dict[str, None]()
     for event in sorted(log.many(places)):
         if event.kind == "promote":
             promoted = event
-            before = read_promotion(event.payload).before
-            served |= {} if before == CALLER else {before: None}
         running = event if event.kind == "experiment" else None
-    return Orders(promoted, running, tuple(served))
+    return Orders(promoted, running)
 
 
 def first_promotion(log: Log, retractions: Retractions, up_to: int = 2**62) -> int:

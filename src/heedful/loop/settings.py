@@ -18,7 +18,7 @@ from heedful.features import Encoding, FeatureCross
 from heedful.learners.registry import UnknownLearner, is_own, is_packaged, learner_class
 from heedful.loop import records
 from heedful.loop.interactions.named import name_fitting
-from heedful.loop.interactions.registry import interaction_class, interaction_type
+from heedful.loop.interactions.registry import interaction_type
 from heedful.loop.interactions.settings import KindSettings
 
 SCHEMA = 1
@@ -115,7 +115,11 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise ValueError(f'durable: expected "decision" or "feedback", got {describe(self.durable)}')
         if not isinstance(self.actions, Mapping):
             raise ValueError(f"actions: expected a weight for each action, got {describe(self.actions)}")
-        for name, value in interaction_type(None, self).check_settings(self).items():
+        kind = interaction_type(None, self)
+        if kind.by_number and self.shrink > 0.0:
+            expected = f"expected 0 in {kind.words.loop}, whose learner knows people apart"
+            raise ValueError(f"shrink: {expected}, got {self.shrink:g}")
+        for name, value in kind.check_settings(self).items():
             msgspec.structs.force_setattr(self, name, value)
 
     def weight(self, action: str) -> float:
@@ -356,12 +360,6 @@ def check_named(spec: str, *named: str) -> None:
 def file_of(spec: str) -> str:
     """Return the file or module in a learner's name, FILE.py:Class or module:Class, with or without parameters."""
     return spec.strip().partition(":")[0]
-
-
-def check_learner(spec: str) -> None:
-    """Raise ValueError if `spec`, a name with parameters, names no learner, or gives it parameters that it does not
-    have."""
-    interaction_class(learner_class(spec)).check_spec(spec)
 
 
 def check_share(name: str, value: object, most: float) -> None:

@@ -28,8 +28,6 @@ class Measure(NamedTuple):
     (`Compared.most`)"""
     more_is_better: bool = True
     """whether a greater value is a better one; False for errors"""
-    most_weight: float = 1.0
-    """the greatest possible weight of one comparison"""
     once: bool = False
     """whether a decision counts once, with the first of its answers that can be compared, instead of with each"""
     decisive: bool = True

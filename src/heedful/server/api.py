@@ -4,8 +4,7 @@ routes."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,6 @@ from heedful.io import events_of_person
 from heedful.learners.registry import is_own, is_packaged
 from heedful.loop import Loop
 from heedful.loop.retraction import Unerased
-from heedful.loop.settings import check_learner
 from heedful.results.answers import Answer, plain
 from heedful.server.auth import refuse_scope
 from heedful.server.codecs import check_list, whole
@@ -27,7 +25,6 @@ from heedful.server.loops import MAIN, loop_name
 from heedful.server.manifest import loop_maker, naming
 from heedful.server.request import ApiRequest
 from heedful.server.schema import MOST_LEARNERS, WHOLE_PARAMETERS
-from heedful.storage import Closed, Damaged
 
 # ---------------------------------------------------------------------------- loops
 
@@ -40,8 +37,7 @@ async def new_loop(request: ApiRequest) -> object:
     body = request.body
     name = loop_name("name", body.get("name"))
     if body.get("learner") is not None:
-        with about_learner():
-            check_learner(check_packaged(body["learner"]))
+        check_packaged(body["learner"])
     make = loop_maker({key: value for key, value in body.items() if key != "name"})
     worker = await request.service.loops.create(request.caller.tenant, name, make)
     with worker:
@@ -247,8 +243,7 @@ async def correct_style(request: ApiRequest) -> object:
 async def start_experiment(request: ApiRequest) -> object:
     body = require(request.body, "learner")
     check_known(request.loop, body["learner"])
-    with about_learner(("experiment", "share", "frozen", "alpha", "id")):
-        return await answered(request, "experiment", partial(request.loop.start_experiment, **body))
+    return await answered(request, "experiment", partial(request.loop.start_experiment, **body))
 
 
 async def stop_experiment(request: ApiRequest) -> object:
@@ -268,8 +263,7 @@ async def promote(request: ApiRequest) -> object:
     body = dict(request.body)
     if body.get("learner") is not None:
         check_known(request.loop, body["learner"])
-    with about_learner(("promote", "force", "by", "reason", "id")):
-        made = await request.worker.run(partial(request.loop.promote, **body))
+    made = await request.worker.run(partial(request.loop.promote, **body))
     request.note("promote", outcome(made.answer))
     return plain(made) | {"answer": answer_fields(made.answer)}
 
@@ -301,25 +295,7 @@ async def evaluation(request: ApiRequest) -> object:
         raise ValueError(f"learners: expected a list of at most {MOST_LEARNERS} names, got {describe(learners)}")
     for name in learners:
         check_known(request.loop, name.partition("@")[0] if isinstance(name, str) else name)
-    with about_learner(("alpha",)):
-        return plain(await request.worker.run(partial(request.loop.evaluate, *learners, alpha=alpha)))
-
-
-@contextmanager
-def about_learner(others: Sequence[str] = ()) -> Iterator[None]:
-    """Within the block, put the field's name "learner: " before the text of a ValueError about a learner's parameters.
-
-    "second-order: epsilon: expected ..." becomes "learner: second-order: epsilon: expected ...".
-
-    A text that begins with one of the fields `others` stays as it is."""
-    try:
-        yield
-    except (Closed, Damaged):
-        raise
-    except ValueError as error:
-        message = str(error)
-        named = message.startswith("learner") or message.partition(":")[0] in others
-        raise ValueError(message if named else f"learner: {message}") from None
+    return plain(await request.worker.run(partial(request.loop.evaluate, *learners, alpha=alpha)))
 
 
 def check_packaged(learner: object) -> str:

@@ -29,14 +29,15 @@ class PerturbedRanking(NamedTuple):
     """A proposal of `FairPairs`: an order in which pairs of neighbours may have been swapped at random.
 
     `shown` is the order after the swaps: candidate indices, best first. Pair p has the positions start + 2p and start +
-    2p + 1, counted from 0, and `swapped` says for each pair if it was swapped. `start` = -1 means that nothing was
-    swapped at random; feedback is then a correction, taken at face value. `probability` is that of showing this order,
-    given the learner's weights.
+    2p + 1, counted from 0, and `swapped` says for each pair if it was swapped, which it was with probability `swap`.
+    `start` = -1 means that nothing was swapped at random; feedback is then a correction, taken at face value.
+    `probability` is that of showing this order, given the learner's weights.
     """
 
     shown: Ints
     start: int
     swapped: Bools
+    swap: float
     probability: float
 
 
@@ -105,7 +106,7 @@ class FairPairs(NamedTuple):
         if start >= 0:
             swap_pairs(shown, start, swapped)
             probability = swap_probability(swapped, start, depth, self.swap)
-        return PerturbedRanking(shown, start, swapped, probability)
+        return PerturbedRanking(shown, start, swapped, self.swap if start >= 0 else 0.0, probability)
 
     def update(self, state: FairPairsState, x: Floats, y: PerturbedRanking, feedback: Ints) -> FairPairsState:
         self.gradient(state.g, state.w, x, y, feedback)
@@ -132,7 +133,7 @@ class FairPairs(NamedTuple):
             out *= self.implied
             clicked = np.zeros(x.shape[0], np.bool_)
             clicked[feedback[: self.space.positions()]] = True
-            better, worse, weights = fair_pairs(y.shown, y.start, y.swapped, clicked, self.swap)
+            better, worse, weights = fair_pairs(y.shown, y.start, y.swapped, clicked, y.swap)
             if better.size:
                 self.space.add_pairs(out, s, x, better, worse, weights)
 
@@ -158,13 +159,13 @@ class FairPairs(NamedTuple):
     def plain(self, shown: Ints) -> PerturbedRanking:
         """Return the proposal that shows the order `shown` (candidate indices) without random swaps: feedback on it
         counts as an explicit correction."""
-        return PerturbedRanking(shown, -1, np.zeros(0, np.bool_), 1.0)
+        return PerturbedRanking(shown, -1, np.zeros(0, np.bool_), 0.0, 1.0)
 
     def truncate(self, y: PerturbedRanking, size: int) -> PerturbedRanking:
         """Return the proposal `y` cut to its first `size` entries, which the person saw, with only the pairs that lie
         completely in them."""
         pairs = min(y.swapped.size, max(size - max(y.start, 0), 0) // 2)
-        return PerturbedRanking(y.shown[:size], y.start, y.swapped[:pairs], y.probability)
+        return PerturbedRanking(y.shown[:size], y.start, y.swapped[:pairs], y.swap, y.probability)
 
     def depth(self, m: int) -> int:
         """Return how many positions from the top random swaps can reach when there are `m` candidates: at most 2k, k

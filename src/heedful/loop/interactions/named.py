@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from heedful.learners.registry import ALIASES, UnknownLearner, find_learners, make_learner, summarise
+import numpy as np
+
+from heedful.learners.registry import ALIASES, UnknownLearner, find_learners, learner_class, make_learner, summarise
 
 UNSAID = "coactive"
 """The interaction of a learner that does not say which it belongs to."""
@@ -20,12 +22,19 @@ def named_interaction(cls: type) -> str:
     return str(own.name) if isinstance(own, type) and hasattr(own, "name") else summarise(cls).interaction or UNSAID
 
 
-def loop_learner(spec: str, n_features: int, space: object) -> Any:
+def loop_learner(spec: str, n_features: int, space: object, interaction: str, wanted: str) -> Any:
     """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), for `n_features` features.
 
     `space` describes what the learner may show, such as rankings, and how features of that are computed. Raise
-    ValueError if there is no such learner, or if it is for simulations only."""
-    learner = make_learner(spec, n_features=n_features, space=space)
+    ValueError, naming the field `learner`, if there is no such learner, if it belongs to another `interaction`
+    (`wanted` says in words which are expected), if a parameter is not valid, or if it is for simulations only."""
+    if named_interaction(learner_class(spec)) != interaction:
+        raise ValueError(f"learner: expected one {wanted}, got {spec}")
+    try:
+        learner = make_learner(spec, n_features=n_features, space=space)
+        learner.init(np.random.default_rng(0))
+    except ValueError as error:
+        raise ValueError(f"learner: {error}") from None
     if (simulated := getattr(learner, "simulation_only", None)) is not None:
         raise ValueError(f"learner: expected one for loops, got {spec}, which is for simulations alone: {simulated}")
     return learner

@@ -19,7 +19,7 @@ from heedful.evaluation.expected import Compared, Expected, ListClick
 from heedful.evaluation.interleaving import draft_probability, interleave, slot_probabilities
 from heedful.features import Encoding
 from heedful.jit.kernel import Floats, Ints, scores
-from heedful.learners.registry import UnknownLearner, make_learner
+from heedful.learners.registry import UnknownLearner
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import contributions as parts_of
 from heedful.loop.interactions import telling
@@ -303,6 +303,8 @@ class Interaction(Protocol[M]):
     so"""
     setting: str = ""
     """the field of `Settings` that makes a loop one of this kind, whatever its learner; "" if the learner decides"""
+    learners_of: str = ""
+    """the kind of feedback whose learners it takes; "" for its own"""
     default_learner: str = ""
     """the learner of a loop of this kind if none is named"""
     options: tuple[LoopOption, ...] = ()
@@ -339,11 +341,6 @@ class Interaction(Protocol[M]):
     linear: bool = False
     """whether candidates are ordered by a score that is linear in their features, with the weights that
     `LoopModel.effective` returns, and feedback corrects lists, so that `gains` says how much better one is"""
-    served: tuple[str, ...] = ()
-    """learners that served this loop before the present one, each as its name with parameters"""
-    first_exploration: float | None = None
-    """the setting `exploration` (how often neighbours are swapped) with which the loop was created; the manifest has
-    none while a learner serves that swaps no neighbours"""
     manifest: Manifest
     """the manifest of the loop: its learner's name, encodings of items and requests, and settings"""
     learner: Any
@@ -384,20 +381,13 @@ class Interaction(Protocol[M]):
         return
 
     @classmethod
-    def check_spec(cls, spec: str) -> None:
-        """Raise ValueError, naming the parameter, if `spec` gives a learner parameters that it does not have.
-
-        `spec` is a learner with its parameters as text: "pairwise-logistic:rate=0.2"."""
-        make_learner(spec, n_features=1, space=Ranking(2))
-
-    @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
         """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), for a loop with this `manifest`.
 
         Raise ValueError if there is no such learner, or if it does not fit the loop."""
-        learner = loop_learner(spec, len(feature_names(cls, manifest)), WithBaseScore(Ranking(manifest.settings.k)))
-        learner.init(np.random.default_rng(0))
-        return learner
+        space = WithBaseScore(Ranking(manifest.settings.k))
+        kind = cls.learners_of or cls.name
+        return loop_learner(spec, len(feature_names(cls, manifest)), space, kind, cls.words.learner)
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
@@ -454,8 +444,12 @@ class Interaction(Protocol[M]):
 
     # ------------------------------------------------------------------------ the fold
 
+    def untrained(self, learner: Any) -> M:
+        """Return a model of `learner`, this loop's own or another that fits it, that has learned nothing."""
+
     def fresh(self) -> M:
-        """Return a model that has learned nothing."""
+        """Return a model of this loop's learner that has learned nothing."""
+        return self.untrained(self.learner)
 
     def imitation_record(
         self, view: View[M], request: Request, shown: Ints, rng: np.random.Generator
@@ -623,6 +617,7 @@ class Interaction(Protocol[M]):
         """Return an untrained model of another learner, named by `spec`, to be evaluated on this loop's log.
 
         Raise ValueError if there is no such learner, or it does not fit the loop."""
+        return self.untrained(self.make_learner(spec, self.manifest))
 
     def full_spec(self, spec: str) -> str:
         """Return `spec`, the name of a learner to try in this loop, with the parameters that the loop prescribes added.

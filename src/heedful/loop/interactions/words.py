@@ -36,6 +36,8 @@ class Words(NamedTuple):
     """a loop of this kind, as part of a sentence: "a loop of ratings\""""
     takes: str = ""
     """what its learners learn from: "corrections and clicks\""""
+    learner: str = "of this kind of feedback"
+    """which learners such a loop takes; it follows "expected one" """
     command: str = "heedful init NAME ITEMS.csv"
     """a command that tries a learner of this kind, without its --learner option"""
     answer: str = "answer"

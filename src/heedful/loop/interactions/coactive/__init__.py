@@ -17,7 +17,6 @@ from heedful.evaluation.expected import Compared, Expected, ListClick
 from heedful.evaluation.plackett_luce import pair_weights
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.learners.coactive.fair_pairs import PerturbedRanking
-from heedful.learners.registry import learner_class
 from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.compiled import learn_orders, learn_proposals
 from heedful.loop.interactions.coactive.model import Lesson, Model, can_imitate
@@ -27,7 +26,6 @@ from heedful.loop.interactions.lists import (
     Lists,
     propose_list,
 )
-from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import (
     Past,
     Proposal,
@@ -39,7 +37,7 @@ from heedful.loop.interactions.protocol import (
 from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord
-from heedful.loop.settings import Manifest, check_named
+from heedful.loop.settings import Manifest
 from heedful.results.evaluation import Measure
 
 if TYPE_CHECKING:
@@ -63,7 +61,6 @@ class Coactive(Lists[Model]):
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         self._shrink = manifest.settings.shrink
-        self._swaps: dict[str, float] = {}
 
     # ------------------------------------------------------------------------ making a loop
 
@@ -105,8 +102,8 @@ class Coactive(Lists[Model]):
 
     # ------------------------------------------------------------------------ the fold
 
-    def fresh(self) -> Model:
-        return Model(self.learner, self._shrink, self.manifest.settings.apprentice)
+    def untrained(self, learner: Any) -> Model:
+        return Model(learner, self._shrink, self.manifest.settings.apprentice)
 
     def columns(self, model: Model) -> Columns | None:
         """A model that keeps a state for each person learns from one example at a time."""
@@ -161,19 +158,8 @@ class Coactive(Lists[Model]):
             tuple(moved),
         )
 
-    def candidate(self, spec: str) -> Model:
-        if (other := named_interaction(learner_class(spec))) != self.name:
-            and_no = ", and does not fix how many grades there are" if other == "ordinal" else ""
-            expected = "expected one that is taught what is better"
-            raise ValueError(f"learner: {expected}, got {spec}: this loop learns orders{and_no}")
-        return Model(self.make_learner(spec, self.manifest), self._shrink, self.manifest.settings.apprentice)
-
     def measures(self) -> tuple[Measure, ...]:
-        swaps = [swap for swap in map(self._swap, ("", *self.served)) if swap > 0.0]
-        sampled = self.manifest.settings.sampled > 0.0
-        most = max([0.5 / swap for swap in swaps] + [MOST_WEIGHT if sampled else 1.0])
-        about = texts.PAIRS, texts.NO_PAIRS, texts.SWAP
-        return (Measure("swapped pairs", *about, most_weight=most, once=True, counts="pair"),)
+        return (Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, once=True, counts="pair"),)
 
     def compare(self, views: Sequence[View[Model]], step: Step) -> Sequence[Compared | None]:
         """Compare pairs of neighbours that were shown in either order at random with a known probability.
@@ -182,14 +168,16 @@ class Coactive(Lists[Model]):
         effects cancel if a pair has the weight 1 / (2 P), P being the probability of the order in which the pair was
         shown."""
         record, x = step.context.record, step.context.x
-        pairs = swapped_pairs(record, step.feedback, self._swap(record.learner))
+        pairs = swapped_pairs(record, step.feedback)
         if not pairs:
             return (None,)
         better = [record.shown[at - 1 if upper else at] for at, upper, _ in pairs]
         worse = [record.shown[at if upper else at - 1] for at, upper, _ in pairs]
         gaps = x.take(better, axis=0) - x.take(worse, axis=0)
         ahead = np.array([gaps.dot(view.model.effective(view)) for view in views])
-        return (Compared(np.heaviside(ahead, 0.5), np.array([weight for _, _, weight in pairs])),)
+        weights, swap = np.array([weight for _, _, weight in pairs]), record.proposal.get("swap", 0.5)
+        most = MOST_WEIGHT if record.arm == "sampled" else 0.5 / swap
+        return (Compared(np.heaviside(ahead, 0.5), weights, most_weight=most),)
 
     def clicks(self, views: Sequence[View[Model]], step: Step) -> Sequence[ListClick] | None:
         record, form = step.context.record, step.feedback.form
@@ -200,7 +188,7 @@ class Coactive(Lists[Model]):
         if not clicked:
             return ()
         upper, lower = np.zeros((2, len(record.shown)))
-        for start, weights in _pairs(record, self._swap(record.learner)):
+        for start, weights in _pairs(record):
             upper[start : start + 2 * len(weights) : 2] = weights
             lower[start + 1 : start + 1 + 2 * len(weights) : 2] = weights
         rows = np.argsort(shown, kind="stable")  # the items shown in the order of the candidates, as ties go by that
@@ -212,22 +200,6 @@ class Coactive(Lists[Model]):
                 above[place, j] = before
                 before |= 1 << place
         return [ListClick(i, float(upper[i]), float(lower[i]), above[i].tolist()) for i in clicked]
-
-    def _swap(self, named: str) -> float:
-        """Return the probability with which one of this loop's learners, past or present, swaps neighbours."""
-        spec = named.rpartition("@")[0] if "@" in named else named
-        if spec in ("", self.manifest.learner):
-            return float(getattr(self.learner, "swap", 0.0))
-        if spec not in self._swaps:
-            now = self.manifest.settings.exploration
-            exploration = self.first_exploration if now is None else now
-            try:
-                check_named(spec, self.manifest.learner, *self.served)
-                other = getattr(self.make_learner(spec, self.manifest), "swap", 0.0)
-            except (ValueError, LookupError):  # of a file that is not here any more, or that nobody named
-                other = 0.0
-            self._swaps[spec] = float(exploration if exploration is not None and other > 0.0 else other)
-        return self._swaps[spec]
 
     # ------------------------------------------------------------------------ reporting
 
@@ -277,14 +249,13 @@ MOST_WEIGHT = 4.0
 """The greatest weight of a pair in a list drawn at random; a pair is left out if either of its orders weighs more."""
 
 
-def swapped_pairs(record: DecisionRecord, feedback: FeedbackRecord, swap: float) -> list[tuple[int, bool, float]]:
+def swapped_pairs(record: DecisionRecord, feedback: FeedbackRecord) -> list[tuple[int, bool, float]]:
     """Return the pairs of neighbours in the list of `record` that can be compared: (position, from 1, of the upper item
     of the two; whether `feedback` prefers the upper one; weight).
 
     Such a pair was shown in either order at random, the order shown with a known probability P, and `feedback` prefers
-    one of the two; its weight is 1 / (2 P). `swap` is the probability with which the learner swaps neighbours; in a
-    list drawn at random P follows from the draw instead."""
-    if feedback.form not in ("clicks", "better") or not (found := _pairs(record, swap)):
+    one of the two; its weight is 1 / (2 P)."""
+    if feedback.form not in ("clicks", "better") or not (found := _pairs(record)):
         return []
     start, weights = found[0]
     place = {j: i for i, j in enumerate(feedback.chosen)} if feedback.form == "better" else None
@@ -300,7 +271,7 @@ def swapped_pairs(record: DecisionRecord, feedback: FeedbackRecord, swap: float)
     return told
 
 
-def _pairs(record: DecisionRecord, swap: float) -> list[tuple[int, list[float]]]:
+def _pairs(record: DecisionRecord) -> list[tuple[int, list[float]]]:
     """Return the random pairs of neighbours in a list that do not overlap: [(position of the first, weight 1 / (2 P) of
     each pair)], once for each way to divide the list into such pairs; [] if there is none."""
     said, n = record.proposal, len(record.shown)
@@ -315,8 +286,8 @@ def _pairs(record: DecisionRecord, swap: float) -> list[tuple[int, list[float]]]
         # A coin turned a round's two items around, unless the second side wanted the first item, too.
         teams, ranks = said["teams"], said["ranks"]
         return [(0, [float(ranks[teams[i + 1]][i + 1] < ranks[teams[i + 1]][i]) for i in range(0, n - 1, 2)])]
-    start = said.get("start", -1)
-    if record.arm != "learned" or start < 0 or swap == 0.0:  # 0: of a learner whose file is not here any more
+    start, swap = said.get("start", -1), said.get("swap", 0.0)
+    if record.arm != "learned" or start < 0 or swap == 0.0:
         return []
     swapped = said["swapped"][: max((n - start) // 2, 0)]
     return [(start, [0.5 / (swap if each else 1.0 - swap) for each in swapped])]
@@ -346,7 +317,7 @@ def correction_columns(model: Model) -> Columns | None:
             return False
         if not swaps:
             return True
-        start, swapped, _ = lessons.parts
+        start, swapped = lessons.parts[:2]
         return bool((start.values >= -1).all() and (start.values + 2 * lengths(swapped) <= size).all())
 
     kernel, rest = (learn_proposals, (probe,)) if swaps else (learn_orders, ())

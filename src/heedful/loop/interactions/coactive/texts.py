@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 WORDS = Words(
     loop="a loop of rankings",
     takes="corrections and clicks",
+    learner="that is taught what is better, such as fair-pairs",
     command="heedful simulate catalogue items.csv --user better",
     answer="correction",
     question="Which of these is better than what stands first?",

@@ -73,13 +73,8 @@ class Comparison(Interaction[ChoiceModel]):
         return super().check_settings(settings)
 
     @classmethod
-    def check_spec(cls, spec: str) -> None:
-        chooser(spec, "best")
-
-    @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        settings = manifest.settings
-        return chooser(spec, settings.choices, manifest.encoding.size, settings.shrink)
+        return chooser(spec, manifest.settings.choices, manifest.encoding.size)
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
@@ -103,8 +98,8 @@ class Comparison(Interaction[ChoiceModel]):
 
     # ------------------------------------------------------------------------ the fold
 
-    def fresh(self) -> ChoiceModel:
-        return ChoiceModel(self.learner, self.manifest.encoding.size)
+    def untrained(self, learner: Any) -> ChoiceModel:
+        return ChoiceModel(learner, self.manifest.encoding.size)
 
     # ------------------------------------------------------------------------ reading
 
@@ -202,10 +197,6 @@ class Comparison(Interaction[ChoiceModel]):
         model, number = view.model, int(x[place])
         slopes = self.learner.utility_gradient(model.ready(view.shared), model.user(view), number)
         return gradient(self.names, slopes, view.shared.things[number], SCORE)
-
-    def candidate(self, spec: str) -> ChoiceModel:
-        size = self.manifest.encoding.size
-        return ChoiceModel(chooser(spec, self.manifest.settings.choices, size), size)
 
     def measures(self) -> tuple[Measure, ...]:
         return (Measure("expected", texts.EXPECTED, "nothing was chosen", "More answers."),)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from heedful.core.validation import describe
-from heedful.learners.registry import learner_class
-from heedful.loop.interactions.named import loop_learner, named_interaction
+from heedful.loop.interactions.named import loop_learner
 from heedful.spaces.comparison import Choice
 
 DEFAULT = "hierarchical-gp"
@@ -18,24 +17,17 @@ _RULE = re.compile(r"[:,]\s*rule\s*=")
 _NEEDED = {"with_items": "state, features", "posterior": "state, user, items"}
 
 
-def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.0) -> Any:
+def chooser(spec: str, goal: str | None, n_features: int = 0) -> Any:
     """Return the learner of choices that `spec` names, with parameters, over items with `n_features` features.
 
     `goal` is "best" or "ranking". If `spec` gives no rule for selecting questions (acquisition rule), the learner gets
-    the rule for that goal. Raise ValueError
-    - if there is no such learner of choices, or it does not fit,
-    - if `goal` is None,
-    - if `shrink`, which asks for an offset for each person, is above 0, as these learners model people themselves."""
-    if named_interaction(learner_class(spec)) != "pairwise":
-        raise ValueError(
-            f"learner: expected one of choices, such as {DEFAULT}, got {spec}, as this loop learns choices"
-        )
+    the rule for that goal. Raise ValueError if there is no such learner of choices, if it does not fit, or if `goal` is
+    None."""
     if goal is None:
         expected = "expected what they are for, best or ranking"
         raise ValueError(f"choices: {expected}, as {spec} learns from choices, got none")
-    if shrink > 0.0:
-        raise ValueError(f"shrink: expected 0 in a loop of choices, whose learner knows people apart, got {shrink:g}")
-    learner = loop_learner(spec, 0, Choice(0, features=np.empty((0, n_features))))
+    nothing = Choice(0, features=np.empty((0, n_features)))
+    learner = loop_learner(spec, 0, nothing, "pairwise", f"of choices, such as {DEFAULT}")
     if not isinstance(getattr(learner, "space", None), Choice):
         raise ValueError(f"learner: expected one whose space is a Choice, of what it shows, got {spec}")
     for method, takes in _NEEDED.items():
@@ -44,8 +36,7 @@ def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.
     from heedful.inference.gp.stopping import GOALS
 
     if "rule" in learner._fields and not _RULE.search(spec):
-        learner = learner._replace(rule=GOALS[goal])
-    learner.init(np.random.default_rng(0))
+        return learner._replace(rule=GOALS[goal])
     return learner
 
 

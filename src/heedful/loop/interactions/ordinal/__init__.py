@@ -14,7 +14,6 @@ from heedful.core.validation import describe
 from heedful.evaluation import answers
 from heedful.evaluation.expected import Compared, Expected, absolute_error, numbers_expected
 from heedful.jit.kernel import Floats, Ints
-from heedful.learners.registry import learner_class
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, lengths
 from heedful.loop.interactions.contributions import EXACT, REMOVED, sort_parts
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
@@ -25,7 +24,7 @@ from heedful.loop.interactions.lists import (
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.ordinal import texts
 from heedful.loop.interactions.ordinal.compiled import learn_grades
-from heedful.loop.interactions.ordinal.learners import DEFAULT, complete_spec, grader, is_grading, spec_of_option
+from heedful.loop.interactions.ordinal.learners import DEFAULT, complete_spec, grader, spec_of_option
 from heedful.loop.interactions.ordinal.model import Grades, GradingModel
 from heedful.loop.interactions.protocol import (
     ItemPrediction,
@@ -82,10 +81,6 @@ class Ordinal(Lists[GradingModel]):
     # ------------------------------------------------------------------------ making a loop
 
     @classmethod
-    def check_spec(cls, spec: str) -> None:
-        grader(spec, 1, 0.0)
-
-    @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
         return grader(spec, len(feature_names(cls, manifest)), manifest.settings.shrink)
 
@@ -100,8 +95,9 @@ class Ordinal(Lists[GradingModel]):
 
     # ------------------------------------------------------------------------ the fold
 
-    def fresh(self) -> GradingModel:
-        return GradingModel(self.learner, self.manifest.settings.shrink)
+    def untrained(self, learner: Any) -> GradingModel:
+        shared_only = not (hasattr(learner, "weights") and hasattr(learner, "thresholds"))  # nobody has an offset there
+        return GradingModel(learner, 0.0 if shared_only else self.manifest.settings.shrink)
 
     def imitation_record(
         self,
@@ -220,17 +216,10 @@ class Ordinal(Lists[GradingModel]):
         return Contributions("removed", REMOVED, "predicted grade", sort_parts(parts))
 
     def candidate(self, spec: str) -> GradingModel:
-        if not is_grading(learner_class(spec)):
-            raise ValueError(
-                f"learner: expected one that predicts grades, such as averaged-prank, got {spec}: this log holds "
-                "grades, and nothing of what is better than what was shown"
-            )
         learner = grader(spec, len(self.names), 0.0, self._k)
         if learner.space.k != self._k:
             raise ValueError(f"learner: expected n_ranks={self._k}, the grades of this log, got {spec}")
-        shared_only = not (hasattr(learner, "weights") and hasattr(learner, "thresholds"))  # nobody has an offset there
-        shrink = 0.0 if shared_only else self.manifest.settings.shrink
-        return GradingModel(learner, shrink)
+        return self.untrained(learner)
 
     def full_spec(self, spec: str) -> str:
         return complete_spec(spec, self._k)

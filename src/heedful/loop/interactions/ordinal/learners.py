@@ -7,8 +7,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
-
 from heedful.core.validation import check_count
 from heedful.learners.registry import UnknownLearner, learner_class
 from heedful.loop.interactions.named import loop_learner, named_interaction
@@ -69,10 +67,10 @@ def grader(spec: str, n_names: int, shrink: float, grades: int | None = None) ->
         )
     # Features are centred, and grades are not: what has no thresholds gets one that is always 1.
     size = n_names + (not hasattr(learner_class(spec), "thresholds"))
-    learner = loop_learner(spec, size, None if grades is None else Ranks(grades))
+    space = None if grades is None else Ranks(grades)
+    learner = loop_learner(spec, size, space, "ordinal", f"that predicts grades, such as {DEFAULT}")
     if not isinstance(getattr(learner, "space", None), Ranks):
         raise ValueError(f"learner: expected one whose space is Ranks(n_ranks), the grades it predicts, got {spec}")
-    learner.init(np.random.default_rng(0))
     if shrink > 0.0 and not (hasattr(learner, "weights") and hasattr(learner, "thresholds")):
         expected = (
             f"expected 0 for {spec}, which has no one direction with thresholds that a person's could be added to"

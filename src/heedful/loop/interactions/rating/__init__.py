@@ -111,13 +111,8 @@ class Rating(Interaction[RatingModel]):
         return {"ratings": (low, high), "actions": check_table(settings.actions, ACTIONS_UNSAID, low, high)}
 
     @classmethod
-    def check_spec(cls, spec: str) -> None:
-        rater(spec, 1, (0.0, 1.0))
-
-    @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        settings = manifest.settings
-        return rater(spec, settings.k, settings.ratings, settings.shrink)
+        return rater(spec, manifest.settings.k, manifest.settings.ratings)
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
@@ -150,8 +145,8 @@ class Rating(Interaction[RatingModel]):
 
     # ------------------------------------------------------------------------ the fold
 
-    def fresh(self) -> RatingModel:
-        return RatingModel(self.learner, self.manifest.settings.actions)
+    def untrained(self, learner: Any) -> RatingModel:
+        return RatingModel(learner, self.manifest.settings.actions)
 
     # ------------------------------------------------------------------------ reading
 
@@ -224,10 +219,6 @@ class Rating(Interaction[RatingModel]):
 
     def contributions(self, view: View[RatingModel], x: Ints, place: int) -> Contributions:
         return rating_contributions(view, int(x[place]))
-
-    def candidate(self, spec: str) -> RatingModel:
-        settings = self.manifest.settings
-        return RatingModel(rater(spec, settings.k, settings.ratings), settings.actions)
 
     def measures(self) -> tuple[Measure, ...]:
         low, high = self.span()

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from heedful.core.validation import describe, is_number
-from heedful.learners.registry import learner_class
 from heedful.loop import records
-from heedful.loop.interactions.named import loop_learner, named_interaction
+from heedful.loop.interactions.named import loop_learner
 from heedful.loop.interactions.rating.implicit_feedback import check_actions
 from heedful.spaces.slate import Slate
 
@@ -20,26 +17,16 @@ _ACTIONS = {"view": (0.55, 0.1), "cart": (0.75, 0.5), "buy": (1.0, 1.0), "hide":
 """The actions if none are given: (rating as a share of the range, 0 to 1; how many ratings it counts as)."""
 
 
-def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: float = 0.0) -> Any:
+def rater(spec: str, size: int, ratings: tuple[float, float] | None) -> Any:
     """Return the learner of ratings that `spec` names, to show `size` items.
 
-    `ratings` are the (lowest, highest) rating. Raise ValueError
-    - if there is no such learner of ratings,
-    - if `ratings` is None,
-    - if `shrink`, which asks for an offset for each person, is above 0, as these learners model people themselves."""
-    if named_interaction(learner_class(spec)) != "rating":
-        raise ValueError(
-            f"learner: expected one of ratings, such as {DEFAULT}, got {spec}, as this loop learns ratings"
-        )
+    `ratings` are the (lowest, highest) rating. Raise ValueError if there is no such learner, or `ratings` is None."""
     if ratings is None:
         expected = "expected the lowest and the highest rating there may be, such as 1 and 5"
         raise ValueError(f"ratings: {expected}, as {spec} learns from ratings, got none")
-    if shrink > 0.0:
-        raise ValueError(f"shrink: expected 0 in a loop of ratings, whose learner knows people apart, got {shrink:g}")
-    learner = loop_learner(spec, 0, Slate(size, *ratings))
+    learner = loop_learner(spec, 0, Slate(size, *ratings), "rating", f"of ratings, such as {DEFAULT}")
     if not isinstance(getattr(learner, "space", None), Slate):
         raise ValueError(f"learner: expected one whose space is a Slate, the items that it shows, got {spec}")
-    learner.init(np.random.default_rng(0))
     return learner
 
 

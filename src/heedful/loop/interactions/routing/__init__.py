@@ -22,13 +22,11 @@ from heedful.evaluation.expected import Compared, Expected
 from heedful.features import Encoding
 from heedful.features.columns import Category, Prose, Text, Vector
 from heedful.jit.kernel import Floats, Ints
-from heedful.learners.registry import learner_class
 from heedful.loop.interactions.coactive import Coactive
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import EXACT, sort_parts
 from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
 from heedful.loop.interactions.lists import propose_list
-from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import ItemPrediction, Past, Proposal, Question, Step
 from heedful.loop.interactions.routing import table, texts
@@ -61,7 +59,7 @@ class Routing(Coactive):
     """Feedback on the answers of models: thumbs, edits, and choices between two answers."""
 
     name, words = "routing", texts.WORDS
-    default_learner = "pairwise-logistic:rate=0.3"
+    learners_of, default_learner = "coactive", "pairwise-logistic:rate=0.3"
     setting = "cost_weight"
     forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
     model_type: type[Any] = RouteModel
@@ -115,8 +113,6 @@ class Routing(Coactive):
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        if named_interaction(learner_class(spec)) != super().name:
-            raise ValueError(f"learner: expected one that is taught what is better, such as perceptron, got {spec}")
         if manifest.query is not None:
             raise ValueError(f"query_features: expected none in {cls.words.loop}, got some")
         table.find_costs(manifest)
@@ -177,8 +173,8 @@ class Routing(Coactive):
 
     # ------------------------------------------------------------------------ the fold
 
-    def fresh(self) -> RouteModel:
-        return RouteModel(self.learner, self._shrink, self._costs)
+    def untrained(self, learner: Any) -> RouteModel:
+        return RouteModel(learner, self._shrink, self._costs)
 
     def columns(self, model: Any) -> Columns | None:
         return None
@@ -325,7 +321,7 @@ class Routing(Coactive):
             except ValueError:
                 raise ValueError(f"learner: {COST_WEIGHT}W: expected a number from 0 to 1000, got {told!r}") from None
             return RouteModel(self.learner, self._shrink, self._costs._replace(weight=weight))
-        return RouteModel(self.make_learner(spec, self.manifest), self._shrink, self._costs)
+        return self.untrained(self.make_learner(spec, self.manifest))
 
     def baselines(self, items: Sequence[str]) -> Sequence[str]:
         return [CHEAPEST, *(f"{ALWAYS}{name}" for name in items if len(items) <= FEW and name in self._models)]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 WORDS = Words(
     loop="a loop of routes",
     takes="thumbs, edits and choices",
+    learner="that is taught what is better, such as pairwise-logistic",
     answer="thumb",
     question="Was the answer of this model good?",
     shown="route",
