@@ -108,9 +108,8 @@ def test_bad_input_is_a_sentence(tmp_path: Path, line: str, told: str, code: int
 
 
 def test_without_any_data_the_code_is_1(tmp_path: Path) -> None:
-    assert f"left out: no letor4-mq2008 in {tmp_path}" in refusal(
-        "figure jair2015/fig2 --data {} --out {}", tmp_path, tmp_path / "out", code=1
-    )
+    got = heedful("figure jair2015/fig2 --data {} --out {}", tmp_path, tmp_path / "out")
+    assert (got.code, f"left out: no letor4-mq2008 in {tmp_path}" in got.err) == (1, True)
 
 
 def test_a_damaged_file_is_bad_input(data: Path) -> None:

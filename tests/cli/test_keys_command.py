@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 
 def created(line: str = "keys create ci") -> str:
-    got = done(line)
+    got = done(line, notes=True)
     return got.out.strip()
 
 
@@ -66,7 +66,7 @@ def test_a_shell_takes_the_key(folder: Path) -> None:
 def test_what_a_key_is_for_is_said(folder: Path) -> None:
     (folder / "served").mkdir()
     line = "keys create ci --folder served --tenant acme --scope read --scope decide --scope read --rate 2.5 --json"
-    got = done(line)
+    got = done(line, notes=True)
     told = got.json
     assert SHAPE.fullmatch(told.pop("key"))
     [key] = Keys(folder / "served").all()

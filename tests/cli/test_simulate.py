@@ -291,7 +291,7 @@ def test_a_learner_that_breaks_is_a_failure_and_not_bad_input(letor_file: Path, 
     line = "simulate letor {} -l {}:Breaks --interpreted"
     assert refusal(line, letor_file, own_file, code=1) == "RuntimeError: out of ideas; --debug shows where"
     for debug in (f"--debug {line}", f"{line} --debug"):
-        err = refusal(debug, letor_file, own_file, code=1)
+        err = heedful(debug, letor_file, own_file).err
         assert "Traceback" in err
         assert "own.py" in err
 

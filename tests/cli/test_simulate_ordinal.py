@@ -40,7 +40,7 @@ def losses_of(learner: Any, scene: Any, rounds: int) -> list[float]:
 @pytest.mark.parametrize("scale", ["standard", "unit", "none"])
 def test_figures_are_those_of_a_loop(films_file: Path, scale: str) -> None:
     line = f"simulate ordinal {{}} --target rating --scale {scale} --rounds 80 --seeds 3 --interpreted --json"
-    got = done(line + " --learner averaged-prank --learner widrow-hoff:eta=1e-6", films_file)
+    got = done(line + " --learner averaged-prank --learner widrow-hoff:eta=1e-6", films_file, notes=True)
     setting = ordinal_setting(*films(), 5, scale=scale, seeds=range(3))
     assert [row["learner"] for row in got.json] == ["averaged-prank", "widrow-hoff:eta=1e-6", "constant-rank"]
     assert [row["asked_for"] for row in got.json] == [True, True, False]
@@ -109,7 +109,7 @@ def test_svmlight_as_a_table(films_file: Path, tmp_path: Path) -> None:
 def test_files_hold_every_round_and_the_plot_is_drawn(films_file: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     line = "simulate ordinal {} --target rating --seeds 2 --rounds 30 --interpreted --out {} --plot {}"
-    done(line, films_file, tmp_path / "runs.csv", tmp_path / "runs.svg")
+    done(line, films_file, tmp_path / "runs.csv", tmp_path / "runs.svg", notes=True)
     with (tmp_path / "runs.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["learner", "seed", "round", "rank_loss"]

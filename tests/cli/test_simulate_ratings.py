@@ -33,7 +33,7 @@ def meals(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("how", ["", "--repeats", "--slate 3", "--warm 20", "--repeats --slate 2 --warm 5"])
 def test_figures_are_those_of_a_loop(meals: Path, how: str) -> None:
-    got = done(f"{LINE} {how} --rounds 15 --seeds 3 --first-seed 4 --json", meals)
+    got = done(f"{LINE} {how} --rounds 15 --seeds 3 --first-seed 4 --json", meals, notes=True)
     assert [row["learner"] for row in got.json] == ["alb", *SIMPLE]
     assert [row["asked_for"] for row in got.json] == [True, *[False] * 4]
     words = how.split()

@@ -170,7 +170,7 @@ def test_grades_beside_a_constant(tmp_path: Path) -> None:
     grid = tmp_path / "grid.toml"
     data = '{ordinal = "films.csv", target = "g", scale = "unit", map = "intercept"}'
     grid.write_text(f"data = {data}\nseeds = 2\nrounds = 60\nlearners = ['prank']\n")
-    got = done(SWEEP, grid, tmp_path / "runs")
+    got = done(SWEEP, grid, tmp_path / "runs", notes=True)
     setting = ordinal_setting(X, grades, 3, scale="unit", features="intercept", seeds=(0, 1))
     rows = {row["learner"]: row for row in got.json["summary"]}
     assert list(rows) == ["constant-rank", "prank"]
@@ -214,7 +214,7 @@ def test_ratings_beside_simple_rules(tmp_path: Path) -> None:
         ('{ratings = "gaussian:n_users=4,n_items=9", slate = 2, warm = 3}', "gaussian:n_users=4,n_items=9", {}),
     ):
         grid.write_text(f"data = {data}\n{more}")
-        got = done(SWEEP, grid, tmp_path / "runs")
+        got = done(SWEEP, grid, tmp_path / "runs", notes=True)
         source: Any = name if ":" in name else open_ratings(tmp_path / name).table
         setting = rating_setting(source, slate=2, warm=3, seeds=(0, 1), **how)
         rows = {row["learner"]: row for row in got.json["summary"]}

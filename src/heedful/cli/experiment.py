@@ -9,7 +9,7 @@ import typer
 from heedful.cli.answers import print_answers, say_way_back
 from heedful.cli.common import Json, Name, Own, check_absent, open_loop, shell_quote
 from heedful.cli.console import BadInput, print_json, say
-from heedful.cli.parts import print_parts
+from heedful.cli.parts import print_parts, print_result
 from heedful.core.validation import ALPHA
 from heedful.core.wording import count, percent
 
@@ -87,14 +87,14 @@ def experiment(
         elif plan:
             part = 0.2 if share is None else share
             planned = loop.plan_experiment(part, days=14.0 if days is None else days, alpha=alpha)
-            _print(planned, _plan(planned, part), json)
+            print_result(planned, json, _plan(planned, part))
         else:
             apprentice = loop.apprentice()
             if apprentice is not None and not apprentice.serves:
-                _print(apprentice, _apprentice(apprentice, name), json)
+                print_result(apprentice, json, _apprentice(apprentice, name))
                 return
             result = loop.experiment()
-            _print(result, _experiment(result, name), json)
+            print_result(result, json, _experiment(result, name))
 
 
 def promote(
@@ -131,10 +131,7 @@ def promote(
     with open_loop(name, own_learners, read_only=listed) as loop:
         if listed:
             promotions = loop.promotions()
-            if json:
-                print_json(promotions)
-            else:
-                print_parts(_promotions(promotions))
+            print_result(promotions, json, _promotions(promotions))
             return
         promotion = loop.promote(learner, force=force, by=by, reason=reason)
         if json:
@@ -145,13 +142,6 @@ def promote(
         for objection in promotion.forced:
             say(f"Against it spoke: {objection}")
         say_way_back(name, promotion.answer)
-
-
-def _print(result: Experiment | PlannedExperiment | Apprentice, parts: list[Part], json: bool) -> None:
-    if json:
-        print_json(result)
-    else:
-        print_parts(parts)
 
 
 def _apprentice(apprentice: Apprentice, name: str) -> list[Part]:

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.common import Json, Name, Own, open_loop
-from heedful.cli.console import print_json
-from heedful.cli.parts import print_parts
+from heedful.cli.parts import print_result
 from heedful.core.validation import ALPHA
 
 
@@ -34,12 +33,9 @@ def health(
     Exit codes: 0 no alarm; 1 an alarm, or the loop cannot be read; 2 bad input.
     """
     with open_loop(name, own_learners, read_only=True) as loop:
-        report = loop.health(alpha)
-        if json:
-            print_json(report)
-        else:
-            from heedful.loop.interactions import telling
+        from heedful.loop.interactions import telling
 
-            print_parts(telling.health(report))
+        report = loop.health(alpha)
+        print_result(report, json, telling.health(report))
     if report.alarms:
         raise typer.Exit(1)

@@ -8,8 +8,8 @@ import typer
 
 from heedful.cli.answers import print_answers
 from heedful.cli.common import Json, Name, Own, open_loop, shell_quote
-from heedful.cli.console import BadInput, note, print_json, say
-from heedful.cli.parts import print_parts
+from heedful.cli.console import BadInput, note, say
+from heedful.cli.parts import print_result
 from heedful.core.validation import ALPHA
 
 
@@ -64,9 +64,8 @@ def style(
                     note(result.pooled)
             else:
                 note(f"nothing can be told: {result.unsaid}")
-        elif json:
-            print_json(result)
         else:
-            from heedful.loop.interactions.telling import style as tell_style
+            from heedful.loop.interactions import telling
 
-            print_parts(tell_style(result), beyond="for which the evidence is weaker: --json has all")
+            beyond = "for which the evidence is weaker: --json has all"
+            print_result(result, json, telling.style(result), beyond)

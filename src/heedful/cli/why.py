@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.common import Json, Name, Own, open_loop
-from heedful.cli.console import print_json
-from heedful.cli.parts import print_parts
+from heedful.cli.parts import print_result
 
 
 def why(
@@ -35,11 +34,8 @@ def why(
     Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as an item that was not a candidate.
     """
     with open_loop(name, own_learners, read_only=True) as loop:
-        explanation = loop.why(decision, item, top, budget=budget)
-        if json:
-            print_json(explanation)
-        else:
-            from heedful.loop.interactions.telling import why as tell_why
-            from heedful.studies.things import as_seen
+        from heedful.loop.interactions import telling
+        from heedful.studies.things import as_seen
 
-            print_parts(tell_why(as_seen(loop, explanation)), beyond="which count less: --json has all")
+        reasons = loop.why(decision, item, top, budget=budget)
+        print_result(reasons, json, telling.why(as_seen(loop, reasons)), "which count less: --json has all")
