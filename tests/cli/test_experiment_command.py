@@ -185,13 +185,10 @@ def test_what_makes_no_sense_ends_with_2_and_what_cannot_be_read_with_1(folder: 
     small_loop("cars.heedful", "perceptron").close()
     for line, told in (
         ("experiment cars --start nobody", "learner: expected"),
-        ("experiment cars --start prank:n_ranks=5", "learner: expected one that is taught what is better"),
-        (f"experiment cars --start {UP}", "learner: "),
         ("experiment cars --stop --plan", "--start, --stop, --plan: expected one of them at most"),
         ("experiment cars --start perceptron --plan", "--start, --stop, --plan: expected one of them at most"),
         ("experiment none", ""),
         ("promote none", ""),
-        (f"promote cars -l {UP} --force", "learner: "),
     ):
         bad(heedful(line), told)
     for line in ("experiment cars --share 1.5", "experiment cars --plan --days 0", "promote cars --by"):

@@ -52,7 +52,6 @@ def test_they_can_be_crossed_with_the_context() -> None:
     ("written", "options", "told"),
     [
         ('{"bm25": 3}', "", "query_features: bm25: expected (low, high)"),
-        ('{"f1": [0, 1]}', "", "query_features: expected names that no attribute of an item has, got 'f1'"),
         ("{", "", "--query-features: expected JSON"),
         ('{"bm25": [0, 1]}', "--ratings 1..5", "--query-features: expected none"),
         ('{"bm25": [0, 1]}', "--choices", "--query-features: expected none"),

@@ -483,7 +483,6 @@ def test_a_plot(tmp_path: Path, suffix: str) -> None:
         ("--sure 1", "--sure: expected a number from 0.5 to 0.999, got 1"),
         ("--plot x.txt", "--plot: expected a name that ends in .png or .svg or .pdf, got 'x.txt'"),
         ("--column winner", "--column: expected WHAT=COLUMN, such as winner=chosen, got 'winner'"),
-        ("--column victor=first", "columns: expected one of person, times, winner"),
         ("--answer first", "--answer: expected WORD=MEANING, such as 0=first, got 'first'"),
         ("--answer first=best", "words: expected one of first, second, equal, unsure as a meaning, got 'best'"),
         ("--person eve", "--person: expected one of 'ada', 'fay', 'eva', 'dov', 'ben' and 1 more, got 'eve'"),

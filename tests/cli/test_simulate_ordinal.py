@@ -140,9 +140,7 @@ def test_single_precision_and_compiled(films_file: Path) -> None:
         ("", "target: expected the column of the grades (title, warmth, length, rating), got none"),
         ("--target stars", "target: expected a column of films.csv (title, warmth, length, rating), got 'stars'"),
         ("--target warmth", "warmth: expected a grade, a whole number, got"),
-        ("--target title", "labels need their order: bad,ok,good"),
         ("--target rating --scale log", "--scale: expected standard, unit, none, got 'log'"),
-        ("--target rating --map cubic", "map: expected intercept or polynomial:2, got 'cubic'"),
         ("--target rating --missing zero", "--missing: expected refuse or mean, got 'zero'"),
         ("--target rating --most-grades 4", "rating: expected 2 to 4 different grades, got 5 (from 1 to 5)"),
         (

@@ -223,7 +223,6 @@ def test_the_learner_of_the_page(meals: Path) -> None:
     [
         ("--learner prank", "learner: expected one that takes ratings (rating), got prank, which is ordinal"),
         ("--learner alb", "--learner: expected each once, got alb 2 times"),
-        ("--measure loss", "measure: expected regret or ndcg, got 'loss'"),
         ("--twice first", "--twice: expected refuse, last or mean, got 'first'"),
         ("--column person=age", "meals.csv: person: expected one of the columns who, what, stars, got 'age'"),
         ("--warm 60", "warm: expected a whole number, 1 to 59, got 60"),
@@ -246,7 +245,6 @@ def test_bad_input_is_a_sentence(meals: Path, extra: str, told: str) -> None:
         ("gaussian --column person=who", "--column: expected none with gaussian"),
         ("uniform --densest 3", "--densest: expected none with uniform"),
         ("bernoulli:noise=1", "bernoulli: expected n_users, n_items, n_factors, got 'noise'"),
-        ("none.csv", "none.csv: no such file"),
     ],
 )
 def test_a_world_or_file_that_is_none(name: str, told: str) -> None:

@@ -184,11 +184,9 @@ def test_grades_beside_a_constant(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("'prank'", "'perceptron'", "learner: expected one that predicts grades (ordinal), got perceptron"),
         ("seeds = 2", 'users = ["best"]', "grid.toml: users: expected none with ordinal data, got ['best']"),
         ("seeds = 2", "k = 3", "grid.toml: k: expected only with letor data"),
         ('target = "g"', 'target = "h"', "target: expected a column of films.csv (a, g), got 'h'"),
-        ('target = "g"', 'target = "g", scale = "log"', "scale: expected standard, unit, none, got 'log'"),
         ('target = "g"', 'target = "g", people = 3', "grid.toml: people: expected only with catalogue data"),
         ('target = "g"', 'target = "g", scales = "none"', "did you mean scale?"),
     ],
@@ -251,10 +249,8 @@ def test_a_cell_of_ratings_is_of_the_files_that_it_is_of(tmp_path: Path) -> None
         ('{ratings = "mine.csv", slate = true}', "data: slate: expected a whole number, got True"),
         ('{ratings = "mine.csv", warm = 99}', "warm: expected a whole number, 1 to 54, got 99"),
         ('{ratings = "mine.csv", columns = {users = "user"}}', "data: columns: users: expected person, item, rating"),
-        ('{ratings = "mine.csv", columns = {person = "who"}}', "mine.csv: person: expected one of the columns"),
         ('{ratings = "mine.csv", people = 3}', "people: expected only with catalogue data"),
         ('{ratings = "gaussian", repeats = true}', "data: repeats: expected none with gaussian, which is drawn"),
-        ('{ratings = "gaussian:noise=x"}', "gaussian: noise: expected a number, got 'x'"),
         ('{ratings = "none.csv"}', "none.csv: No such file"),
         ('{ratings = "mine.csv"}\nusers = ["best"]', "users: expected none with ratings data, got ['best']"),
     ],
@@ -309,7 +305,6 @@ def test_a_summary_over_runs_of_different_lengths_stops_where_all_have_a_figure(
         ("k = 3", "k = ", "grid.toml: expected TOML, got "),
         ("users = [", "users = [] #", "grid.toml: users: expected something, got nothing"),
         ("users = [", "users = [3, ", "grid.toml: users: expected texts, got 3"),
-        ("noisy:depth=4", "noisi", "cascade, expected, got 'noisi'; did you mean noisy?"),
         (
             "noisy:depth=4",
             "best",
@@ -338,13 +333,11 @@ def test_a_summary_over_runs_of_different_lengths_stops_where_all_have_a_figure(
         ),
         ('"*.txt"]', '"*.txt"], people = 3', "grid.toml: people: expected only with catalogue data"),
         ("[0.1, 10]", "[]", "grid.toml: learners: second-order: gamma: expected values, got []"),
-        ("gamma", "gama", "second-order: expected gamma, epsilon, radius, got 'gama'; did you mean gamma?"),
         (
             "[0.1, 10]",
             "-1",
             "second-order:gamma=-1: gamma: expected a finite number above 0, from 1e-50 to 1e50, got -1.0",
         ),
-        ('"perceptron"', '"nobody"', "got 'nobody'"),
         (
             'name = "perceptron"',
             "batch = 2",
