@@ -199,7 +199,7 @@ def test_what_makes_no_sense_ends_with_2_and_what_cannot_be_read_with_1(folder: 
     bad(heedful("experiment pairs --start gp"), "experiment: ")
     (folder / "cars.heedful" / "log.db").write_bytes(b"no log" * 100)
     for line in ("experiment cars", "promote cars --list", "promote cars --force"):
-        assert refusal(line, code=1).startswith("")
+        refusal(line, code=1)
 
 
 @pytest.mark.slow

@@ -13,14 +13,13 @@ from heedful.cli.common import Json, Own, asking, check_once, find_loop, kind_of
 from heedful.cli.console import BadInput, Failure, note, print_json, reading_input
 from heedful.cli.engine import EngineOption, check_option, distributing
 from heedful.cli.output import check_plot
-from heedful.cli.parts import print_parts
+from heedful.cli.parts import print_parts, print_result
 from heedful.core.validation import ALPHA
 from heedful.core.wording import percent
 
 if TYPE_CHECKING:
     from heedful.core.engine import Engine
     from heedful.loop import Loop
-    from heedful.loop.interactions.telling import Part
     from heedful.results.evaluation import Evaluation
 
 TABLES = (".csv", ".json", ".jsonl", ".dsjson", ".parquet", ".gz")
@@ -103,6 +102,8 @@ def evaluate(
     Exit codes: 0 evaluated; 1 the loop, or one of several, cannot be evaluated; 2 bad input, such as a learner that
     does not fit the loop.
     """
+    from heedful.loop.interactions import telling
+
     check_option(engine)
     check_once("--learner", learner or ())
     check_plot(plot)
@@ -120,17 +121,15 @@ def evaluate(
         return
     name = names[0]
     if kind_of(name) == "file":
-        evaluation, parts = _of_table(Path(name), learner or (), alpha, of_table)
+        evaluation = _of_table(Path(name), learner or (), alpha, of_table)
     elif Path(name).suffix in TABLES:
         raise BadInput(f"{name}: there is no such file")
     elif named:
         raise BadInput(f"{named[0]}: expected a table, got the loop {name}")
     else:
-        evaluation, parts = _of_loop(name, own_learners, learner or (), alpha)
-    if json:
-        print_json(evaluation)
-    else:
-        print_parts(parts)
+        with open_loop(name, own_learners, read_only=True) as loop:
+            evaluation = loop.evaluate(*learner or (), alpha=alpha)
+    print_result(evaluation, json, telling.evaluation(evaluation))
     if plot is not None:
         _plot(plot, evaluation, name)
 
@@ -145,6 +144,7 @@ def _of_loops(
     json: bool,
 ) -> None:
     """Evaluate `learners` on the logs of several loops and print results in order; raise Failure if one failed."""
+    from heedful.loop.interactions import telling
     from heedful.loop.many import map_loops
 
     check_once("NAME", names, "each loop")
@@ -154,7 +154,7 @@ def _of_loops(
     places, failures, results = [find_loop(name) for name in names], [], {}
     with distributing():
         outcomes = map_loops(
-            _evaluation_parts, places, learners, alpha, own=own_learners, engine=engine, jobs=jobs, tell=note
+            _with_notes, places, learners, alpha, own=own_learners, engine=engine, jobs=jobs, tell=note
         )
         for number, value, error in outcomes:
             if error is None:
@@ -162,11 +162,11 @@ def _of_loops(
             else:
                 failures.append(f"{names[number]}: {error.message or error.kind}")
     for number in sorted(results):
-        _, parts, notes = results[number]
+        evaluation, notes = results[number]
         for text in notes:
             note(f"{names[number]}: {text}")
         if not json:
-            print_parts(parts, title=names[number])
+            print_parts(telling.evaluation(evaluation), title=names[number])
     if json:
         from heedful.results.answers import plain
 
@@ -177,36 +177,22 @@ def _of_loops(
         raise Failure(f"{len(failures)} of {len(names)} loops could not be evaluated")
 
 
-def _evaluation_parts(loop: Loop, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[Part], list[str]]:
-    """Return (the evaluation of `learners` on the log of `loop`, it as lines and tables to print, warnings)."""
-    from heedful.loop.interactions import telling
-
-    evaluation = loop.evaluate(*learners, alpha=alpha)
-    return evaluation, telling.evaluation(evaluation), loop.notes
+def _with_notes(loop: Loop, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[str]]:
+    return loop.evaluate(*learners, alpha=alpha), loop.notes
 
 
-def _of_loop(name: str, own_learners: Own, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[Part]]:
-    """Evaluate `learners` on the log of the loop `name`; return the evaluation, and what to print."""
-    with open_loop(name, own_learners, read_only=True) as loop:
-        evaluation, parts, _ = _evaluation_parts(loop, learners, alpha)
-        return evaluation, parts
-
-
-def _of_table(
-    path: Path, learners: Sequence[str], alpha: float, options: dict[str, Any]
-) -> tuple[Evaluation, list[Part]]:
-    """Evaluate learners and other policies on the table `path`; return the evaluation, and what to print."""
+def _of_table(path: Path, learners: Sequence[str], alpha: float, options: dict[str, Any]) -> Evaluation:
+    """Evaluate learners and other policies on the table `path`."""
     from heedful.data.known_forms import unpack
     from heedful.data.roles import columns_of
     from heedful.data.table import open_table
     from heedful.io.bandit_log import evaluate_table
-    from heedful.loop.interactions import telling
 
     with reading_input(), asking():
         rows = [row for _, row in unpack(open_table(path)).located()]
         targets, columns = options.pop("target"), columns_of(options.pop("column"))
         evaluation = evaluate_table(rows, targets=targets, columns=columns, learners=learners, alpha=alpha, **options)
-    return evaluation, telling.evaluation(evaluation)
+    return evaluation
 
 
 def _plot(path: Path, evaluation: Evaluation, title: str) -> None:
