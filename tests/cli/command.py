@@ -38,8 +38,15 @@ def bad(got: Ended, told: str, code: int = 2) -> None:
     assert (got.code, got.out, got.err) == (code, "", f"heedful: {told}\n")
 
 
-def done(line: str, *paths: object) -> Ended:
-    """Run a command line that must go well and has nothing to say besides."""
-    got = heedful(line, *paths)
-    assert (got.code, got.err) == (0, ""), got
+def refusal(line: str, *paths: object, code: int = 2, width: int = 160) -> str:
+    """Run a command line that is refused; return the sentence that is all that it says."""
+    got = heedful(line, *paths, width=width)
+    assert (got.code, got.out, got.err[:9], got.err.count("\n")) == (code, "", "heedful: ", 1), got
+    return got.err[9:-1]
+
+
+def done(line: str, *paths: object, width: int = 160, charset: str = "utf-8", notes: bool = False) -> Ended:
+    """Run a command line that must go well; it has nothing to say besides, unless it may print `notes`."""
+    got = heedful(line, *paths, width=width, charset=charset)
+    assert (got.code, got.err if not notes else "") == (0, ""), got
     return got

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import heedful
+from command import done, heedful, refusal
 
 from heedful.core import conformance
 from heedful.core.conformance import CheckResult
@@ -38,8 +38,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_kept_promises(found: dict[str, Any]) -> None:
-    got = heedful("check perceptron:batch=3")
-    assert (got.code, got.err) == (0, "")
+    got = done("check perceptron:batch=3")
     assert [line.rstrip() for line in got.out.splitlines()] == ["✓ keeps its word", "  40 rounds", "", "All 1 kept."]
     assert found["learner"] == PreferencePerceptron(6, Ranking(5), 3)
     assert isinstance(found["world"], QueryStream)
@@ -55,69 +54,6 @@ def test_a_learner_of_grades_meets_instances(found: dict[str, Any], spec: str, k
     assert isinstance(found["world"], InstanceStream)
     assert found["world"].X.shape == (40, 6)
     assert set(found["world"].ranks.tolist()) == set(range(1, k + 1))
-
-
-OWN = """
-from typing import Any, NamedTuple
-from heedful.learners.ordinal.perceptrons import ConstantRank, ConstantState
-from heedful.spaces.ordinal import Ranks
-from heedful.spaces.slate import Slate
-class Latest(NamedTuple):
-    'The latest grade again: an example. Interaction: ordinal.'
-    n_features: int
-    n_ranks: int
-    @property
-    def space(self): return Ranks(self.n_ranks)
-    def init(self, rng): return ConstantRank(self.n_features, self.n_ranks).init(rng)
-    def propose(self, state, x, rng): return max(state.t, 1)
-    def update(self, state, x, y, feedback): return ConstantState(state.counts, feedback)
-"""
-
-
-@pytest.mark.slow
-def test_one_s_own_learner_of_grades(tmp_path: Path) -> None:
-    """Interaction: ordinal, as the docstring says, and every promise is tried for what it is."""
-    file = tmp_path / "latest_of_mine.py"
-    file.write_text(OWN)
-    got = heedful("check {}:Latest --json", file)
-    assert [(row["promise"], row["where"]) for row in got.json if not row["kept"]] == []
-    assert (got.code, len(got.json)) == (0, 11)
-    file = tmp_path / "nobody_of_mine.py"
-    file.write_text(OWN.replace("Interaction: ordinal", "Interaction: psychic"))
-    got = heedful("check {}:Latest", file)
-    assert (got.code, got.out) == (2, "")
-    assert "expected one of coactive" in got.err
-    assert "psychic" in got.err
-
-
-OWN_RATER = """
-from typing import Any, NamedTuple
-import numpy as np
-from heedful.spaces.slate import Slate
-class Count(NamedTuple):
-    t: int
-class First(NamedTuple):
-    'The first on offer: an example. Interaction: rating.'
-    space: Any = Slate()
-    skip: int = 0
-    def init(self, rng): return Count(0)
-    def propose(self, state, x, rng): return x.items[: self.space.size].copy()
-    def update(self, state, x, y, feedback): return Count(state.t + 1)
-"""
-
-
-@pytest.mark.slow
-def test_one_s_own_learner_of_ratings(tmp_path: Path) -> None:
-    file = tmp_path / "first_of_mine.py"
-    file.write_text(OWN_RATER)
-    got = heedful("check {}:First --json", file)
-    assert [(row["promise"], row["where"]) for row in got.json if not row["kept"]] == []
-    assert (got.code, len(got.json)) == (0, 11)
-    sly = tmp_path / "sly_of_mine.py"
-    sly.write_text(OWN_RATER.replace("self.space.size].copy()", "self.space.size]"))
-    got = heedful("check {}:First --json", sly)
-    assert got.code == 1
-    assert ["the proposal shares memory" in row["where"] for row in got.json if not row["kept"]] == [True]
 
 
 def test_arrays_of_ratings_that_do_not_grow_are_noticed(tmp_path: Path) -> None:
@@ -291,6 +227,11 @@ def test_one_s_own_learner_of_choices(tmp_path: Path) -> None:
     got = heedful("check {}:Wins --json", file)
     assert [(row["promise"], row["where"]) for row in got.json if not row["kept"]] == []
     assert (got.code, len(got.json)) == (0, 11)
+    file = tmp_path / "nobody_of_mine.py"
+    file.write_text(OWN_CHOOSER.replace("Interaction: pairwise", "Interaction: psychic"))
+    err = refusal("check {}:Wins", file)
+    assert "expected one of coactive" in err
+    assert "psychic" in err
     file = tmp_path / "keeps_of_mine.py"
     file.write_text(OWN_CHOOSER.replace("].copy()", "]").replace("argmax()]", "argmax():][0]"))
     broken = [row for row in heedful("check {}:Wins --json", file).json if not row["kept"]]

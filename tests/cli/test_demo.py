@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from command import heedful
+from command import done, heedful, refusal
 
 from heedful import Loop
 from heedful.cli import demo_loops, demo_once, own_page
@@ -136,8 +136,7 @@ def figures() -> Any:
 
 @pytest.fixture(scope="module")
 def words() -> str:
-    got = heedful("demo --once", width=100)
-    assert (got.code, got.err) == (0, "")
+    got = done("demo --once", width=100)
     return got.out
 
 
@@ -221,8 +220,7 @@ def test_what_to_try_next_are_commands_there_are(words: str) -> None:
     for line in lines:
         command = [word for word in shlex.split(line)[1:] if word[0] in "abcdefghijklmnopqrstuvwxyz"][:2]
         group = command if command[0] == "simulate" else command[:1]
-        told = heedful(f"{' '.join(group)} --help")
-        assert told.code == 0
+        told = done(f"{' '.join(group)} --help")
         assert all(option in told.out for option in re.findall("--[a-z]+", line))
 
 
@@ -257,10 +255,9 @@ def test_with_the_package_but_without_its_file(tmp_path: Path, monkeypatch: pyte
         origin = str(tmp_path / "__init__.py")
 
     monkeypatch.setattr("heedful.cli.demo_loops.importlib.util.find_spec", lambda name: Spec)
-    got = heedful("demo --once")
-    assert got.code == 1
-    assert "cars.json" in got.err
-    assert "pip install 'heedful[demo]'" in got.err
+    err = refusal("demo --once", code=1)
+    assert "cars.json" in err
+    assert "pip install 'heedful[demo]'" in err
 
 
 # ---------------------------------------------------------------------------- the page
@@ -368,9 +365,7 @@ def test_a_folder_is_kept_and_gone_on_with(tmp_path: Path) -> None:
         it.teach(1)
         assert it.end()[1].startswith("2 lessons. ")
     assert list(it.temporary.iterdir()) == []
-    got = heedful("demo --dir {}", kept / "cars.heedful")
-    assert (got.code, got.out) == (2, "")
-    assert "expected the folder that loops are in, got one of them" in got.err
+    assert "expected the folder that loops are in, got one of them" in refusal("demo --dir {}", kept / "cars.heedful")
 
 
 def test_where_the_usual_port_is_taken_it_finds_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

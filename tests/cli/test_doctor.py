@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from command import heedful
+from command import done, heedful
 
 from heedful import Loop, Settings
 from heedful.cli.doctor import _inspect
@@ -52,6 +52,13 @@ def statuses(found: dict[str, list[dict[str, str]]]) -> dict[str, str]:
     return {check: each["status"] for check, all in found.items() for each in all if each["status"] != "ok"}
 
 
+def only_finding(check: str, status: str) -> dict[str, str]:
+    """The finding of the one check that is not ok, which has this status."""
+    found = looked()
+    assert statuses(found) == {check: status}
+    return found[check][0]
+
+
 def log(statement: str, *values: Any) -> None:
     """Change the log behind heedful's back."""
     with sqlite3.connect("cars.heedful/log.db") as db:
@@ -71,8 +78,7 @@ def when(loop: Loop) -> int:
 
 
 def test_a_loop_that_is_well() -> None:
-    got = heedful("doctor cars")
-    assert (got.code, got.err) == (0, "")
+    got = done("doctor cars")
     lines = got.out.splitlines()
     assert lines[-1].rstrip() == "All is well."
     assert all(line.startswith("✓ ") for line in lines[:-2])
@@ -90,10 +96,9 @@ def test_a_loop_that_is_well() -> None:
 
 def test_a_log_that_is_no_database(loop: Path) -> None:
     (loop / "log.db").write_bytes(b"nothing of the kind" * 500)
-    found = looked()
-    assert statuses(found) == {"log": "problem"}
-    assert "cars.heedful/log.db: expected a" in found["log"][0]["told"]
-    assert "back-up" in found["log"][0]["next"]
+    found = only_finding("log", "problem")
+    assert "cars.heedful/log.db: expected a" in found["told"]
+    assert "back-up" in found["next"]
     got = heedful("doctor cars")
     assert got.code == 1
     assert got.out.splitlines()[-1].rstrip() == "1 problem, 0 warnings."
@@ -103,9 +108,7 @@ def test_a_log_that_can_be_changed(loop: Path) -> None:
     with sqlite3.connect(loop / "log.db") as db:
         db.execute("DROP TRIGGER event_stays")
     db.close()
-    found = looked()
-    assert statuses(found) == {"log": "problem"}
-    assert "no longer refuses changes: event_stays" in found["log"][0]["told"]
+    assert "no longer refuses changes: event_stays" in only_finding("log", "problem")["told"]
 
 
 def test_a_log_with_an_event_missing() -> None:
@@ -123,12 +126,11 @@ def test_a_model_that_is_not_the_fold_of_the_log(loop: Path) -> None:
     arrays["shared.learned.w"][0] += 1e-9
     manifest.pop("schema")
     write_arrays(path, arrays, manifest)  # nothing wrong with it, but that it says something else
-    found = looked()
-    assert statuses(found) == {"model": "problem"}
-    assert found["model"][0]["told"] == "the model is not the fold of the log, bit for bit"
+    found = only_finding("model", "problem")
+    assert found["told"] == "the model is not the fold of the log, bit for bit"
     for snapshot in loop.glob("snapshot-*"):  # as it says
         snapshot.unlink()
-    assert "snapshot-*" in found["model"][0]["next"]
+    assert "snapshot-*" in found["next"]
     assert statuses(looked()) == {}
 
 
@@ -137,9 +139,7 @@ def test_a_snapshot_that_is_damaged(loop: Path) -> None:
         path = one.snapshot()
     assert looked()["snapshots"][0]["told"] == "1 usable, the newest 0 events behind the log"
     path.write_bytes(path.read_bytes()[:-3])
-    found = looked()
-    assert statuses(found) == {"snapshot": "warning"}
-    assert path.name in found["snapshot"][0]["told"]
+    assert path.name in only_finding("snapshot", "warning")["told"]
 
 
 def test_a_snapshot_of_other_code(loop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,18 +148,15 @@ def test_a_snapshot_of_other_code(loop: Path, monkeypatch: pytest.MonkeyPatch) -
         one.snapshot()
     monkeypatch.undo()
     monkeypatch.chdir(loop.parent)
-    found = looked()
-    assert statuses(found) == {"snapshot": "warning"}
-    assert found["snapshot"][0]["told"].endswith("made with another python")
+    assert only_finding("snapshot", "warning")["told"].endswith("made with another python")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
 def test_a_loop_that_others_may_read(loop: Path) -> None:
     (loop / "log.db").chmod(0o640)
-    found = looked()
-    assert statuses(found) == {"permissions": "warning"}
-    assert found["permissions"][0]["told"].endswith("cars.heedful/log.db")
-    assert found["permissions"][0]["next"] == "chmod -R go= cars.heedful"
+    found = only_finding("permissions", "warning")
+    assert found["told"].endswith("cars.heedful/log.db")
+    assert found["next"] == "chmod -R go= cars.heedful"
     (loop / "log.db").chmod(0o600)
     loop.chmod(0o755)
     assert statuses(looked()) == {"permissions": "warning"}
@@ -169,9 +166,7 @@ def test_a_loop_that_others_may_read(loop: Path) -> None:
 
 def test_a_loop_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("heedful.cli.doctor.os.access", lambda path, _, **how: path.name != "log.db")
-    found = looked()
-    assert statuses(found) == {"writing": "warning"}
-    assert found["writing"][0]["told"] == "cannot be written by this user: cars.heedful/log.db"
+    assert only_finding("writing", "warning")["told"] == "cannot be written by this user: cars.heedful/log.db"
 
 
 class Usage(NamedTuple):
@@ -196,9 +191,7 @@ def test_feedback_that_comes_late(loop: Path) -> None:
             one.feedback("d2", better=[f"i{n}"], time=decided + 3_601_000_000)
         assert statuses(looked()) == {}  # half of it
         one.feedback("d2", better=["i2"], time=decided + 3_601_000_000)
-    found = looked()
-    assert found["late"][0]["told"] == "3 of 5 feedback came more than 3600 s after the decision"
-    assert statuses(found) == {"late": "warning"}
+    assert only_finding("late", "warning")["told"] == "3 of 5 feedback came more than 3600 s after the decision"
 
 
 def test_feedback_that_is_older_than_its_decision(loop: Path) -> None:
@@ -207,9 +200,7 @@ def test_feedback_that_is_older_than_its_decision(loop: Path) -> None:
         one.feedback("d2", better=["i1"], time=decided - 900_000)  # clocks differ a little
         assert statuses(looked()) == {}
         one.feedback("d2", better=["i0"], time=decided - 1_100_000)
-    found = looked()
-    assert statuses(found) == {"clock": "warning"}
-    assert found["clock"][0]["told"] == "1 feedback are older than their decisions"
+    assert only_finding("clock", "warning")["told"] == "1 feedback are older than their decisions"
 
 
 def test_time_that_ran_backwards(loop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,9 +211,7 @@ def test_time_that_ran_backwards(loop: Path, monkeypatch: pytest.MonkeyPatch) ->
             one.decide()
     monkeypatch.undo()
     monkeypatch.chdir(loop.parent)
-    found = looked()
-    assert statuses(found) == {"clock": "warning"}
-    assert found["clock"][0]["told"] == "time ran backwards 1 time"
+    assert only_finding("clock", "warning")["told"] == "time ran backwards 1 time"
 
 
 def test_servers_of_a_database_whose_clocks_differ_are_not_time_that_ran_backwards(
@@ -259,9 +248,7 @@ def test_feedback_that_was_sent_twice_under_different_ids(loop: Path) -> None:
         one.feedback("d1", clicks=["i3"], id="b")  # of another decision
         assert statuses(looked()) == {}
         one.feedback("d2", clicks=["i3"], id="c")
-    found = looked()
-    assert statuses(found) == {"repeated": "warning"}
-    assert found["repeated"][0]["told"].startswith("1 of 5 feedback say again")
+    assert only_finding("repeated", "warning")["told"].startswith("1 of 5 feedback say again")
 
 
 def test_categories_that_the_encoding_does_not_know() -> None:

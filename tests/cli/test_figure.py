@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import heedful
+from command import done, heedful, refusal
 
 from heedful.experiments import run
 from heedful.papers import FIGURES
@@ -26,8 +26,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_without_an_id_all_are_listed() -> None:
-    got = heedful("figure")
-    assert (got.code, got.err) == (0, "")
+    got = done("figure")
     for name in FIGURES:
         assert name in got.out
     rows = heedful("figure --json").json
@@ -38,8 +37,7 @@ def test_without_an_id_all_are_listed() -> None:
 
 @pytest.mark.slow
 def test_one_is_drawn_and_its_claims_told(data: Path) -> None:
-    got = heedful("figure coactive2012/fig2 --quick --jobs 1 --data {} --out {}", data, data / "out")
-    assert got.code == 0, got.err
+    got = done("figure coactive2012/fig2 --quick --jobs 1 --data {} --out {}", data, data / "out")
     for claim in FIGURES["coactive2012/fig2"].claims:
         assert claim.says[:30] in got.out
     assert (data / "out" / "coactive2012-fig2.png").stat().st_size > 1000
@@ -111,12 +109,9 @@ def test_bad_input_is_a_sentence(tmp_path: Path, line: str, told: str, code: int
 
 def test_without_any_data_the_code_is_1(tmp_path: Path) -> None:
     got = heedful("figure jair2015/fig2 --data {} --out {}", tmp_path, tmp_path / "out")
-    assert got.code == 1
-    assert f"left out: no letor4-mq2008 in {tmp_path}" in got.err
+    assert (got.code, f"left out: no letor4-mq2008 in {tmp_path}" in got.err) == (1, True)
 
 
 def test_a_damaged_file_is_bad_input(data: Path) -> None:
     (data / "letor4-mq2008" / "S3.txt").write_text("what is this\n")
-    got = heedful("figure coactive2012/fig2 --quick --data {} --out {}", data, data / "out")
-    assert (got.code, got.out) == (2, "")
-    assert "S3.txt" in got.err
+    assert "S3.txt" in refusal("figure coactive2012/fig2 --quick --data {} --out {}", data, data / "out")

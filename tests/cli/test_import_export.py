@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import bad, done, heedful
+from command import bad, done, heedful, refusal
 
 from heedful import TEXTS, Loop, Settings
 from heedful.cli import exchange
@@ -61,8 +61,7 @@ ALL = {"item": 1, "decision": 2, "feedback": 2, "activate": 1, "undo": 1, "withd
 
 
 def test_import_counts_what_became_of_the_lines() -> None:
-    got = heedful("import cars good.jsonl --json")
-    assert (got.code, got.err) == (0, "")
+    got = done("import cars good.jsonl --json")
     assert got.json["counts"] == counts(**{kind: (n, 0, 0) for kind, n in ALL.items()})
     assert got.json["lines"] == 8
     [why] = got.json["reasons"]  # of the line that says that none was preferred
@@ -71,16 +70,14 @@ def test_import_counts_what_became_of_the_lines() -> None:
     with Loop.open("cars.heedful") as loop:
         assert got.json["version"] == loop.version > 0
         before = bits(loop), loop.projection.log.counts()
-    again = heedful("import cars good.jsonl --json")
-    assert (again.code, again.err) == (0, "")
+    again = done("import cars good.jsonl --json")
     assert again.json["counts"] == counts(**{kind: (0, n, 0) for kind, n in ALL.items()})
     with Loop.open("cars.heedful") as loop:
         assert (bits(loop), loop.projection.log.counts()) == before
 
 
 def test_import_in_words() -> None:
-    got = heedful("import cars good.jsonl")
-    assert (got.code, got.err) == (0, "")
+    got = done("import cars good.jsonl")
     rows = rows_of(got.out)
     assert rows[1] == ["kind", "applied", "duplicate", "rejected"]
     assert ["decision", "2", "0", "0"] in rows
@@ -201,13 +198,9 @@ def test_import_refuses() -> None:
     bad(heedful("import cars --ubi good.jsonl"), "FILE: expected the events, got none")
     bad(heedful("import cars good.jsonl --chains"), "--chains: expected --ubi too, got none")
     bad(heedful("import cars good.jsonl --ubi none.jsonl"), "none.jsonl: no such file")
-    got = heedful("import cars good.jsonl --features none.csv")
-    assert (got.code, got.out) == (2, "")
-    assert got.err.startswith("heedful: none.csv: no such file")
+    assert refusal("import cars good.jsonl --features none.csv").startswith("none.csv: no such file")
     Path("cut.jsonl.gz").write_bytes(gzip.compress(b'{"kind": "undo"}\n' * 1000)[:60])
-    got = heedful("import cars cut.jsonl.gz")
-    assert (got.code, got.out) == (2, "")
-    assert got.err.startswith("heedful: cut.jsonl.gz: gzip: expected a whole stream")
+    assert refusal("import cars cut.jsonl.gz").startswith("cut.jsonl.gz: gzip: expected a whole stream")
     with Loop.open("cars.heedful") as loop:
         assert set(loop.projection.log.counts()) == {"loop", "item"}
 
@@ -257,9 +250,7 @@ def test_import_puts_items_first() -> None:
     assert "0 items were new or changed" in alone
     assert "What became of" not in alone
     Path("odd.csv").write_text("id,f0,f1\nlater,far,2\n")
-    got = heedful("import cars d.jsonl --features odd.csv")
-    assert (got.code, got.out) == (2, "")
-    assert "f0: expected" in got.err
+    assert "f0: expected" in refusal("import cars d.jsonl --features odd.csv")
 
 
 # ---------------------------------------------------------------------------- UBI
@@ -285,8 +276,7 @@ def ubi() -> None:
 
 
 def test_ubi_logs_are_imported(ubi: None) -> None:
-    got = heedful("import cars events.jsonl --ubi queries.jsonl --json")
-    assert (got.code, got.err) == (0, "")
+    got = done("import cars events.jsonl --ubi queries.jsonl --json")
     assert got.json["counts"] == counts(decision=(3, 0, 0), feedback=(3, 0, 0))
     [(told, times)] = got.json["ubi"]["left_out"].items()  # of q3, whose other hits stay
     assert (told.split(" (")[0], times) == ("hits that are not on offer", 1)
@@ -351,8 +341,7 @@ def test_export_and_import_give_the_same_model(folder: Path) -> None:
             d = loop.decide(person="bob", id=f"own{round}")
             loop.feedback(d.id, clicks=[d.shown[2]])
         wanted = bits(loop)
-    got = heedful("export cars out.jsonl --json")
-    assert (got.code, got.err) == (0, "")
+    got = done("export cars out.jsonl --json")
     told = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     assert got.json["path"] == str(folder / "out.jsonl")
     assert got.json["lines"] == len(told)
@@ -393,9 +382,9 @@ def test_export_to_stdout() -> None:
 def test_export_refuses() -> None:
     bad(heedful("export cars - --json"), "--json: expected a FILE, as with - the lines themselves go to stdout")
     bad(heedful("export cars ."), ".: expected a file, got a folder")
-    got = heedful("export cars none/out.jsonl")
-    assert (got.code, got.out) == (2, "")
-    assert got.err.startswith("heedful: none/out.jsonl: expected a file in a folder that is there, got none at ")
+    assert refusal("export cars none/out.jsonl").startswith(
+        "none/out.jsonl: expected a file in a folder that is there, got none at "
+    )
     with Loop.open("cars.heedful") as loop:
         assert "export" not in loop.projection.log.counts()
 
@@ -524,9 +513,7 @@ def test_validate_refuses() -> None:
     bad(heedful("validate cars.heedful"), "cars.heedful: expected a file, got a folder")
     bad(heedful("validate good.jsonl --own none.py:Rule"), "none.py: no such file; expected FILE.py:Class")
     Path("cut.jsonl.gz").write_bytes(gzip.compress(b"{}\n" * 1000)[:30])
-    got = heedful("validate cut.jsonl.gz")
-    assert (got.code, got.out) == (2, "")
-    assert got.err.startswith("heedful: cut.jsonl.gz: gzip: expected a whole stream")
+    assert refusal("validate cut.jsonl.gz").startswith("cut.jsonl.gz: gzip: expected a whole stream")
 
 
 # ---------------------------------------------------------------------------- in processes of their own
@@ -695,15 +682,13 @@ def scored(n: int) -> list[dict[str, Any]]:
 def test_fields_that_a_loop_does_not_know_are_named_by_import_validate_decide_and_doctor() -> None:
     """... and counted, with the option that would use them."""
     write("log.jsonl", scored(20))
-    got = heedful("validate cars log.jsonl")
-    assert got.code == 0
+    got = done("validate cars log.jsonl")
     assert "all are right" in got.out
     assert "candidates.bm25" in got.out
     assert "--query-features" in got.out
     [why] = heedful("validate cars log.jsonl --json").json["reasons"]
     assert (why["kind"], why["status"], why["count"], why["first"]) == ("decision", "applied", 20, "log.jsonl:1")
-    got = heedful("import cars log.jsonl --json")
-    assert got.code == 0
+    got = done("import cars log.jsonl --json")
     [why] = [each for each in got.json["reasons"] if each["kind"] == "decision"]
     assert (why["status"], why["count"]) == ("applied", 20)
     assert "candidates.bm25" in why["reason"]

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import bad, heedful
+from command import bad, done, heedful, refusal
 
 from heedful.server.keys import SCOPES, SHAPE, Keys
 
@@ -17,8 +17,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 
 def created(line: str = "keys create ci") -> str:
-    got = heedful(line)
-    assert got.code == 0
+    got = done(line, notes=True)
     return got.out.strip()
 
 
@@ -67,8 +66,7 @@ def test_a_shell_takes_the_key(folder: Path) -> None:
 def test_what_a_key_is_for_is_said(folder: Path) -> None:
     (folder / "served").mkdir()
     line = "keys create ci --folder served --tenant acme --scope read --scope decide --scope read --rate 2.5 --json"
-    got = heedful(line)
-    assert got.code == 0
+    got = done(line, notes=True)
     told = got.json
     assert SHAPE.fullmatch(told.pop("key"))
     [key] = Keys(folder / "served").all()
@@ -112,27 +110,23 @@ def test_what_makes_no_sense_is_a_sentence_and_makes_nothing(folder: Path, line:
 def test_a_key_given_for_something_else_is_not_repeated() -> None:
     text = created()
     for line in (f"create {text}", f"create x --tenant {text}", f"create x --scope {text}", f"revoke {text}"):
-        got = heedful(f"keys {line}")
-        assert (got.code, got.out) == (2, "")
-        assert f"{text[:12]}..." in got.err
-        assert text[12:20] not in got.err
+        err = refusal(f"keys {line}")
+        assert f"{text[:12]}..." in err
+        assert text[12:20] not in err
 
 
 # ---------------------------------------------------------------------------- list
 
 
 def test_no_key_is_a_note(folder: Path) -> None:
-    got = heedful("keys list")
-    assert (got.code, got.out) == (0, "")
-    assert got.err == "heedful: no key was ever made here; make one: heedful keys create NAME\n"
+    assert refusal("keys list", code=0) == "no key was ever made here; make one: heedful keys create NAME"
     assert (heedful("keys list --json").json, list(folder.iterdir())) == ([], [])
 
 
 def test_keys_are_listed(folder: Path) -> None:
     prefixes = [created("keys create [red]")[:11], created("keys create two --tenant t2 --rate 5 --scope read")[:11]]
     assert heedful(f"keys revoke {prefixes[0]}").code == 0
-    got = heedful("keys list")
-    assert (got.code, got.err) == (0, "")
+    got = done("keys list")
     when = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
     assert re.search(rf"{prefixes[0]} +\[red\] +main +decide, feedback, read, admin +{when} +{when}", got.out)
     assert re.search(rf"{prefixes[1]} +two +t2 +read +5 +{when} *\n", got.out)
@@ -152,8 +146,7 @@ def test_keys_are_listed(folder: Path) -> None:
 def test_a_key_is_revoked(folder: Path) -> None:
     prefix = created()[:11]
     two, three = (created(f"keys create {name}")[:11] for name in ("two --scope admin", "three --scope read"))
-    got = heedful(f"keys revoke {prefix}")
-    assert (got.code, got.err) == (0, "")
+    got = done(f"keys revoke {prefix}")
     assert re.fullmatch(rf"{prefix} \(ci\) is revoked: .* UTC\n", got.out)
     again = heedful(f"keys revoke {prefix}")
     assert (again.code, again.out) == (0, got.out.replace("is revoked", "was revoked before"))
@@ -215,10 +208,7 @@ def test_no_extra_is_needed(folder: Path) -> None:
 @pytest.mark.parametrize("line", LINES)
 def test_a_database_that_is_damaged_is_no_fault_of_the_input(folder: Path, line: str) -> None:
     (folder / "server.db").write_bytes(b"not a database" * 1000)
-    got = heedful(f"keys {line}")
-    assert (got.code, got.out) == (1, "")
-    assert got.err.startswith(f"heedful: {folder / 'server.db'}: expected a whole database of keys, got")
-    assert got.err.count("\n") == 1
+    assert refusal(f"keys {line}", code=1).startswith(f"{folder / 'server.db'}: expected a whole database of keys, got")
 
 
 @pytest.mark.parametrize("line", ["list", "revoke {}", "scopes {} --scope read"])
@@ -226,9 +216,7 @@ def test_a_damaged_row_is_no_fault_of_the_input(folder: Path, line: str) -> None
     prefix = created()[:11]
     with Keys(folder)._database.writing() as connection:
         connection.execute("UPDATE keys SET tenant = '../x'")
-    got = heedful(f"keys {line}", prefix)
-    assert (got.code, got.out) == (1, "")
-    assert "restore a back-up" in got.err
+    assert "restore a back-up" in refusal(f"keys {line}", prefix, code=1)
 
 
 @pytest.mark.slow
@@ -246,6 +234,4 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(folder: Path) -> None:
 def test_serving_a_loop_instead_of_its_folder_is_told(tmp_path: Path) -> None:
     (tmp_path / "cars.heedful").mkdir()
     (tmp_path / "cars.heedful" / "log.db").touch()
-    got = heedful(f"serve {tmp_path / 'cars.heedful'}")
-    assert got.code == 2
-    assert "DIR: expected the folder that loops are in" in got.err
+    assert "DIR: expected the folder that loops are in" in refusal(f"serve {tmp_path / 'cars.heedful'}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import heedful
+from command import done, heedful, refusal
 
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.learners.registry import find_learners, make_learner
@@ -26,8 +26,7 @@ COMMANDS = {
 
 
 def test_all_are_listed(own_file: Path) -> None:
-    got = heedful("learners --json")
-    assert (got.code, got.err) == (0, "")
+    got = done("learners --json")
     listed = {row["name"]: row for row in got.json}
     assert list(listed) == sorted([*find_learners(), "batch"])
     assert listed["second-order"] == {
@@ -90,6 +89,4 @@ def test_one_s_own(own_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_there_is_not() -> None:
-    got = heedful("learners secondorder")
-    assert (got.code, got.out) == (2, "")
-    assert "did you mean second-order?" in got.err
+    assert "did you mean second-order?" in refusal("learners secondorder")

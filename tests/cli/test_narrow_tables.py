@@ -2,60 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from command import heedful
 
 from heedful.cli.parts import print_parts
 from heedful.loop.interactions.telling import Table
-from kinds import Kind, each_kind, teach
-
-HEADINGS = ("from", "decisions", "unanswered", "late", "empty", "contradictory", "error")
-
-
-@each_kind
-@pytest.mark.parametrize("width", [60, 80, 200])
-def test_no_heading_of_health_is_broken(
-    kind: Kind, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with kind.make(tmp_path / "l.heedful") as loop:
-        teach(kind, loop, range(12))
-        found = loop.health()
-    own = f" --own {kind.own}" if kind.own else ""
-    lines = heedful(f"health l{own}", width=width).out.splitlines()
-    over = lines[next(i for i, line in enumerate(lines) if line.startswith("Over time")) :]
-    headings = [name for line in over for name in line.split() if name in (*HEADINGS, "alpha", "slack")]
-    corrects = ("alpha", "slack") if found.corrections is not None else ()
-    assert [name for name in headings if name != "from"][:6] == list(HEADINGS[1:])
-    assert set(corrects) <= set(headings)
-    tables = [line for line in over if line.strip().startswith("from ")]
-    assert (len(tables) == 1) == (width == 200) or width == 80
-    assert all(len(line) <= width for line in over if line.strip().startswith(("from ", "20")))
-
-
-@each_kind
-@pytest.mark.parametrize("width", [60, 80])
-def test_no_name_of_an_evaluation_or_of_why_is_broken(
-    kind: Kind, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Unless it would fill more than half of the screen; lines are no wider than that."""
-    monkeypatch.chdir(tmp_path)
-    with kind.make(tmp_path / "l.heedful") as loop:
-        teach(kind, loop, range(12))
-        names = [each.learner for each in loop.evaluate(kind.other).learners]
-        item = loop.decide(id="last", person="p0").shown[0]
-        why = loop.why("last", item)
-    names = [name for name in names if len(name) <= width // 2]
-    own = f" --own {kind.own}" if kind.own else ""
-    told = heedful(f"evaluate l --learner {kind.other}{own}", width=width).out
-    rows = tables(told)
-    assert {row[0] for row in rows if row} >= set(names)
-    told = heedful(f"why l last {item}{own}", width=width).out
-    words = {word for row in tables(told) for word in row}
-    assert words >= {word for each in why.events for word in (each.event, each.form, each.decision)}
-    assert all(len(line) <= width for line in told.splitlines() if line.startswith("  "))
 
 
 @pytest.mark.parametrize("width", [60, 72, 80])

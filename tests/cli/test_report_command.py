@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import Ended, heedful
+from command import Ended, done, heedful, refusal
 
 from heedful import Loop
 from heedful.loop.cluster_robust import paired_difference
@@ -40,33 +40,11 @@ def told(got: Ended) -> str:
     return " ".join(got.out.split())
 
 
-def test_in_words() -> None:
-    report = made(120)
-    apart = report.difference
-    assert apart is not None
-    assert apart.low > 0.0
-    out = told(heedful("report cars"))
-    assert f"Learned order {report.learned.shown} {report.learned.answered} {report.learned.mean:.2f} " in out
-    assert f"Your order (control) {report.control.shown} {report.control.answered} {report.control.mean:.2f} " in out
-    assert "Yes: what was learned does better than the control." in out
-    assert f"Difference: {apart.by:+.2f} (95 % confidence interval: {apart.low:+.2f} to {apart.high:+.2f})." in out
-    counts = report.feedback
-    share = f"{counts.contradictory} ({100.0 * counts.contradictory / 120:.0f} %) against what the model says by now"
-    empty = f"{counts.empty} ({100.0 * counts.empty / 120:.0f} %) with nothing to learn from"
-    assert f"Feedback: 120, of them {empty}, {share}, 0 (0 %) late; 0 more undone." in out
-    assert re.search(r"All 120 decisions, since \d{4}-\d\d-\d\d \d\d:\d\d UTC$", out)
-    assert "simulated" not in out
-    line = re.search(r"0\.\d{2} ([▁▂▃▄▅▆▇█]{12}) ", out)
-    assert line is not None
-    assert set(line[1]) <= set("▇█")  # nearly always the first
-
-
 @pytest.mark.slow
 def test_numbers_keep_their_digits_on_narrow_screens_and_the_line_gives_way() -> None:
     report = made(400)
     for columns in (120, 80, 64, 50):
-        got = heedful("report cars", width=columns)
-        assert (got.code, got.err) == (0, "")
+        got = done("report cars", width=columns)
         assert "…" not in got.out, columns
         for arm, arm_name in ((report.learned, "Learned"), (report.control, "Your")):
             [line] = [line for line in got.out.splitlines() if f"{arm.mean:.2f}" in line.split() and arm_name in line]
@@ -131,8 +109,7 @@ def test_thumbs_of_one_person_alone_or_all_alike_tell_no_interval() -> None:
 
 def test_as_json() -> None:
     report = made(50)
-    got = heedful("report cars --json")
-    assert (got.code, got.err) == (0, "")
+    got = done("report cars --json")
     assert got.json == plain(report)
     assert heedful("report cars --json --last 10").json["decisions"] == 10
     assert "The newest 10 decisions, since" in told(heedful("report cars --last 10"))
@@ -236,29 +213,24 @@ def test_a_plot_that_could_not_be_written_is_refused_first(there: bool, monkeypa
     monkeypatch.setattr("os.access", readable)
     if there:
         Path("a.png").touch()
-    got = heedful("report cars --plot a.png")
-    assert (got.code, got.out) == (2, "")
-    assert got.err == "heedful: --plot: expected a file that may be written, got 'a.png'\n"
+    assert refusal("report cars --plot a.png") == "--plot: expected a file that may be written, got 'a.png'"
     assert asked == [Path("a.png" if there else ".")]
 
 
 def test_no_decisions_is_no_report() -> None:
-    got = heedful("report cars --last 0")
-    assert (got.code, got.out) == (2, "")
-    assert "--last: expected a whole number, 1 or more, got '0'" in got.err
+    assert "--last: expected a whole number, 1 or more, got '0'" in refusal("report cars --last 0")
 
 
 def test_a_simulation_that_makes_no_sense_is_bad_input(folder: Path) -> None:
     made(0)
     (folder / "cars.heedful" / "simulation.json").write_text('{"weights": {"f9": 1}}')
-    got = heedful("report cars")
-    assert (got.code, got.out) == (2, "")
-    assert got.err == "heedful: simulation.json: weights: expected features of the loop, got 'f9'\n"
+    assert refusal("report cars") == "simulation.json: weights: expected features of the loop, got 'f9'"
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     made(0)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    got = heedful("report cars --plot a.png")
-    assert (got.code, got.out) == (1, "")
-    assert got.err == "heedful: --plot needs matplotlib, which is not installed: pip install 'heedful[plot]'\n"
+    assert (
+        refusal("report cars --plot a.png", code=1)
+        == "--plot needs matplotlib, which is not installed: pip install 'heedful[plot]'"
+    )

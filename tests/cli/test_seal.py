@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import heedful
+from command import done, heedful, refusal
 
 from kinds import KINDS, teach
 from loops import small_loop
@@ -28,8 +28,7 @@ def make(kind: str = "coactive", **how: Any) -> int:
 
 def test_it_says_what_it_sealed_and_what_is_left() -> None:
     n = make(shrink=0.0)
-    got = heedful("seal cars --events 12")
-    assert got.code == 0, got.err
+    got = done("seal cars --events 12")
     assert "sealed events 1 to 12: 12 of them, 0 in columns" in got.out
     assert f"{n % 12} events at the end are in no file: a file has 12" in got.out
     assert len(list(Path("cars.heedful").glob("segment-*.parquet"))) == n // 12
@@ -67,6 +66,4 @@ def test_the_doctor_compares_segments_with_the_log() -> None:
 def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     small_loop("cars.heedful").close()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    got = heedful("seal cars")
-    assert got.code == 2
-    assert "pip install 'heedful[parquet]'" in got.err
+    assert "pip install 'heedful[parquet]'" in refusal("seal cars")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
-from command import heedful
+from command import done, heedful, refusal
 
 from heedful.cli import simulate
 from heedful.cli.console import BadInput
@@ -46,8 +46,7 @@ def regrets_of(learner: Any, scene: Any, rounds: int) -> list[float]:
 def test_letor_figures_are_those_of_a_loop(letor_file: Path) -> None:
     names = ["perceptron", "second-order:gamma=0.5", "exponentiated", "convex", "batch", "dueling-bandit"]
     line = "simulate letor {} --user strict:alpha=0.4 --rounds 40 --seeds 3 --k 3 --interpreted --json --learner "
-    got = heedful(line + " --learner ".join(names), letor_file)
-    assert (got.code, got.err) == (0, "")
+    got = done(line + " --learner ".join(names), letor_file)
     assert [row["learner"] for row in got.json] == names
     setting = letor_setting(load_letor(letor_file), StrictAlpha(0.4), k=3, seeds=range(3))
     for row in got.json:
@@ -290,20 +289,17 @@ def test_a_learner_of_ones_own_that_does_not_compile(letor_file: Path, own_file:
 
 def test_a_learner_that_breaks_is_a_failure_and_not_bad_input(letor_file: Path, own_file: Path) -> None:
     line = "simulate letor {} -l {}:Breaks --interpreted"
-    got = heedful(line, letor_file, own_file)
-    assert (got.code, got.out, got.err) == (1, "", "heedful: RuntimeError: out of ideas; --debug shows where\n")
+    assert refusal(line, letor_file, own_file, code=1) == "RuntimeError: out of ideas; --debug shows where"
     for debug in (f"--debug {line}", f"{line} --debug"):
-        got = heedful(debug, letor_file, own_file)
-        assert got.code == 1
-        assert "Traceback" in got.err
-        assert "own.py" in got.err
+        err = heedful(debug, letor_file, own_file).err
+        assert "Traceback" in err
+        assert "own.py" in err
 
 
 @pytest.mark.parametrize(
     ("args", "told"),
     [
         ("--learner percptron", "got 'percptron'; did you mean perceptron?"),
-        ("--learner second-order:gama=1", "expected gamma, epsilon, radius, got 'gama'; did you mean gamma?"),
         (
             "--learner second-order:gamma=-1",
             "second-order:gamma=-1: gamma: expected a finite number above 0, from 1e-50 to 1e50, got -1.0",
@@ -315,34 +311,26 @@ def test_a_learner_that_breaks_is_a_failure_and_not_bad_input(letor_file: Path, 
             "--user best",
             "one who ranks documents (strict, noisy, position-biased, cascade, expected), got Best(ties=True)",
         ),
-        ("--user strict:alpha=2", "strict: alpha: expected a number above 0, at most 1, got 2.0"),
         ("--k 1", "--k: expected"),
-        ("--k 2000", "k: expected a whole number, 1 to 1024, got 2000"),
         ("--rounds 0", "--rounds: expected"),
         ("--seeds none", "--seeds: expected"),
         ("--plot a.txt", "--plot: expected a name that ends in .png or .pdf or .svg, got 'a.txt'"),
         ("--out a.json", "--out: expected a name that ends in .csv or .npz, got 'a.json'"),
         ("--out no/such/folder/a.csv", "--out: expected a file in a folder that exists, got 'no/such/folder/a.csv'"),
-        ("another.txt", "another.txt: no such file; nothing is fetched"),
         ("--unknown", "No such option: --unknown"),
     ],
 )
 def test_bad_input_is_a_sentence(letor_file: Path, args: str, told: str) -> None:
-    got = heedful(f"simulate letor {{}} {args}", letor_file)
-    assert (got.code, got.out) == (2, "")
-    assert got.err.startswith("heedful: ")
-    assert told in got.err
-    assert got.err.count("\n") == 1
+    assert told in refusal(f"simulate letor {{}} {args}", letor_file)
 
 
 def test_damaged_data_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_text("7 qid:1 1:2\n")
-    got = heedful("simulate letor {}", tmp_path / "bad.txt")
-    assert (got.code, got.err) == (2, "heedful: bad.txt:1: grade: expected an integer 0 to 4, got '7'\n")
+    assert refusal("simulate letor {}", tmp_path / "bad.txt") == "bad.txt:1: grade: expected an integer 0 to 4, got '7'"
     (tmp_path / "bad.csv").write_text("name\nonly\n")
-    got = heedful("simulate catalogue {}", tmp_path / "bad.csv")
-    assert got.code == 2
-    assert "bad.csv: columns: expected at least one of finite numbers" in got.err
+    assert "bad.csv: columns: expected at least one of finite numbers" in refusal(
+        "simulate catalogue {}", tmp_path / "bad.csv"
+    )
     got = heedful("simulate letor {}", tmp_path)
     assert (got.code, got.err) == (
         2,
@@ -359,9 +347,9 @@ def test_help_names_everybody_who_answers(command: str, answer: str) -> None:
 
 
 def test_a_catalogue_is_for_people_who_pick(items_file: Path) -> None:
-    got = heedful("simulate catalogue {} --user noisy", items_file)
-    assert got.code == 2
-    assert "user: expected one who picks items (strict, better, best, expected), got Noisy(depth=10)" in got.err
+    assert "user: expected one who picks items (strict, better, best, expected), got Noisy(depth=10)" in refusal(
+        "simulate catalogue {} --user noisy", items_file
+    )
 
 
 def test_without_matplotlib_the_plot_says_what_to_install(letor_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,8 +360,7 @@ def test_without_matplotlib_the_plot_says_what_to_install(letor_file: Path, monk
 
 
 def test_simulate_alone_is_its_help() -> None:
-    got = heedful("simulate")
-    assert got.code == 0
+    got = done("simulate")
     assert "letor" in got.out
     assert "catalogue" in got.out
 
@@ -395,8 +382,7 @@ def test_no_cell_of_a_file_is_a_formula(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(EXPERIMENTS))
 def test_every_experiment_is_a_command_with_its_own_options(name: str) -> None:
     """The parameters of `prepare` but for the seeds, which are counted: arguments where there is no default."""
-    told = heedful(f"simulate {name} --help", width=200)
-    assert (told.code, told.err) == (0, "")
+    told = done(f"simulate {name} --help", width=200)
     own = [
         each for each in inspect.signature(make_experiment(name).prepare).parameters.values() if each.name != "seeds"
     ]

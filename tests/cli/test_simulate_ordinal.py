@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import heedful
+from command import done, heedful
 
 from heedful.core.fold import play
 from heedful.experiments.ordinal import ordinal_setting
@@ -40,8 +40,7 @@ def losses_of(learner: Any, scene: Any, rounds: int) -> list[float]:
 @pytest.mark.parametrize("scale", ["standard", "unit", "none"])
 def test_figures_are_those_of_a_loop(films_file: Path, scale: str) -> None:
     line = f"simulate ordinal {{}} --target rating --scale {scale} --rounds 80 --seeds 3 --interpreted --json"
-    got = heedful(line + " --learner averaged-prank --learner widrow-hoff:eta=1e-6", films_file)
-    assert got.code == 0, got.err
+    got = done(line + " --learner averaged-prank --learner widrow-hoff:eta=1e-6", films_file, notes=True)
     setting = ordinal_setting(*films(), 5, scale=scale, seeds=range(3))
     assert [row["learner"] for row in got.json] == ["averaged-prank", "widrow-hoff:eta=1e-6", "constant-rank"]
     assert [row["asked_for"] for row in got.json] == [True, True, False]
@@ -110,8 +109,7 @@ def test_svmlight_as_a_table(films_file: Path, tmp_path: Path) -> None:
 def test_files_hold_every_round_and_the_plot_is_drawn(films_file: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     line = "simulate ordinal {} --target rating --seeds 2 --rounds 30 --interpreted --out {} --plot {}"
-    got = heedful(line, films_file, tmp_path / "runs.csv", tmp_path / "runs.svg")
-    assert got.code == 0, got.err
+    done(line, films_file, tmp_path / "runs.csv", tmp_path / "runs.svg", notes=True)
     with (tmp_path / "runs.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["learner", "seed", "round", "rank_loss"]
@@ -142,9 +140,7 @@ def test_single_precision_and_compiled(films_file: Path) -> None:
         ("", "target: expected the column of the grades (title, warmth, length, rating), got none"),
         ("--target stars", "target: expected a column of films.csv (title, warmth, length, rating), got 'stars'"),
         ("--target warmth", "warmth: expected a grade, a whole number, got"),
-        ("--target title", "labels need their order: bad,ok,good"),
         ("--target rating --scale log", "--scale: expected standard, unit, none, got 'log'"),
-        ("--target rating --map cubic", "map: expected intercept or polynomial:2, got 'cubic'"),
         ("--target rating --missing zero", "--missing: expected refuse or mean, got 'zero'"),
         ("--target rating --most-grades 4", "rating: expected 2 to 4 different grades, got 5 (from 1 to 5)"),
         (
@@ -158,10 +154,4 @@ def test_single_precision_and_compiled(films_file: Path) -> None:
 def test_bad_input_is_a_sentence(films_file: Path, extra: str, told: str) -> None:
     got = heedful(f"simulate ordinal {{}} {extra}", films_file)
     assert (got.code, got.out) == (2, "")
-    assert told in got.err
-
-
-def test_a_learner_of_grades_is_no_learner_of_corrections(letor_file: Path) -> None:
-    got = heedful("simulate letor {} --learner prank", letor_file)
-    assert (got.code, got.out) == (2, "")
-    assert "learner: expected one that takes corrections (coactive), got prank, which is ordinal" in got.err
+    assert told in got.err.splitlines()[-1]

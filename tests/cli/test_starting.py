@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import inspect
 import json
 import subprocess
 import sys
@@ -109,14 +107,11 @@ def test_deciding_imports_what_decides(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", COMMANDS)
-def test_what_the_list_says_of_a_command_is_what_it_says_of_itself(path: str) -> None:
+def test_what_the_list_says_of_a_command_is_a_sentence_with_an_example(path: str) -> None:
     each = COMMANDS[path]
     assert each.help.endswith((".", "?"))
     assert len(each.help) < 120
     if each.where:
-        module, _, function = each.where.partition(":")
-        told = inspect.getdoc(getattr(importlib.import_module(f"heedful.cli.{module}"), function)) or ""
-        assert each.help == told.splitlines()[0]
         assert each.example.startswith(f"heedful {path} ") or each.example == f"heedful {path}"
     else:
         assert [other for other in COMMANDS if other.startswith(f"{path} ")]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from importlib import import_module
+from inspect import getdoc
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -26,7 +27,7 @@ class CommandEntry(NamedTuple):
     where: str
     """MODULE:FUNCTION in this package; "" for a group"""
     help: str
-    """the first line of its help"""
+    """the first line of its help; the docstring of its function is the rest"""
     example: str = ""
     """a command line, or several on lines of their own, shown below its help"""
 
@@ -245,7 +246,9 @@ def command(path: str) -> Any:
         module, _, function = listed.where.partition(":")
         app = typer.Typer(**STYLE)
         examples = "\n\n".join(f"Example: {line}" for line in listed.example.splitlines())
-        app.command(name, cls=PlainCommand, epilog=examples)(getattr(import_module(f"{__name__}.{module}"), function))
+        run = getattr(import_module(f"{__name__}.{module}"), function)
+        help = f"{listed.help}\n\n{getdoc(run)}"
+        app.command(name, cls=PlainCommand, help=help, epilog=examples)(run)
     else:
         app = typer.Typer(name=name, cls=Group, help=listed.help, **STYLE)
         app.callback(invoke_without_command=True)(_help)

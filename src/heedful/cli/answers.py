@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from heedful.cli.common import shell_quote
 from heedful.cli.console import note, print_json, say
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ def print_answers(answers: Sequence[Answer], json: bool, named: Sequence[str] = 
         if commas := [name for name in named if "," in name]:
             note(f"{commas[0]!r} was taken for one name: name each item with an option of its own")
         raise typer.Exit(REJECTED)
+
+
+def say_way_back(name: str, answer: Answer) -> None:
+    """Print the command that takes a promotion or a rollback in the loop `name` back; `answer` is the loop's to it."""
+    say(f"To go back on this: {shell_quote(['heedful', 'rollback', name, str((answer.seq or 1) - 1)])}")
 
 
 def _in_words(answer: Answer) -> str:

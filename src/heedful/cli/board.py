@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from heedful.boards.sentences import WITHOUT, effects, how, how_ranked, influence, odd_people
-from heedful.cli.console import console, new_table, width
+from heedful.cli.console import console, new_table, say, width
 from heedful.core.wording import count, one_line, percent
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _table(board: Board, shown: Sequence[BoardRow], without: list[str], title: s
     """Return a table of the rows `shown`, with bars `room` characters wide, without the columns `without`."""
     from rich.markup import escape
 
-    out = new_table(escape(title))
+    out = new_table(title)
     columns = [column for column in board.columns() if column.name not in without]
     for column in columns:
         if column.name == "item":
@@ -80,11 +80,11 @@ def _bar(row: BoardRow, low: float, high: float, room: int) -> str:
 def show_remarks(remarks: Sequence[Remark], what: str, random: RandomVoters | None = None) -> None:
     """Print remarks and who votes at random; where they name people whose answers look odd, how to leave these out,
     unless `what` they gave is ""."""
-    screen, odd = console(), odd_people(remarks, random)
+    odd = odd_people(remarks, random)
     for line in dict.fromkeys([*(each.message for each in remarks), *(message for message, _ in odd)]):
-        screen.print(f"Note: {line}", markup=False, soft_wrap=True)
+        say(f"Note: {line}")
     if odd and what:
-        screen.print(WITHOUT.format(what), soft_wrap=True)
+        say(WITHOUT.format(what))
 
 
 # ---------------------------------------------------------------------------- a leaderboard
@@ -100,7 +100,7 @@ def show_leaderboard(found: Leaderboard, top: int) -> None:
         if width(matrix) <= screen.width:
             screen.print(matrix)
     for line in [found.board.apart(), *influence(found), *effects(found), *how(found)]:
-        screen.print(line, markup=False, soft_wrap=True)
+        say(line)
     show_remarks(found.remarks, "votes", found.random)
     for name, part in found.categories:
         screen.print()
@@ -130,9 +130,9 @@ def _matrix(found: Leaderboard) -> Table:
 
 def show_ranking(found: PreferenceRanking, top: int) -> None:
     """Print the ranking of a table of choices, then sentences on what follows from it."""
-    screen, board = console(), found.board
+    board = found.board
     show_board(board, f"{found.file}: {found.title}", top)
     verdict = "" if board.verdict is None else board.verdict.sentence(board.sure)
     for line in [board.apart(), f"{verdict} {found.ask}".rstrip(), "", *how_ranked(found)]:
-        screen.print(line, markup=False, soft_wrap=True)
+        say(line)
     show_remarks(found.remarks, "answers" if len(found.estimate.choices.people) > 1 else "")

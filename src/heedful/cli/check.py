@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.common import Json
-from heedful.cli.console import console, print_json, reading_input
+from heedful.cli.console import console, print_json, reading_input, show_check
 
 MARKS = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}
 
@@ -16,10 +16,8 @@ def check(
     learner: Annotated[str, typer.Argument(help="FILE.py:Class[:A=1,...], module:Class, or the name of a built-in.")],
     json: Json = False,
 ) -> None:
-    """Test a learner of your own for the properties that every learner must have.
-
-    The same seed gives the same rounds; proposing changes nothing; compiled code does what interpreted code does; and
-    so on. The learner runs with simulated people, who give the kind of feedback that the first paragraph of its
+    """The same seed gives the same rounds; proposing changes nothing; compiled code does what interpreted code does;
+    and so on. The learner runs with simulated people, who give the kind of feedback that the first paragraph of its
     docstring names (`Interaction: NAME.`). If it names none, they correct rankings of 8 candidates with 6 features. A
     learner with an interaction of its own is tried with that interaction's people.
 
@@ -29,24 +27,18 @@ def check(
 
     Exit codes: 0 all properties hold; 1 some fail; 2 bad input.
     """
-    from rich.markup import escape
-    from rich.table import Table
-
     with reading_input():
         from heedful.experiments.trials import make_trial
 
         trial, world = make_trial(learner)
     from heedful.core import conformance
 
-    screen, findings = console(), []
+    findings = []
     for finding in conformance.check_learner(trial, world):  # each is shown as soon as it is known
         findings.append(finding)
         if not json:
             detail = finding.evidence if finding.kept else finding.where
-            line = Table.grid(padding=(0, 1))
-            style = "red" if finding.kept is False else "dim"
-            line.add_row(MARKS[finding.kept], f"{escape(finding.promise)}\n[{style}]{escape(detail)}[/]")
-            screen.print(line)
+            show_check(MARKS[finding.kept], finding.promise, detail, "red" if finding.kept is False else "dim")
     broken, open_ = (sum(finding.kept is state for finding in findings) for state in (False, None))
     if json:
         print_json(findings)
@@ -54,6 +46,6 @@ def check(
         left = f", {open_} cannot be told{' before that is mended' if broken else ''}" if open_ else ""
         kept_count = f"{len(findings) - open_} of {len(findings)} kept" if open_ else f"All {len(findings)} kept"
         all_told = f"{broken} of {len(findings)} promises broken{left}." if broken else f"{kept_count}{left}."
-        screen.print(f"\n{all_told}")
+        console().print(f"\n{all_told}")
     if broken:
         raise typer.Exit(1)

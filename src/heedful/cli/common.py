@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -131,7 +131,7 @@ def asking() -> Iterator[None]:
 def open_loop(
     name: str, own_learners: Sequence[str] | None, *, rehearse_only: bool = False, read_only: bool = False
 ) -> Iterator[Loop]:
-    """Open the loop `name` for the block, and close it afterwards; print the loop's warnings on stderr.
+    """Open the loop `name` for the block, which is run as by `asking`, and close it; print its warnings on stderr.
 
     `own_learners` names those of the loop's learners that are the user's own (FILE.py:Class), so that their code may
     run. With `rehearse_only` the loop does all that it is asked, but nothing is written (`heedful.io.rehearse`); with
@@ -158,7 +158,7 @@ def open_loop(
         raise (BadInput if own_learners else Failure)(str(error)) from error
     notes_shown = 0
     try:
-        with loop:
+        with loop, asking():
             notes_shown = _print_notes(loop, notes_shown)
             yield loop
     finally:
@@ -242,6 +242,20 @@ def numbers(option: str, meaning: str, texts: Sequence[str]) -> dict[str, float]
         except ValueError:
             raise BadInput(f"{option}: expected {meaning}, got {f'{left}={right}'!r}") from None
     return values
+
+
+def check_absent(options: Mapping[str, object], expected: str) -> None:
+    """Raise BadInput, which says what is `expected` instead, for the first of these `options` that has a value."""
+    for option, value in options.items():
+        if value is not None and value is not False and value not in ("", ()):
+            raise BadInput(f"{option}: {expected.format(repr(value))}")
+
+
+def check_once(name: str, texts: Sequence[str], what: str = "each") -> None:
+    """Raise BadInput, beginning with the `name` of an option, if one of the `texts` after it comes twice."""
+    for text in texts:
+        if (n := texts.count(text)) > 1:
+            raise BadInput(f"{name}: expected {what} once, got {text} {n} times")
 
 
 def shorten(value: object, most: int = 60) -> str:

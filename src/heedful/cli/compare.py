@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from heedful.cli.common import Json, holds_loop
+from heedful.cli.common import Json, check_absent, holds_loop
 from heedful.cli.console import (
     BadInput,
     check_extra,
@@ -37,7 +37,9 @@ from heedful.cli.sharing import (
     participants_socket,
     say_listening,
 )
+from heedful.core.times import utc
 from heedful.core.wording import count, share
+from heedful.data.files import cut_list
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -134,9 +136,7 @@ def compare(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
     json: Json = False,
 ) -> None:
-    """Ask people which of two is better, the most informative pair next, and show the ranking as it forms.
-
-    The command makes a study, NAME.heedful, out of what is to be compared, or goes on with the one that is there. It
+    """The command makes a study, NAME.heedful, out of what is to be compared, or goes on with the one that is there. It
     serves the study's page to this machine alone, opens it in a browser, and runs until Ctrl-C. With --share it also
     makes links, and listens on a second port, on which others in your network can open these links. They see a line to
     agree to and then the questions of this study, nothing else. All answers are in the study's log: they can be undone,
@@ -153,8 +153,7 @@ def compare(
         check_extra("segno", "serve", "heedful compare --share")
     else:
         only_shared = {"--segment": segment, "--address": address, "--listen": listen, "--share-port": share_port}
-        if option := next((option for option, value in only_shared.items() if value), ""):
-            raise BadInput(f"{option}: expected --share with it, got none")
+        check_absent(only_shared, "expected --share with it, got none")
     if share and share_port is not None and share_port == (port or PORT):
         raise BadInput(f"--share-port: expected another port than --port, got {share_port} for both")
     seconds, reached, segments = _seconds(lasts), _address(address), _segments(segment or [""])
@@ -208,9 +207,7 @@ def _open_or_create(
 ) -> tuple[Path, list[str]]:
     """Return (folder of the study `source`, or of a new one in `folder`, a line for each file that was left out)."""
     if holds_loop(source):
-        for option, value in (("--name", name), ("--identifier", identifier)):
-            if value is not None:
-                raise BadInput(f"{option}: expected none with a study that is there, got {value!r}")
+        check_absent({"--name": name, "--identifier": identifier}, "expected none with a study that is there, got {}")
         with reading_input():
             path = _study_folder(source)
             _check_same(path, goal, fields)
@@ -225,9 +222,8 @@ def _open_or_create(
         if models:
             from heedful.cli.compare_models import open_arena
 
-            for option, value in (("--identifier", identifier), ("--show", fields.get("show"))):
-                if value is not None:
-                    raise BadInput(f"{option}: expected none with --models, got {value!r}")
+            of_tables = {"--identifier": identifier, "--show": fields.get("show")}
+            check_absent(of_tables, "expected none with --models, got {}")
             if holds_loop(path):
                 _check_same(path, goal, fields)
             return path, open_arena(source, path, goal or "ranking", fields)
@@ -277,7 +273,7 @@ def _add_material(path: Path, material: Material, keep: bool) -> None:
     note(f"going on with {path}" + (f"; {len(added.new):,} new" if added.new else ""))
     for what, names in (("people see otherwise from now on", added.changed), (GONE, added.gone)):
         if names:
-            note(f"{what}: {', '.join(names[:TOLD])}{f' and {len(names) - TOLD:,} more' if len(names) > TOLD else ''}")
+            note(f"{what}: {cut_list(names, TOLD)}")
 
 
 def _check_same(path: Path, goal: str | None, fields: dict[str, Any]) -> None:
@@ -369,8 +365,6 @@ def _creation_time(path: Path) -> int:
 
 
 def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> ShareLink:
-    from heedful.server.pages.formatting import utc
-
     when = _creation_time(path)
     name = path.name.removesuffix(".heedful")
     created = app.service.links.create("main", name, when, segment=segment, seconds=share.seconds, people=share.people)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from heedful.cli.common import holds_loop
 from heedful.cli.console import BadInput, note, notes
 from heedful.core.wording import count
+from heedful.data.files import cut_list
 
 if TYPE_CHECKING:
     from heedful.data.choices import LoadedChoices, LoadedPairs
@@ -36,8 +37,7 @@ def open_arena(source: Path, path: Path, goal: str, told: dict[str, Any]) -> lis
             new, gone = extend_arena(loop, outputs)
         note(f"going on with {path}: {size}" + (f"; {new:,} new models" if new else ""))
         if gone:
-            more = f" and {len(gone) - TOLD:,} more" if len(gone) > TOLD else ""
-            note(f"no longer there, and still asked about: {', '.join(gone[:TOLD])}{more}")
+            note(f"no longer there, and still asked about: {cut_list(gone, TOLD)}")
     else:
         study = Study(kind="answers", **{"ask": ASK, **told})
         try:

@@ -13,9 +13,9 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -159,18 +159,37 @@ def notes() -> Console:
     return Console(stderr=True, highlight=False, emoji=False)
 
 
-def new_table(title: str) -> Table:
-    """Return an empty table with this title, in the style that all commands share."""
+def new_table(title: str, columns: Sequence[str] = (), right: Container[str] = (), whole: str = "") -> Table:
+    """Return an empty table with this title, in the style that all commands share, and with these `columns`.
+
+    Those in `right` hold numbers; the cells of the column `whole` are not folded."""
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
-    return Table(
+    title = escape(title)
+    table = Table(
         title=title,
         title_style="bold",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         min_width=min(len(title), console().width),  # so that a title stays a line
     )
+    for name in columns:
+        justify: Literal["left", "right"] = "right" if name in right else "left"
+        table.add_column(name, overflow="fold", justify=justify, no_wrap=bool(name) and name == whole)
+    return table
+
+
+def show_check(mark: str, text: str, detail: str, style: str = "dim") -> None:
+    """Print the result of one check: a `mark` with markup, a `text`, and below it the `detail` in a style; "" if
+    none."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    line = Table.grid(padding=(0, 1))
+    line.add_row(mark, escape(text) + (f"\n[{style}]{escape(detail)}[/]" if detail else ""))
+    console().print(line)
 
 
 def width(table: Table) -> int:

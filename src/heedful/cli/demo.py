@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from heedful.cli import demo_loops, demo_once, demo_proof
-from heedful.cli.common import holds_loop
+from heedful.cli.common import check_absent, holds_loop
 from heedful.cli.console import (
     BadInput,
     check_extra,
@@ -26,9 +26,6 @@ from heedful.cli.console import (
 )
 from heedful.cli.output import check_plot
 from heedful.cli.own_page import HOST, PORT, listen, open_browser
-
-if TYPE_CHECKING:
-    pass
 
 MOST = 5
 """How many of the features that the user likes are printed at the end."""
@@ -63,9 +60,7 @@ def demo(
         int, typer.Option(min=0, max=2**32 - 1, help="With --proof: the seed by which the shop is made.")
     ] = 0,
 ) -> None:
-    """Teach it what you like: a page with real cars, which learns from every click.
-
-    Serves two loops to this machine alone: `cars` knows nothing, and you teach it; `simulated` was taught by a
+    """Serves two loops to this machine alone: `cars` knows nothing, and you teach it; `simulated` was taught by a
     simulated person with a hidden taste. The command prints the page's address, opens it in a browser if there is a
     display, and runs until Ctrl-C (or SIGTERM). Then it says what was learned, and deletes the loops, unless --dir
     names a folder to keep them in.
@@ -81,13 +76,13 @@ def demo(
     """
     if once and proof:
         raise BadInput("--once: expected without --proof")
-    if not proof and (plot is not None or seed):
-        raise BadInput(f"{'--seed' if plot is None else '--plot'}: expected --proof with it, got none")
+    if not proof:
+        check_absent({"--plot": plot, "--seed": seed or None}, "expected --proof with it, got none")
     once = once or (as_json and not proof)
-    for name, value in (("--dir", folder), ("--port", port)):
-        if (once or proof) and value is not None:
-            option = "--proof" if proof else "--once"
-            raise BadInput(f"{name}: expected without {option}, which keeps nothing and serves nobody")
+    if once or proof:
+        option = "--proof" if proof else "--once"
+        options = {"--dir": folder, "--port": port}
+        check_absent(options, f"expected without {option}, which keeps nothing and serves nobody")
     if proof:
         check_plot(plot)
         demo_proof.run(as_json, plot, seed)

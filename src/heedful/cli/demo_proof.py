@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heedful.cli.console import console, notes, print_json
+from heedful.cli.output import line_plot
 from heedful.cli.parts import print_parts
 from heedful.cli.proof_steps import CANDIDATES, SAMPLED, SERVED, SHARE, Proof, Rollback, Sizes, Trial, prove
 from heedful.core.wording import percent
@@ -164,19 +165,12 @@ def _back(back: Rollback | None) -> str:
 
 def _plot(path: Path, proof: Proof) -> None:
     """Draw the e-value of each experiment over its sessions into the file `path`."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, 4.0), dpi=160, layout="constrained")
-    axes = figure.subplots()
-    for i, trial in enumerate(proof.trials):
-        points = [(0, 1.0), *((look.sessions, look.e_value) for look in trial.looks)]
-        gain = f"{trial.learner} (true gain {trial.value - trial.served:+.3f})"
-        axes.plot(*zip(*points), color=f"C{i}", label=gain, linewidth=1.6, marker=".")
-    axes.axhline(1.0 / proof.trials[0].found.alpha, color="grey", linestyle="--", label="decided")
-    axes.set_yscale("log")
-    axes.set_xlabel("sessions")
-    axes.set_ylabel("e-value")
-    axes.grid(which="major", alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
-    figure.savefig(path)
+    with line_plot(path) as axes:
+        for i, trial in enumerate(proof.trials):
+            points = [(0, 1.0), *((look.sessions, look.e_value) for look in trial.looks)]
+            gain = f"{trial.learner} (true gain {trial.value - trial.served:+.3f})"
+            axes.plot(*zip(*points), color=f"C{i}", label=gain, linewidth=1.6, marker=".")
+        axes.axhline(1.0 / proof.trials[0].found.alpha, color="grey", linestyle="--", label="decided")
+        axes.set_yscale("log")
+        axes.set_xlabel("sessions")
+        axes.set_ylabel("e-value")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import typer
 
 from heedful.cli.common import Json, Name, Own, find_loop
-from heedful.cli.console import BadInput, console, print_json
+from heedful.cli.console import BadInput, console, print_json, show_check
 from heedful.core.wording import count, percent
 from heedful.storage.address import Address
 
@@ -52,9 +52,7 @@ class Finding(NamedTuple):
 
 
 def doctor(name: Name, own_learners: Own = None, json: Json = False) -> None:
-    """Check a loop: its log, its model, its snapshots, what comes in, its files. Nothing is changed.
-
-    The model is computed again from the whole log and compared, which takes time if the log is long.
+    """The model is computed again from the whole log and compared, which takes time if the log is long.
 
     Exit codes: 0 no problem, perhaps warnings; 1 a problem; 2 bad input.
     """
@@ -62,26 +60,16 @@ def doctor(name: Name, own_learners: Own = None, json: Json = False) -> None:
     for finding in _inspect(folder, own_learners):
         findings.append(finding)
         if not json:
-            _show(finding)
+            show_check(_MARKS[finding.status], f"{finding.check}: {finding.told}", finding.next)
     problems = sum(finding.status == "problem" for finding in findings)
     warnings = sum(finding.status == "warning" for finding in findings)
     if json:
         print_json(findings)
     else:
-        counts = f"{problems} problem{'s' * (problems != 1)}, {warnings} warning{'s' * (warnings != 1)}"
+        counts = f"{count(problems, 'problem')}, {count(warnings, 'warning')}"
         console().print(f"\n{counts}." if problems or warnings else "\nAll is well.")
     if problems:
         raise typer.Exit(1)
-
-
-def _show(finding: Finding) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    line = Table.grid(padding=(0, 1))
-    hint = f"\n[dim]{escape(finding.next)}[/]" if finding.next else ""
-    line.add_row(_MARKS[finding.status], f"{escape(finding.check)}: {escape(finding.told)}{hint}")
-    console().print(line)
 
 
 def _inspect(folder: Place, own_learners: Sequence[str] | None) -> Iterator[Finding]:
@@ -111,7 +99,7 @@ def _inspect(folder: Place, own_learners: Sequence[str] | None) -> Iterator[Find
         yield from _role(folder)
     with loop:
         messages = set[str]()
-        for look in (_log, _segments, _snapshots, _learners, _incoming, _exports, _arms, _settings):
+        for look in (_log, _segments, _snapshots, _learners, _Incoming, _exports, _arms, _settings):
             try:
                 for finding in look(loop):
                     messages.add(finding.told)
@@ -273,12 +261,8 @@ def _learners(loop: Loop) -> Iterator[Finding]:
 # ---------------------------------------------------------------------------- what came in
 
 
-def _incoming(loop: Loop) -> Iterator[Finding]:
-    return _Counts(loop).findings()
-
-
-class _Counts:
-    """Counts of the events of a loop's log, made in one pass over it."""
+class _Incoming:
+    """Counts of the events of a loop's log, made in one pass over it, and the findings on them."""
 
     def __init__(self, loop: Loop) -> None:
         from heedful.storage import Address
@@ -342,7 +326,7 @@ class _Counts:
         for event in self.loop.projection.log.many(versions):
             self.loop.manifest.encoding.encode(msgspec.json.decode(event.payload), self.unknown)
 
-    def findings(self) -> Iterator[Finding]:
+    def __iter__(self) -> Iterator[Finding]:
         kinds, n = self.kinds, self.kinds["feedback"]
         shown = {
             "items": len(self.loop.items),
@@ -363,35 +347,24 @@ class _Counts:
         if names:
             message = ", the caller's score among them" if CALLERS_SCORE in names else ""
             yield Finding("features", "ok", f"{len(names):,}{message}")
-        if self.unknown:
-            hint = "They count as none of the known ones. A new loop over today's items knows them; import the export."
-            yield Finding("categories", "warning", f"unknown to the encoding: {_most_common(self.unknown)}", hint)
-        else:
-            yield Finding("categories", "ok", "all are known to the encoding")
-        if self.undeclared:
-            hint = f"{use_of(self.undeclared, self.loop.projection.interaction.by_number)}. Then import the export."
-            yield Finding("fields", "warning", f"came, and are no features: {_most_common(self.undeclared)}", hint)
-        else:
-            yield Finding("fields", "ok", "of candidates and contexts all are known")
-        if self.strange:
-            hint = "They stood where the caller's score had them, or last. Put them on offer, and they are ranked."
-            yield Finding("candidates", "warning", f"asked about, not on offer: {_most_common(self.strange)}", hint)
-        else:
-            yield Finding("candidates", "ok", "all that were asked about were on offer")
+        hint = "They count as none of the known ones. A new loop over today's items knows them; import the export."
+        yield _named("categories", "all are known to the encoding", self.unknown, "unknown to the encoding", hint)
+        hint = f"{use_of(self.undeclared, self.loop.projection.interaction.by_number)}. Then import the export."
+        fine = "of candidates and contexts all are known"
+        yield _named("fields", fine, self.undeclared, "came, and are no features", hint)
+        hint = "They stood where the caller's score had them, or last. Put them on offer, and they are ranked."
+        fine = "all that were asked about were on offer"
+        yield _named("candidates", fine, self.strange, "asked about, not on offer", hint)
         after = f"came more than {self.loop.settings.late_after:g} s after the decision"
         message = f"{self.late:,} of {n:,} feedback {after}"
-        if 2 * self.late > n:
-            hint = "It is learned all the same. Is the clock of its sender right, or does it wait in a queue?"
-            yield Finding("late", "warning", message, hint)
-        else:
-            yield Finding("late", "ok", message)
-        if self.again:
-            message = f"{self.again:,} of {n:,} feedback say again what was said of the same decision, under another id"
-            yield Finding(
-                "repeated", "warning", message, "Send an event again with the id it had: then it counts once."
-            )
-        else:
-            yield Finding("repeated", "ok", "no feedback twice under different ids")
+        hint = "It is learned all the same. Is the clock of its sender right, or does it wait in a queue?"
+        yield Finding("late", "warning", message, hint) if 2 * self.late > n else Finding("late", "ok", message)
+        fine, hint = (
+            "no feedback twice under different ids",
+            "Send an event again with the id it had: then it counts once.",
+        )
+        message = f"{self.again:,} of {n:,} feedback say again what was said of the same decision, under another id"
+        yield Finding("repeated", "warning", message, hint) if self.again else Finding("repeated", "ok", fine)
         yield from self._clock()
 
     def _clock(self) -> Iterator[Finding]:
@@ -431,7 +404,10 @@ def _settings(loop: Loop) -> Iterator[Finding]:
         yield Finding("settings", "warning", caveat, "It is frozen with the loop: a new one can be made otherwise.")
 
 
-def _most_common(counts: Counter[str]) -> str:
-    """Return the five most frequent names in words, with how often each came and how many more there are."""
-    most = ", ".join(f"{name} ({count:,} times)" for name, count in counts.most_common(5))
-    return most + (f", and {len(counts) - 5:,} more" if len(counts) > 5 else "")
+def _named(check: str, fine: str, names: Counter[str], wrong: str, hint: str) -> Finding:
+    """Return a warning with the five most frequent of the `names` that are `wrong`; that all is `fine` without any."""
+    if not names:
+        return Finding(check, "ok", fine)
+    most = ", ".join(f"{name} ({count:,} times)" for name, count in names.most_common(5))
+    more = f", and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return Finding(check, "warning", f"{wrong}: {most}{more}", hint)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import Json, Own, asking, find_loop, kind_of, open_loop
+from heedful.cli.common import Json, Own, asking, check_once, find_loop, kind_of, open_loop
 from heedful.cli.console import BadInput, Failure, note, print_json, reading_input
 from heedful.cli.engine import EngineOption, check_option, distributing
 from heedful.cli.output import check_plot
-from heedful.cli.parts import print_parts
+from heedful.cli.parts import print_parts, print_result
 from heedful.core.validation import ALPHA
 from heedful.core.wording import percent
 
 if TYPE_CHECKING:
     from heedful.core.engine import Engine
     from heedful.loop import Loop
-    from heedful.loop.interactions.telling import Part
     from heedful.results.evaluation import Evaluation
 
 TABLES = (".csv", ".json", ".jsonl", ".dsjson", ".parquet", ".gz")
@@ -87,9 +86,7 @@ def evaluate(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say whether other learners would have been better, by the log, and how sure that is; nothing is changed.
-
-    Each learner reads the log from its beginning and predicts every answer before it learns from it. The measure
+    """Each learner reads the log from its beginning and predicts every answer before it learns from it. The measure
     depends on what the loop learns from; it is explained below the table. The loop's own learner comes first. If the
     log cannot tell, the output says why, and what would change that.
 
@@ -105,21 +102,16 @@ def evaluate(
     Exit codes: 0 evaluated; 1 the loop, or one of several, cannot be evaluated; 2 bad input, such as a learner that
     does not fit the loop.
     """
+    from heedful.loop.interactions import telling
+
     check_option(engine)
-    for spec in learner or ():
-        if (learner or []).count(spec) > 1:
-            raise BadInput(f"--learner: expected each once, got {spec} {(learner or []).count(spec)} times")
+    check_once("--learner", learner or ())
     check_plot(plot)
     of_table = {
-        "targets": target or (), "always": always or (), "columns": column or (),
+        "target": target or (), "always": always or (), "column": column or (),
         "least_probability": least_probability, "least_reward": least_reward, "most_reward": most_reward,
     }  # fmt: skip
-    options = {
-        "targets": "--target",
-        "columns": "--column",
-        **{field: f"--{field.replace('_', '-')}" for field in list(of_table)[1:] if field != "columns"},
-    }
-    named = [options[field] for field, value in of_table.items() if value not in ((), None)]
+    named = [f"--{field.replace('_', '-')}" for field, value in of_table.items() if value not in ((), None)]
     if len(names) > 1:
         if named or plot is not None:
             raise BadInput(
@@ -129,17 +121,15 @@ def evaluate(
         return
     name = names[0]
     if kind_of(name) == "file":
-        evaluation, parts = _of_table(Path(name), learner or (), alpha, of_table)
+        evaluation = _of_table(Path(name), learner or (), alpha, of_table)
     elif Path(name).suffix in TABLES:
         raise BadInput(f"{name}: there is no such file")
     elif named:
         raise BadInput(f"{named[0]}: expected a table, got the loop {name}")
     else:
-        evaluation, parts = _of_loop(name, own_learners, learner or (), alpha)
-    if json:
-        print_json(evaluation)
-    else:
-        print_parts(parts)
+        with open_loop(name, own_learners, read_only=True) as loop:
+            evaluation = loop.evaluate(*learner or (), alpha=alpha)
+    print_result(evaluation, json, telling.evaluation(evaluation))
     if plot is not None:
         _plot(plot, evaluation, name)
 
@@ -154,17 +144,17 @@ def _of_loops(
     json: bool,
 ) -> None:
     """Evaluate `learners` on the logs of several loops and print results in order; raise Failure if one failed."""
+    from heedful.loop.interactions import telling
     from heedful.loop.many import map_loops
 
+    check_once("NAME", names, "each loop")
     for name in names:
-        if names.count(name) > 1:
-            raise BadInput(f"NAME: expected each loop once, got {name} {names.count(name)} times")
         if kind_of(name) == "file":
             raise BadInput(f"{name}: expected a loop, got a file; a table is evaluated by itself")
     places, failures, results = [find_loop(name) for name in names], [], {}
     with distributing():
         outcomes = map_loops(
-            _evaluation_parts, places, learners, alpha, own=own_learners, engine=engine, jobs=jobs, tell=note
+            _with_notes, places, learners, alpha, own=own_learners, engine=engine, jobs=jobs, tell=note
         )
         for number, value, error in outcomes:
             if error is None:
@@ -172,11 +162,11 @@ def _of_loops(
             else:
                 failures.append(f"{names[number]}: {error.message or error.kind}")
     for number in sorted(results):
-        _, parts, notes = results[number]
+        evaluation, notes = results[number]
         for text in notes:
             note(f"{names[number]}: {text}")
         if not json:
-            print_parts(parts, title=names[number])
+            print_parts(telling.evaluation(evaluation), title=names[number])
     if json:
         from heedful.results.answers import plain
 
@@ -187,36 +177,22 @@ def _of_loops(
         raise Failure(f"{len(failures)} of {len(names)} loops could not be evaluated")
 
 
-def _evaluation_parts(loop: Loop, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[Part], list[str]]:
-    """Return (the evaluation of `learners` on the log of `loop`, it as lines and tables to print, warnings)."""
-    from heedful.loop.interactions import telling
-
-    evaluation = loop.evaluate(*learners, alpha=alpha)
-    return evaluation, telling.evaluation(evaluation), loop.notes
+def _with_notes(loop: Loop, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[str]]:
+    return loop.evaluate(*learners, alpha=alpha), loop.notes
 
 
-def _of_loop(name: str, own_learners: Own, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[Part]]:
-    """Evaluate `learners` on the log of the loop `name`; return the evaluation, and what to print."""
-    with open_loop(name, own_learners, read_only=True) as loop, asking():
-        evaluation, parts, _ = _evaluation_parts(loop, learners, alpha)
-        return evaluation, parts
-
-
-def _of_table(
-    path: Path, learners: Sequence[str], alpha: float, options: Mapping[str, Any]
-) -> tuple[Evaluation, list[Part]]:
-    """Evaluate learners and other policies on the table `path`; return the evaluation, and what to print."""
+def _of_table(path: Path, learners: Sequence[str], alpha: float, options: dict[str, Any]) -> Evaluation:
+    """Evaluate learners and other policies on the table `path`."""
     from heedful.data.known_forms import unpack
     from heedful.data.roles import columns_of
     from heedful.data.table import open_table
     from heedful.io.bandit_log import evaluate_table
-    from heedful.loop.interactions import telling
 
     with reading_input(), asking():
         rows = [row for _, row in unpack(open_table(path)).located()]
-        options = {**options, "columns": columns_of(options["columns"])}
-        evaluation = evaluate_table(rows, learners=learners, alpha=alpha, **options)
-    return evaluation, telling.evaluation(evaluation)
+        targets, columns = options.pop("target"), columns_of(options.pop("column"))
+        evaluation = evaluate_table(rows, targets=targets, columns=columns, learners=learners, alpha=alpha, **options)
+    return evaluation
 
 
 def _plot(path: Path, evaluation: Evaluation, title: str) -> None:

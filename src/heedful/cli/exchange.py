@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import As, Json, Name, Options, Own, asking, kind_of, numbers, open_loop, pairs
+from heedful.cli.common import As, Json, Name, Options, Own, kind_of, numbers, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, console, note, notes, print_json, reading_input, say
-from heedful.cli.import_summary import Tally, report_json, show_counts, show_report
+from heedful.cli.import_summary import Tally, show_counts, show_report
 from heedful.core.wording import count
 from heedful.data.files import cut_list
 from heedful.data.row_report import ALREADY
@@ -94,10 +94,8 @@ def import_(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Bring events into a loop: items, decisions, feedback, from JSON lines, an OpenSearch UBI log, or --as FORMAT.
-
-    A FILE may also be a table (CSV, JSON or Parquet): of ratings in loops that learn these, otherwise of items, which
-    are put on offer.
+    """A FILE may also be a table (CSV, JSON or Parquet): of ratings in loops that learn these, otherwise of items,
+    which are put on offer.
 
     Importing the same file twice changes nothing. A line that does not fit is rejected with the reason, and the others
     are imported all the same. The import can be stopped at any time, and started again. With --as, files are of a
@@ -134,7 +132,7 @@ def import_(
     from heedful.io.table_import import holds_events
 
     tally = Tally()
-    with open_loop(name, own_learners) as loop, asking():
+    with open_loop(name, own_learners) as loop:
         loop.projection.look()
         before = loop.projection.moves
         # All of them are looked at before anything of one is taken.
@@ -167,7 +165,7 @@ def import_(
         result = tally.as_json() | {"version": loop.version}
         result |= {"lessons": {"feedback": lessons, "moved": moved}} if lessons else {}
         result |= {} if put is None else {"items_put": put.put, "items_changed": list(put.changed)}
-        result |= {} if report is None else {"report" if ubi is None else "ubi": report_json(report)}
+        result |= {} if report is None else {"report" if ubi is None else "ubi": vars(report)}
         if json:
             print_json(result)
         else:
@@ -177,8 +175,8 @@ def import_(
     if report is not None and ubi is None and not report.used.total() and set(report.dropped) - {ALREADY}:
         n = report.rows.total()
         unused = ["the only row was not used" if n == 1 else f"none of {n:,} rows was used"]
-    for told_of in unused:
-        note(told_of)
+    for warning in unused:
+        note(warning)
     if tally.rejected or unused:
         raise typer.Exit(1)
 
@@ -192,12 +190,12 @@ def _check_is_file(path: Path) -> None:
 
 def _check_objects(file: Path) -> None:
     """Raise BadInput if neither of the first two lines begins a JSON object."""
-    from heedful.data.files import cut_repr
+    from heedful.core.validation import describe
     from heedful.io.table_import import first_two
 
     first = first_two(file)
     if first and not any(text.startswith("{") for text in first):
-        expected = f"expected JSON lines, one object a line, got {cut_repr(first[0])} first"
+        expected = f"expected JSON lines, one object a line, got {describe(first[0])} first"
         help = "docs/commands.md, import, has their fields; a table is for `heedful import`"
         raise BadInput(f"{file}: {expected}; {help}")
 
@@ -228,25 +226,33 @@ def _read_table(
 
 
 def _import_file(loop: Loop, file: Path, tally: Tally, table: TableImport | None) -> None:
-    from heedful.data.jsonl import Line, read_lines
+    from heedful.data.jsonl import read_lines
+
+    total = _count_lines(file) if table is None else len(table.lines)
+    lines = read_lines(file) if table is None else _as_lines(table.lines)
+    _import_lines(loop, file.name, lines, tally, total, by_line=table is None)
+
+
+def _import_lines(
+    loop: Loop, source: str, lines: Iterable[Line], tally: Tally, total: int | None = None, *, by_line: bool = False
+) -> None:
+    """Import `lines` behind a progress bar, and count what became of them, named `by_line` or by their ids."""
     from heedful.io import import_lines
 
-    if table is None:
-        total = _count_lines(file) if notes().is_terminal and file.is_file() else None
-        lines: Iterable[Line] = read_lines(file)
-    else:
-        total = len(table.lines)
-        lines = (Line(i, record, None) for i, record in enumerate(table.lines, 1))
-    with _progress(file.name, total) as advance:
+    with _progress(source, total) as advance:
         for outcome in import_lines(loop, advance(lines)):
-            tally.add(outcome, f"{file.name}:{outcome.line}" if table is None else f"{outcome.kind} {outcome.id}")
+            tally.add(outcome, f"{source}:{outcome.line}" if by_line else f"{outcome.kind} {outcome.id}")
+
+
+def _as_lines(records: Iterable[dict[str, Any]]) -> Iterator[Line]:
+    from heedful.data.jsonl import Line
+
+    return (Line(i, record, None) for i, record in enumerate(records, 1))
 
 
 def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Tally) -> Report:
-    from heedful.data.jsonl import Line
     from heedful.data.row_report import Report
     from heedful.data.ubi import ACTIONS, read_ubi
-    from heedful.io import import_lines
 
     # If the loop has an action of the same name as the log's, the name is kept.
     own_actions = {
@@ -256,17 +262,13 @@ def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Ta
     records = _on_offer(
         loop, read_ubi(queries, events, report, chains=chains, actions={**ACTIONS, **own_actions}), report
     )
-    with _progress(queries.name, None) as advance:
-        for outcome in import_lines(loop, advance(Line(i, record, None) for i, record in enumerate(records, 1))):
-            tally.add(outcome, f"{outcome.kind} {outcome.id}")
+    _import_lines(loop, queries.name, _as_lines(records), tally)
     return report
 
 
 def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequence[Path], tally: Tally) -> Report:
     """Import `files` of the format `name` with its `options`, and return what became of their rows."""
-    from heedful.data.jsonl import Line
     from heedful.data.row_report import Report
-    from heedful.io import import_lines
     from heedful.io.formats import check_options, find_format
 
     format, report = find_format(name, "read"), Report()
@@ -276,9 +278,7 @@ def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequenc
             raise BadInput(f"{file}: expected a file with --as, which is read twice, got a pipe")
     try:
         records = format.read(loop, files, report, options) if format.read is not None else iter(())
-        with _progress(files[0].name, None) as advance:
-            for outcome in import_lines(loop, advance(Line(i, record, None) for i, record in enumerate(records, 1))):
-                tally.add(outcome, f"{outcome.kind} {outcome.id}")
+        _import_lines(loop, files[0].name, _as_lines(records), tally)
     except ModuleNotFoundError as error:
         raise Failure(str(error)) from error
     return report
@@ -287,10 +287,8 @@ def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequenc
 def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[str, str], tally: Tally) -> Report:
     """Import the scores of a Langfuse project at `url`, page by page, and return what became of them."""
     from heedful.client.langfuse_http import Langfuse, LangfuseError
-    from heedful.data.jsonl import Line
     from heedful.data.langfuse import Output, Score, parse_output, parse_score
     from heedful.data.row_report import Report
-    from heedful.io import import_lines
     from heedful.io.formats import check_options, find_format
     from heedful.io.langfuse_import import Meanings, find_output, score_lines
     from heedful.io.line_schema import check_time
@@ -326,10 +324,8 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
 
     texts = None if loop.projection.interaction.by_number or not _has_texts(loop, options.get("text")) else find
     try:
-        with _progress("scores", None) as advance:
-            lines = score_lines(loop, scores(), report, meaning, texts, options.get("text"))
-            for outcome in import_lines(loop, advance(Line(i, line, None) for i, line in enumerate(lines, 1))):
-                tally.add(outcome, f"{outcome.kind} {outcome.id}")
+        lines = score_lines(loop, scores(), report, meaning, texts, options.get("text"))
+        _import_lines(loop, "scores", _as_lines(lines), tally)
         if broken:
             raise broken[0]
     except LangfuseError as error:
@@ -363,9 +359,12 @@ def _on_offer(loop: Loop, records: Iterator[dict[str, Any]], report: Report) -> 
         yield record
 
 
-def _count_lines(file: Path) -> int:
+def _count_lines(file: Path) -> int | None:
+    """Return how many lines a file has, for a progress bar; None for a pipe, or if there is no terminal."""
     from heedful.data.files import open_uncompressed
 
+    if not (notes().is_terminal and file.is_file()):
+        return None
     with open_uncompressed(file) as lines:
         return sum(1 for _ in lines)
 
@@ -432,9 +431,7 @@ def validate(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Check JSON lines one by one, and write nothing: would `heedful import` take them?
-
-    Without the name of a loop only the form of the lines is checked. With --own, forms of feedback that this learner
+    """Without the name of a loop only the form of the lines is checked. With --own, forms of feedback that this learner
     brings are known too.
 
     Exit codes: 0 every line is right; 1 some are not, or the loop cannot be read; 2 bad input.
@@ -451,8 +448,7 @@ def validate(
     from heedful.data.jsonl import read_lines
     from heedful.io import import_lines
 
-    total = _count_lines(path) if notes().is_terminal and path.is_file() else None
-    with reading_input(), _progress(path.name, total) as advance:
+    with reading_input(), _progress(path.name, _count_lines(path)) as advance:
         if file is None:
             _check_objects(path)
             for outcome in _forms(advance(read_lines(path)), own_learners):
@@ -469,11 +465,9 @@ def validate(
         print_json(result)
     else:
         for problem in problems:
-            screen_line = f"{path.name}:{problem['line']}: {problem['problem']}"
-            say(screen_line)
+            say(f"{path.name}:{problem['line']}: {problem['problem']}")
         for reason in remarks:
-            screen_line = f"{reason['first']}: {reason['reason']} ({count(reason['count'], 'line')})"
-            say(screen_line)
+            say(f"{reason['first']}: {reason['reason']} ({count(reason['count'], 'line')})")
         _summary(tally, path, against=file is not None)
     if problems:
         raise typer.Exit(1)

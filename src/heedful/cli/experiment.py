@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.answers import print_answers
-from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
-from heedful.cli.console import BadInput, console, print_json, say
-from heedful.cli.parts import print_parts
+from heedful.cli.answers import print_answers, say_way_back
+from heedful.cli.common import Json, Name, Own, check_absent, open_loop, shell_quote
+from heedful.cli.console import BadInput, print_json, say
+from heedful.cli.parts import print_parts, print_result
 from heedful.core.validation import ALPHA
 from heedful.core.wording import count, percent
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.telling import Part
     from heedful.results.experiment import Experiment, PlannedExperiment, Promotion
     from heedful.results.report import Apprentice
-
-T = TypeVar("T")
 
 
 def experiment(
@@ -61,9 +58,7 @@ def experiment(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Try another learner on a share of the people, and say which one people prefer; look whenever you like.
-
-    The other learner is the candidate. The people of the share get lists to which both learners contribute items in
+    """The other learner is the candidate. The people of the share get lists to which both learners contribute items in
     turn; the learner whose items are chosen more often wins. Everybody else gets the loop's own lists. What the
     candidate would have shown them is kept too. Without options the command prints the state of the experiment that
     runs, or else of the newest.
@@ -75,34 +70,31 @@ def experiment(
     """
     if sum((start is not None, stop, plan)) > 1:
         raise BadInput("--start, --stop, --plan: expected one of them at most")
-    for option, is_given, is_used in (
-        ("--share", share is not None, start is not None or plan),
-        ("--alpha", alpha is not None, start is not None or plan),
-        ("--frozen", frozen, start is not None),
-        ("--days", days is not None, plan),
-    ):
-        if is_given and not is_used:
-            others = {"--frozen": "--start", "--days": "--plan"}.get(option, "--start or --plan")
-            raise BadInput(f"{option}: expected only with {others}")
+    if start is None and not plan:
+        check_absent({"--share": share, "--alpha": alpha}, "expected only with --start or --plan")
+    if start is None:
+        check_absent({"--frozen": frozen}, "expected only with --start")
+    if not plan:
+        check_absent({"--days": days}, "expected only with --plan")
     alpha = 0.05 if alpha is None else alpha
-    with open_loop(name, own_learners, read_only=start is None and not stop) as loop, asking():
+    with open_loop(name, own_learners, read_only=start is None and not stop) as loop:
         if start is not None:
             print_answers([loop.start_experiment(start, share=share or 0.0, frozen=frozen, alpha=alpha)], json)
             if not json:
-                print_parts(_started(_ask(loop.experiment), name))
+                print_parts(_started(loop.experiment(), name))
         elif stop:
-            print_answers([_ask(loop.stop_experiment)], json)
+            print_answers([loop.stop_experiment()], json)
         elif plan:
             part = 0.2 if share is None else share
             planned = loop.plan_experiment(part, days=14.0 if days is None else days, alpha=alpha)
-            _print(planned, _plan(planned, part), json)
+            print_result(planned, json, _plan(planned, part))
         else:
             apprentice = loop.apprentice()
             if apprentice is not None and not apprentice.serves:
-                _print(apprentice, _apprentice(apprentice, name), json)
+                print_result(apprentice, json, _apprentice(apprentice, name))
                 return
-            result = _ask(loop.experiment)
-            _print(result, _experiment(result, name), json)
+            result = loop.experiment()
+            print_result(result, json, _experiment(result, name))
 
 
 def promote(
@@ -127,73 +119,42 @@ def promote(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Let another learner serve everybody from here on, if it is better: by an experiment, or by what the log says.
-
-    A learner that imitates your own order serves from here on, if it agrees with it often enough.
+    """A learner that imitates your own order serves from here on, if it agrees with it often enough.
     The new learner has learned from the whole log, and goes on learning. `heedful rollback` to the version just before
     takes the promotion back.
 
     Exit codes: 0 promoted; 1 the loop cannot be read or written; 2 bad input, or there is not enough evidence.
     """
-    for option, is_given in (
-        ("--learner", learner is not None),
-        ("--force", force),
-        ("--by", by),
-        ("--reason", reason),
-    ):
-        if listed and is_given:
-            raise BadInput(f"{option}: expected none with --list, which promotes nobody")
-    with open_loop(name, own_learners, read_only=listed) as loop, asking():
+    if listed:
+        others = {"--learner": learner, "--force": force, "--by": by, "--reason": reason}
+        check_absent(others, "expected none with --list, which promotes nobody")
+    with open_loop(name, own_learners, read_only=listed) as loop:
         if listed:
             promotions = loop.promotions()
-            if json:
-                print_json(promotions)
-            else:
-                print_parts(_promotions(promotions))
+            print_result(promotions, json, _promotions(promotions))
             return
         promotion = loop.promote(learner, force=force, by=by, reason=reason)
         if json:
             print_json(promotion._asdict() | {"answer": promotion.answer._asdict()})
             return
-        screen = console()
-        text = (
-            f"{promotion.learner} serves now in place of {promotion.before}; model version {promotion.answer.version}"
-        )
-        say(text)
+        serves = f"{promotion.learner} serves now in place of {promotion.before}"
+        say(f"{serves}; model version {promotion.answer.version}")
         for objection in promotion.forced:
             say(f"Against it spoke: {objection}")
-        before = (promotion.answer.seq or 1) - 1
-        screen.print(
-            f"To go back on this: {shell_quote(['heedful', 'rollback', name, str(before)])}",
-            markup=False,
-            soft_wrap=True,
-        )
-
-
-def _ask(ask: Callable[[], T]) -> T:
-    """Return what `ask` returns. Raise BadInput if it raises LookupError, as there is no experiment."""
-    try:
-        return ask()
-    except LookupError as error:
-        raise BadInput(str(error)) from None
-
-
-def _print(result: Experiment | PlannedExperiment | Apprentice, parts: list[Part], json: bool) -> None:
-    if json:
-        print_json(result)
-    else:
-        print_parts(parts)
+        say_way_back(name, promotion.answer)
 
 
 def _apprentice(apprentice: Apprentice, name: str) -> list[Part]:
     """Return lines on how well the learner of the loop `name` imitates the caller's order."""
     from heedful.loop.interactions.telling import Line
 
-    parts: list[Part] = [Line(apprentice.told)]
-    return [
-        *parts,
-        *([Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}")] if apprentice.ready else []),
-    ]
+    return [Line(apprentice.told), *_ready(apprentice, name)]
+
+
+def _ready(candidate: Experiment | Apprentice, name: str) -> list[Part]:
+    from heedful.loop.interactions.telling import Line
+
+    return [Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}")] if candidate.ready else []
 
 
 def _started(experiment: Experiment, name: str) -> list[Part]:
@@ -260,9 +221,7 @@ def _experiment(experiment: Experiment, name: str) -> list[Part]:
     if not experiment.running:
         return parts  # what is over cannot be promoted by what it found
     parts += [Line(f"Not to be promoted: {objection}.") for objection in experiment.against_promotion]
-    if experiment.ready:
-        parts.append(Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}"))
-    return parts
+    return parts + _ready(experiment, name)
 
 
 def _plan(plan: PlannedExperiment, share: float) -> list[Part]:
@@ -295,8 +254,5 @@ def _promotions(promotions: tuple[Promotion, ...]) -> list[Part]:
         for promotion in promotions
     ]
     columns = ("version", "learner", "in place of", "by", "evidence", "")
-    parts: list[Part] = [Table("Promotions", columns, tuple(rows), texts=(1, 2, 3, 4, 5))]
-    return [
-        *parts,
-        *(Line(f"{promotion.learner}: {promotion.changed}.") for promotion in promotions if promotion.changed),
-    ]
+    changed = [Line(f"{promotion.learner}: {promotion.changed}.") for promotion in promotions if promotion.changed]
+    return [Table("Promotions", columns, tuple(rows), texts=(1, 2, 3, 4, 5)), *changed]

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, open_loop
-from heedful.cli.console import print_json
-from heedful.cli.parts import print_parts
+from heedful.cli.common import Json, Name, Own, open_loop
+from heedful.cli.parts import print_result
 
 
 def explain(
@@ -17,16 +16,9 @@ def explain(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Explain why the first item was shown first: what put it there, and which feedback moved it.
+    """Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as a decision that is not in the log."""
+    with open_loop(name, own_learners, read_only=True) as loop:
+        from heedful.studies.things import as_seen
 
-    Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as a decision that is not in the log.
-    """
-    with open_loop(name, own_learners, read_only=True) as loop, asking():
-        explanation = loop.explain(decision)
-        if json:
-            print_json(explanation)
-        else:
-            from heedful.studies.things import as_seen
-
-            parts = loop.projection.interaction.tell_explanation(as_seen(loop, explanation))
-            print_parts(parts, beyond="which count less: --json has all")
+        explanation, tell = loop.explain(decision), loop.projection.interaction.tell_explanation
+        print_result(explanation, json, tell(as_seen(loop, explanation)), "which count less: --json has all")

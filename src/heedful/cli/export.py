@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,10 +14,10 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import As, Json, Name, Options, Own, asking, note_alike, open_loop, pairs
+from heedful.cli.common import As, Json, Name, Options, Own, note_alike, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, check_extra, note, print_json, say
-from heedful.cli.import_summary import report_json, show_report
-from heedful.core.paths import path_kind
+from heedful.cli.import_summary import show_report
+from heedful.core.paths import path_kind, replacing
 from heedful.core.wording import count
 from heedful.data.files import TEMPORARY, find_unfinished
 
@@ -41,10 +40,8 @@ def export(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Write every item, decision and feedback as JSON lines, people included; with --as, a format of others.
-
-    Imported into a new loop with the same learner and encoding, the lines give the same model, bit for bit. With --as,
-    the file is in a format of others: preference-data and unpaired for language models, ubi for the tools of
+    """Imported into a new loop with the same learner and encoding, the lines give the same model, bit for bit. With
+    --as, the file is in a format of others: preference-data and unpaired for language models, ubi for the tools of
     OpenSearch, or the learned weights as a learning-to-rank model of opensearch or elasticsearch. What was undone,
     rolled back or forgotten is not in it, and what else is left out is counted with its reason. The log keeps a note of
     every file that was written: `heedful forget` names them, as it cannot erase anybody from them. With --person, it is
@@ -65,7 +62,7 @@ def export(
         raise BadInput(f"--person: expected none with --as, got {person!r}")
     from heedful.io import events_of_person, export_lines
 
-    with open_loop(name, own_learners) as loop, asking():
+    with open_loop(name, own_learners) as loop:
         if format is not None:
             _export_as(loop, format, options, file, target, json)
             return
@@ -114,7 +111,7 @@ def _export_as(loop: Loop, name: str, options: Mapping[str, str], file: str, tar
         out.write(first)
         for part in parts:
             out.write(part)
-    _say(file, target, counts, json, {"report": report_json(report)})
+    _say(file, target, counts, json, {"report": vars(report)})
     if not json and file != "-":
         show_report(report)
     elif not json:
@@ -203,20 +200,12 @@ def _write_whole(path: Path, *, zipped: bool) -> Iterator[IO[bytes]]:
     for left in find_unfinished(path):
         if time.time() - left.stat().st_mtime > TEMPORARY:  # it has people's events, too
             left.unlink()
-    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            if zipped:
-                with gzip.GzipFile(fileobj=file, mode="wb", filename="") as lines:
-                    yield lines  # type: ignore[misc]
-            else:
-                yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        if zipped:
+            with gzip.GzipFile(fileobj=file, mode="wb", filename="") as lines:
+                yield lines  # type: ignore[misc]
+        else:
+            yield file
 
 
 @contextmanager

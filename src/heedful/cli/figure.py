@@ -58,11 +58,9 @@ def figure(
     csv: Annotated[bool, typer.Option("--csv", help="Also write what is drawn as CSV, next to the pictures.")] = False,
     json: Json = False,
 ) -> None:
-    """Draw a figure of one of the papers from your data, and say whether the paper's claims hold there.
-
-    The verdict on a claim is that it holds, does not hold, or cannot be told. Panels whose data set is not in the data
-    folder are left out, with a note. The full sizes are those of the papers: twenty permutations of the queries, and
-    all people of the test half for movies. Claims about web search are judged on one pass through the queries. All
+    """The verdict on a claim is that it holds, does not hold, or cannot be told. Panels whose data set is not in the
+    data folder are left out, with a note. The full sizes are those of the papers: twenty permutations of the queries,
+    and all people of the test half for movies. Claims about web search are judged on one pass through the queries. All
     lines of a plot meet the same arrivals, so the statistics are of paired differences. The figures of [H12] use the
     right labels; --labels published uses those that its tables were made with, and compares every cell.
 
@@ -229,10 +227,8 @@ def _list(json: bool) -> None:
     ]
     if json:
         return print_json(rows)
-    table = new_table("Figures of the papers")
-    for column in ("figure", "what", "needs", "claims"):
-        right, is_name = column == "claims", column == "figure"
-        table.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=is_name)
+    columns = ("figure", "what", "needs", "claims")
+    table = new_table("Figures of the papers", columns, right=("claims",), whole="figure")
     for row in rows:
         table.add_row(f"[bold]{row['id']}[/]", str(row["title"]), ", ".join(row["worlds"]), str(len(row["claims"])))
     screen = console()
@@ -249,9 +245,7 @@ def _show(one: Figure, drawing: Drawing, described: dict[str, Any]) -> None:
 
     if one.paper_numbers:
         _print_comparison(one, described)
-    table = new_table(f"{one.id}: {escape(one.title)}")
-    for column in ("the paper says", "here", "found"):
-        table.add_column(column, overflow="fold", no_wrap=column == "here")
+    table = new_table(f"{one.id}: {one.title}", ("the paper says", "here", "found"), whole="here")
     for claim, verdict in zip(one.claims, drawing.verdicts):
         table.add_row(escape(claim.says), _MARKS[verdict.conclusion], escape(verdict.words))
     screen = console()
@@ -267,9 +261,8 @@ def _show(one: Figure, drawing: Drawing, described: dict[str, Any]) -> None:
 def _print_comparison(one: Figure, described: dict[str, Any]) -> None:
     """Print a table of the final value of each line in each panel, with the paper's number in brackets."""
     paper = {(key, label): value for key, label, value in one.paper_numbers}
-    table = new_table(f"{one.title} (the paper's)")
-    for column in ("", *described["panels"]):
-        table.add_column(column, justify="right" if column else "left", overflow="fold")
+    panels = list(described["panels"])
+    table = new_table(f"{one.title} (the paper's)", ("", *panels), right=panels)
     for label in dict.fromkeys(line.label for panel in one.panels for line in panel.lines):
         cells = []
         for key, lines in described["panels"].items():

@@ -23,14 +23,14 @@ import hashlib
 import inspect
 import itertools
 import json
-import os
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heedful import __version__
+from heedful.cli.common import check_once
+from heedful.core.paths import replacing
 from heedful.experiments.definitions.base import GridExperiment, check_keys, check_text
 from heedful.experiments.registry import grid_experiments
 
@@ -94,8 +94,7 @@ def read_grid(path: Path) -> list[Cell]:
     learners = [spec for entry in grid["learners"] for spec in _specs(path.name, entry)]
     learners += [name for name in experiment.rules() if name not in learners]
     for key, specs in {"users": users, "learners": learners}.items():
-        if twice := [spec for spec in specs if specs.count(spec) > 1]:
-            raise ValueError(f"{path.name}: {key}: expected each once, got {twice[0]} {len(twice)} times")
+        check_once(f"{path.name}: {key}", specs)
     if alone:
         experiment.setting(files, data, "", (0,))
     from heedful.experiments.coactive import check_for_clicks
@@ -209,11 +208,5 @@ def write_cell(folder: Path, cell: Cell, result: Mapping[str, object]) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """Write `text` to the file `path` in one step: after an error the file is as it was before."""
-    handle, aside = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.replace(aside, path)
-    except BaseException:
-        os.unlink(aside)
-        raise
+    with replacing(path) as file:
+        file.write(text.encode())

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, open_loop
-from heedful.cli.console import print_json
-from heedful.cli.parts import print_parts
+from heedful.cli.common import Json, Name, Own, open_loop
+from heedful.cli.parts import print_result
 from heedful.core.validation import ALPHA
 
 
@@ -23,10 +22,9 @@ def health(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Say whether feedback is sound and the model still predicts it, with alarms and what to do next.
-
-    The output shows over time how much feedback is missing, late, empty or contradictory, the error of predictions, and
-    what corrections gain. It shows for all feedback together how predictions came out, and which people count the most.
+    """The output shows over time how much feedback is missing, late, empty or contradictory, the error of predictions,
+    and what corrections gain. It shows for all feedback together how predictions came out, and which people count the
+    most.
 
     An alarm says what was compared and how strong the evidence is. You may look at it as often as you like: the
     probability that sound feedback ever raises an alarm is --alpha at most. The whole log is read again; nothing is
@@ -35,13 +33,9 @@ def health(
     Exit codes: 0 no alarm; 1 an alarm, or the loop cannot be read; 2 bad input.
     """
     with open_loop(name, own_learners, read_only=True) as loop:
-        with asking():
-            report = loop.health(alpha)
-        if json:
-            print_json(report)
-        else:
-            from heedful.loop.interactions import telling
+        from heedful.loop.interactions import telling
 
-            print_parts(telling.health(report))
+        report = loop.health(alpha)
+        print_result(report, json, telling.health(report))
     if report.alarms:
         raise typer.Exit(1)

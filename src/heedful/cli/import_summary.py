@@ -85,31 +85,16 @@ def show_counts(tally: Tally, title: str) -> None:
     """Print the counts of `tally` as a table with this title, and its reasons as a second one if there are any."""
     from rich.markup import escape
 
-    table = new_table(title)
-    for column in ("kind", *STATUSES):
-        table.add_column(column, justify="left" if column == "kind" else "right")
+    table = new_table(title, ("kind", *STATUSES), right=STATUSES)
     for kind, statuses in tally.counts.items():
         table.add_row(kind, *(f"{statuses[status]:,}" for status in STATUSES))
     screen = console()
     screen.print(table)
     if tally.reasons:
-        why = new_table("Why")
-        for column in ("lines", "first", "kind", "reason"):
-            why.add_column(column, justify="right" if column == "lines" else "left", overflow="fold")
+        why = new_table("Why", ("lines", "first", "kind", "reason"), right=("lines",))
         for reason in tally.reasons:
             why.add_row(f"{reason['count']:,}", escape(reason["first"]), reason["kind"], escape(reason["reason"]))
         screen.print(why)
-
-
-def report_json(report: Report) -> dict[str, object]:
-    """Return the `report` on rows in a format of others (how many were used, why others were not), for JSON."""
-    return {
-        "rows": dict(report.rows),
-        "used": dict(report.used),
-        "dropped": dict(report.dropped),
-        "examples": dict(report.examples),
-        "left_out": dict(report.left_out),
-    }
 
 
 def show_report(report: Report, duplicates: int = 0) -> None:
@@ -124,9 +109,7 @@ def show_report(report: Report, duplicates: int = 0) -> None:
         split = f": {report.used[what] - duplicates:,} new, {duplicates:,} in the loop already" if duplicates else ""
         screen.print(f"{of}, {report.used[what]:,} used{split}")
     if report.dropped:
-        table = new_table("What was not used")
-        for column in ("how many", "reason", "such as"):
-            table.add_column(column, justify="right" if column == "how many" else "left", overflow="fold")
+        table = new_table("What was not used", ("how many", "reason", "such as"), right=("how many",))
         for reason, n in report.dropped.most_common():
             table.add_row(f"{n:,}", escape(reason), escape(report.examples[reason]))
         screen.print(table)

@@ -16,6 +16,7 @@ import typer
 from heedful.cli.common import (
     Json,
     asking,
+    check_absent,
     holds_loop,
     pairs,
     place,
@@ -177,9 +178,7 @@ def init(
     json: Json = False,
     **options: object,
 ) -> None:
-    """Make a loop: a folder that learns what to show, from a table of items and what people answer.
-
-    Every column of the table becomes numbers (features) that suit its values; the output says which, and why. This
+    """Every column of the table becomes numbers (features) that suit its values; the output says which, and why. This
     cannot be changed once the loop is made, so look at it before anything is learned. To change it, remove the loop and
     make it again with --kind or --identifier.
 
@@ -264,9 +263,7 @@ def _check_fit(
     if not interaction.by_number:
         return
     option = interaction.options[0].flag
-    for other, value in others.items():
-        if value:
-            raise BadInput(f"{other}: expected none with {option}, which knows items by their names alone, got it")
+    check_absent(others, f"expected none with {option}, which knows items by their names alone, got it")
     if kind and not features:
         expected = f"none with {option}, which looks at no features"
         if interaction.item_features == "asked":
@@ -316,10 +313,8 @@ def _create(
         kind = interaction_type(learner, fixed_settings)
         query_features = None if query is None else declare(query)
         if kind.arrange is not None:
-            for option, value in (("--cross", cross), ("--kind", columns["kinds"])):
-                if value:
-                    told = f"expected none in {kind.words.loop}, which encodes columns itself"
-                    raise BadInput(f"{option}: {told}, got it")
+            told = f"expected none in {kind.words.loop}, which encodes columns itself, got it"
+            check_absent({"--cross": cross or None, "--kind": columns["kinds"] or None}, told)
             if requested is not None and context is not None:
                 raise BadInput("--context: expected none where another option says what comes with a request, got it")
             encoding, around, crosses = kind.arrange(rows, columns["identifier"], around)
@@ -531,9 +526,8 @@ def _words(around: typer.Context) -> list[str]:
 def _table(title: str, encoding: Encoding) -> rich.table.Table:
     from rich.markup import escape
 
-    table = new_table(escape(title))
-    for column in ("column", "kind", "features", "example", "missing", "why"):
-        table.add_column(column, overflow="fold", justify="right" if column in ("features", "missing") else "left")
+    columns = ("column", "kind", "features", "example", "missing", "why")
+    table = new_table(title, columns, right=("features", "missing"))
     described = encoding.describe()
     rest = Counter(column.kind for column in described[MOST_COLUMNS:])
     if rest:

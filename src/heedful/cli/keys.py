@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ import typer
 
 from heedful.cli.common import Json, asking, database, kind_of
 from heedful.cli.console import BadInput, Failure, console, new_table, note, print_json, say
+from heedful.core.times import day
 from heedful.storage.address import shown_path
 
 if TYPE_CHECKING:
@@ -59,9 +59,7 @@ def create(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make a key and print it: on stdout the key alone, so that KEY=$(heedful keys create ci) has it.
-
-    The key is shown this one time, as only a digest of it is stored.
+    """The key is shown this one time, as only a digest of it is stored.
 
     Exit codes: 0 made; 1 the database cannot be read or written; 2 bad input.
     """
@@ -86,9 +84,7 @@ def create(
 
 
 def list_(folder: Folder = Path("."), json: Json = False) -> None:
-    """List every key that was ever made; none of them can be shown again.
-
-    The list has a key's first characters (the prefix), its name, what it may do, and when it was made and revoked.
+    """The list has a key's first characters (the prefix), its name, what it may do, and when it was made and revoked.
 
     Exit codes: 0 listed; 1 the database cannot be read; 2 bad input.
     """
@@ -102,11 +98,8 @@ def list_(folder: Folder = Path("."), json: Json = False) -> None:
         return
     from rich.markup import escape
 
-    table = new_table(escape(f"{folder}: keys"))
-    for title in ("prefix", "name", "tenant", "scopes", "rate", "made", "revoked"):
-        table.add_column(
-            title, overflow="fold", no_wrap=title == "prefix", justify="right" if title == "rate" else "left"
-        )
+    columns = ("prefix", "name", "tenant", "scopes", "rate", "made", "revoked")
+    table = new_table(f"{folder}: keys", columns, right=("rate",), whole="prefix")
     for key in listed:
         cells = [key.prefix, escape(key.name), key.tenant, _words(key), "" if key.rate is None else f"{key.rate:g}"]
         table.add_row(*cells, _when(key.created), _when(key.revoked), style="dim" if key.revoked is not None else "")
@@ -114,9 +107,7 @@ def list_(folder: Folder = Path("."), json: Json = False) -> None:
 
 
 def revoke(prefix: Prefix, folder: Folder = Path("."), json: Json = False) -> None:
-    """End a key for good; a server that runs knows within a second.
-
-    The key is named by its prefix, which `heedful keys list` shows.
+    """The key is named by its prefix, which `heedful keys list` shows.
 
     Exit codes: 0 revoked, or revoked before; 1 the database cannot be read or written; 2 bad input: no such key.
     """
@@ -140,10 +131,7 @@ def scopes(
     folder: Folder = Path("."),
     json: Json = False,
 ) -> None:
-    """Set what a key may do, replacing what it could do before.
-
-    Exit codes: 0 set; 1 the database cannot be read or written; 2 bad input: no such key, or a revoked one.
-    """
+    """Exit codes: 0 set; 1 the database cannot be read or written; 2 bad input: no such key, or a revoked one."""
     with open_keys(folder) as keys:
         if not scope:
             raise BadInput("--scope: expected at least one of decide, feedback, read, admin, got none of them")
@@ -165,9 +153,7 @@ def _words(key: Key) -> str:
 
 
 def _when(micros: int | None) -> str:
-    if micros is None:
-        return ""
-    return datetime.fromtimestamp(micros // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return "" if micros is None else day(micros)
 
 
 def _as_json(key: Key) -> dict[str, object]:

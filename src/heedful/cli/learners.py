@@ -26,9 +26,7 @@ def learners(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List the learners, or explain one.
-
-    Parameters follow the name: `second-order:gamma=0.1,epsilon=1`. A parameter that has no default and is not given
+    """Parameters follow the name: `second-order:gamma=0.1,epsilon=1`. A parameter that has no default and is not given
     comes from the data where it can: `bound` (exponentiated) is the largest entry of phi, `radius` (convex) is 100.
     Here phi are the features of what can be shown.
     """
@@ -48,9 +46,7 @@ def _list(json: bool) -> None:
     )
     if json:
         return print_json([_summary(name, cls) for name, cls in classes])
-    table = new_table("Learners")
-    for column in ("name", "where it is from", "interaction"):
-        table.add_column(column, overflow="fold")
+    table = new_table("Learners", ("name", "where it is from", "interaction"))
     for name, cls in classes:
         summary = summarise(cls)
         preset = "".join(f", {field}={value}" for field, value in ALIASES.get(name, ("", {}))[1].items())
@@ -106,9 +102,7 @@ def _explain(name: str, json: bool) -> None:
     place = class_name(cls)
     screen.print(f"[bold]{escape(name)}[/]{f' [dim]{escape(place)}[/]' if place != name else ''}\n")
     screen.print(escape(_reflow(docstring)), width=min(screen.width, 100))
-    table = new_table("")
-    for column in ("parameter", "type", "default"):
-        table.add_column(column, overflow="fold")
+    table = new_table("", ("parameter", "type", "default"))
     for parameter in parameters:
         default = f"({parameter['given_by']})" if "given_by" in parameter else str(parameter["default"])
         table.add_row(parameter["name"], parameter["type"], escape(default))

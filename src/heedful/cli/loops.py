@@ -12,7 +12,6 @@ from heedful.cli.common import (
     Json,
     Name,
     Own,
-    asking,
     numbers,
     open_loop,
     read_json,
@@ -79,9 +78,7 @@ def decide(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Decide what to show, best first, and write the decision into the loop's log.
-
-    The output has the decision's id, by which `heedful feedback` tells the loop what the person answered, and the
+    """The output has the decision's id, by which `heedful feedback` tells the loop what the person answered, and the
     probability of showing just this.
 
     Exit codes: 0 decided; 1 the loop cannot be read or written; 2 bad input, such as an item that is not on offer.
@@ -101,26 +98,25 @@ def decide(
     with open_loop(name, own_learners) as loop:
         from heedful.loop.strangers import NotOnOffer
 
-        with asking():
-            is_repeated = id is not None and loop.projection.find_decision(id) is not None
-            if around is None and not is_repeated and (needed := loop.projection.interaction.example_request()):
-                kind = loop.projection.interaction.words.loop
-                raise BadInput(f"--context: expected one in {kind}, such as {shell_quote(needed)}, got none")
-            try:
-                decision = loop.decide(
-                    offered,
-                    person=person,
-                    context=around,
-                    prior=scores,
-                    show=show,
-                    id=id,
-                    deferred=deferred,
-                    repeats=repeats,
-                    strict=True,  # a user who mistypes a name gets an error
-                    after=after,
-                )
-            except NotOnOffer as error:
-                raise BadInput(f"{error}: {shell_quote(['heedful', 'import', name, '--features', 'FILE'])}") from error
+        is_repeated = id is not None and loop.projection.find_decision(id) is not None
+        if around is None and not is_repeated and (needed := loop.projection.interaction.example_request()):
+            kind = loop.projection.interaction.words.loop
+            raise BadInput(f"--context: expected one in {kind}, such as {shell_quote(needed)}, got none")
+        try:
+            decision = loop.decide(
+                offered,
+                person=person,
+                context=around,
+                prior=scores,
+                show=show,
+                id=id,
+                deferred=deferred,
+                repeats=repeats,
+                strict=True,  # a user who mistypes a name gets an error
+                after=after,
+            )
+        except NotOnOffer as error:
+            raise BadInput(f"{error}: {shell_quote(['heedful', 'import', name, '--features', 'FILE'])}") from error
         if is_repeated and not json:  # a program that sends an id again means to
             note(f"{shorten(id)} was decided before, and comes back as it was then; a new decision takes another --id")
         if json:
@@ -153,7 +149,7 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
         table.add_column(escape(title), overflow="fold")
     for i, (item, row) in enumerate(zip(shown, rows)):
         cells = ["" if row.get(column) is None else shorten(row[column], 40) for column in columns]
-        predictions = [] if predicted is None else [_prediction(predicted[i])]
+        predictions = [] if predicted is None else ["" if (value := predicted[i]) is None else short(value)]
         table.add_row(str(i + 1), *predictions, escape(item), *map(escape, cells))
     screen = console()
     screen.print(table)
@@ -172,11 +168,9 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
         ):
             say(why)
     if decision.unknown:
-        strange = f"not on offer then, so in the place of your score, or last: {', '.join(decision.unknown)}"
-        say(strange)
+        say(f"not on offer then, so in the place of your score, or last: {', '.join(decision.unknown)}")
     if decision.undeclared:
-        by_number = loop.projection.interaction.by_number
-        say(describe_undeclared(decision.undeclared, by_number))
+        say(describe_undeclared(decision.undeclared, loop.projection.interaction.by_number))
     if not decision.shown:
         return
     action, fields = loop.projection.interaction.example(loop.projection.model, decision.shown)
@@ -217,11 +211,6 @@ def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any
     versions: list[int] = around([record.items[j] for j in record.shown], record, lambda _: 0)[:n]
     attributes = {event.seq: msgspec.json.decode(event.payload) for event in loop.projection.log.many(versions)}
     return [attributes.get(version, {}) for version in versions]
-
-
-def _prediction(value: float | None) -> str:
-    """Return the predicted value of an item as text; "" if there is none."""
-    return "" if value is None else short(value)
 
 
 # ---------------------------------------------------------------------------- feedback
@@ -284,9 +273,7 @@ def feedback(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Record what a person answered to a decision, and learn from it.
-
-    The answer has one form: clicks, a better order, a grade, ... Which forms a loop takes depends on what it learns
+    """The answer has one form: clicks, a better order, a grade, ... Which forms a loop takes depends on what it learns
     from; if it does not take one, it says which it does. Items are named one by one, `--clicks a --clicks b`: a comma
     is part of the name. A JSON object after --edit is taken for changed attributes, anything else for the corrected
     text.
@@ -313,7 +300,7 @@ def feedback(
     if not fields and not activate:
         expected = "--clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice, --none or --form"
         raise BadInput(f"feedback: expected {expected}, got none of them")
-    with open_loop(name, own_learners) as loop, asking():
+    with open_loop(name, own_learners) as loop:
         if fields:
             from heedful.loop.interactions.forms import known_forms, parse_feedback
 

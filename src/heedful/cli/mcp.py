@@ -7,9 +7,7 @@ from heedful.cli.console import check_extra
 
 
 def mcp(name: Name, own_learners: Own = None) -> None:
-    """Serve a loop to an agent as MCP tools over stdin and stdout: choose, learn, undo, forget, ask.
-
-    The agent's program starts this command and ends it by closing stdin. What a person likes is a resource,
+    """The agent's program starts this command and ends it by closing stdin. What a person likes is a resource,
     heedful://likes/PERSON, in words. Stdout holds only the protocol; warnings go to stderr. Other commands and a server
     may use the loop at the same time.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ from heedful.core.paths import path_kind
 from heedful.data.spreadsheet import write_table
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from heedful.experiments.run import Curve, Run
     from heedful.experiments.setting import Setting
 
@@ -63,6 +66,21 @@ def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = 
     write_table(path, names, rounds)
 
 
+@contextmanager
+def line_plot(path: Path, title: str = "", height: float = 4.0) -> Iterator[Axes]:
+    """Yield axes, `height` inches high, and write the picture with a legend into the file `path` after the block."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, height), dpi=160, layout="constrained")
+    axes = figure.subplots()
+    yield axes
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.grid(which="major", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=9)
+    figure.savefig(path)
+
+
 def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting: Setting, title: str) -> None:
     """Plot the average regret (or other measure) of rounds 1 to t against t into the file `path`, for each learner.
 
@@ -70,13 +88,15 @@ def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting
     regret bound, if it has one in this `setting`. The vertical axis is logarithmic if values differ by more than ten
     times. `title` stands above the plot.
     """
+    with line_plot(path, title, height=4.6) as axes:
+        _plot(axes, curves, learners, setting)
+
+
+def _plot(axes: Axes, curves: dict[str, Curve], learners: dict[str, Any], setting: Setting) -> None:
     import numpy as np
-    from matplotlib.figure import Figure
 
     from heedful.experiments.run import bound
 
-    figure = Figure(figsize=(7.2, 4.6), dpi=160, layout="constrained")
-    axes = figure.subplots()
     longest = max(curve.mean.size for curve in curves.values())
     t = np.unique(np.geomspace(1, longest, 300).astype(int))
     lowest, highest = np.inf, 0.0
@@ -106,8 +126,3 @@ def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting
     axes.set_xlim(1, max(longest, 2))
     axes.set_xlabel("round t")
     axes.set_ylabel(f"average {setting.measure} of rounds 1 to t")
-    axes.set_title(title, fontsize=10, loc="left")
-    axes.grid(which="major", alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
-    figure.savefig(path)

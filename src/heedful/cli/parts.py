@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from heedful.cli.console import console, new_table, say, width
+from heedful.cli.console import console, new_table, print_json, say, width
 
 if TYPE_CHECKING:
     import rich.table
@@ -40,6 +40,14 @@ def print_parts(parts: Sequence[Part], title: str = "", beyond: str = "--json ha
                 screen.print(f"and {len(part.rows) - ROWS:,} more, {beyond}")
         else:
             say(f"{part.text}\n" if apart else part.text)
+
+
+def print_result(result: object, json: bool, parts: Sequence[Part], beyond: str = "--json has all") -> None:
+    """Print `result` as JSON, or the `parts` that tell it, where `beyond` is as in `print_parts`."""
+    if json:
+        print_json(result)
+    else:
+        print_parts(parts, beyond=beyond)
 
 
 def _print_table(part: Table, title: str) -> None:

@@ -116,9 +116,7 @@ def rank(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Rank things by what people chose, with how sure each place is.
-
-    The columns of the file are recognised by their names. It may have winner and loser; or first, second and answer,
+    """The columns of the file are recognised by their names. It may have winner and loser; or first, second and answer,
     where the answer is first, second, equal, unsure, or the item; or model_a, model_b and winner (model_a, model_b,
     tie; both_bad counts as a tie), as in arenas; or rank 1, rank 2, ... for whole orders; or item and rank,
     with person or ballot; or order ("tea > milk = soup"). A column person (or judge, or evaluation_session_id) says who

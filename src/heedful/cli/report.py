@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, open_loop
+from heedful.cli.common import Json, Name, Own, open_loop
 from heedful.cli.console import console, note, print_json, say
-from heedful.cli.output import check_plot
+from heedful.cli.output import check_plot, line_plot
 from heedful.cli.parts import print_parts
 from heedful.core.formatting import short
+from heedful.core.times import day
 from heedful.core.wording import count, share_of
 
 if TYPE_CHECKING:
@@ -30,10 +30,8 @@ def report(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Say what a loop learned, how well answers were predicted, and what feedback was worth.
-
-    What is measured depends on what the loop learns from. For lists it compares those in the learned order with those
-    that were left in your order (the control); for grades, ratings and choices it is how well the answers were
+    """What is measured depends on what the loop learns from. For lists it compares those in the learned order with
+    those that were left in your order (the control); for grades, ratings and choices it is how well the answers were
     predicted.
 
     The measure of a list is the position of what people preferred: 1 if it was first, 0.5 if second, 0.33 if third, and
@@ -42,7 +40,7 @@ def report(
     Exit codes: 0 reported; 1 the loop cannot be read; 2 bad input.
     """
     check_plot(plot)
-    with open_loop(name, own_learners, read_only=True) as loop, asking():
+    with open_loop(name, own_learners, read_only=True) as loop:
         result, title = loop.report(last), str(loop.path)
         findings = loop.projection.interaction.findings(result)
         if json:
@@ -50,9 +48,7 @@ def report(
         else:
             _show(loop, result, findings, title)
     if plot is not None:
-        if picture := next(
-            (picture for picture in (findings.picture, *(s.picture for s in findings.sections)) if picture), None
-        ):
+        if picture := next(filter(None, (findings.picture, *(s.picture for s in findings.sections))), None):
             _plot(plot, picture, title)
         else:
             note(f"--plot: too few answers so far for a line over time, so there is nothing to draw in {plot}")
@@ -115,10 +111,9 @@ def _simulation(report: Report) -> str:
 def _views(report: Report) -> str:
     if report.since is None:
         return "Nothing was decided so far."
-    start = datetime.fromtimestamp(report.since / 1e6, UTC)
     all_of_them = "All" if report.decisions > 1 else "The only"
-    n = "decision" if report.decisions == 1 else f"{report.decisions:,} decisions"
-    text = f"{all_of_them if report.whole else 'The newest'} {n}, since {start:%Y-%m-%d %H:%M} UTC"
+    n = "decision" if report.decisions == 1 else count(report.decisions, "decision")
+    text = f"{all_of_them if report.whole else 'The newest'} {n}, since {day(report.since)}"
     text += f"; {report.imported:,} of them imported" if report.imported else ""
     text += f"; {report.waiting:,} deferred and not shown" if report.waiting else ""
     return text + (f"; {report.unknown:,} asked about items that were not on offer" if report.unknown else "")
@@ -126,20 +121,12 @@ def _views(report: Report) -> str:
 
 def _plot(path: Path, picture: Picture, title: str) -> None:
     """Draw the lines of `picture` over time into the file `path`, under `title`; reference lines are dashed."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, 4.0), dpi=160, layout="constrained")
-    axes = figure.subplots()
-    for i, line in enumerate(picture.lines):
-        points = [(x, value) for x, value in zip(picture.x, line.values) if value is not None]
-        style = "--" if line.reference else "-"
-        axes.plot(*zip(*points), color=f"C{i}", linestyle=style, label=line.label, linewidth=1.6, marker=".")
     low, high = picture.axis if isinstance(picture.axis, tuple) else (0.0, 1.05 if picture.axis == "place" else None)
-    axes.set_ylim(bottom=low, top=high)
-    axes.set_xlabel(picture.label)
-    axes.set_ylabel(picture.caption.split(" over time")[0])
-    axes.set_title(title, fontsize=10, loc="left")
-    axes.grid(which="major", alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
-    figure.savefig(path)
+    with line_plot(path, title) as axes:
+        for i, line in enumerate(picture.lines):
+            points = [(x, value) for x, value in zip(picture.x, line.values) if value is not None]
+            style = "--" if line.reference else "-"
+            axes.plot(*zip(*points), color=f"C{i}", linestyle=style, label=line.label, linewidth=1.6, marker=".")
+        axes.set_ylim(bottom=low, top=high)
+        axes.set_xlabel(picture.label)
+        axes.set_ylabel(picture.caption.split(" over time")[0])

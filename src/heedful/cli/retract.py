@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.answers import print_answers
-from heedful.cli.common import Json, Name, Own, asking, note_alike, open_loop, shell_quote
-from heedful.cli.console import BadInput, console, print_json, say
+from heedful.cli.answers import print_answers, say_way_back
+from heedful.cli.common import Json, Name, Own, note_alike, open_loop
+from heedful.cli.console import BadInput, print_json, say
 from heedful.core.wording import count
 
 
@@ -20,12 +20,10 @@ def undo(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Take one piece of feedback back: the model becomes the one that never saw it, bit for bit.
-
-    Exit codes: 0 undone, or undone before; 1 the loop cannot be read or written; 2 bad input; 3 rejected: there is no
-    such feedback.
+    """Exit codes: 0 undone, or undone before; 1 the loop cannot be read or written; 2 bad input; 3 rejected: there is
+    no such feedback.
     """
-    with open_loop(name, own_learners) as loop, asking():
+    with open_loop(name, own_learners) as loop:
         answer = loop.undo(event)
         if json or answer.status != "applied":
             print_answers([answer], json)
@@ -45,14 +43,12 @@ def rollback(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Go back to an earlier version of the model: it becomes the one of that version, bit for bit.
-
-    All feedback and undos after that version no longer count. They stay in the log, so you can go back on the rollback
-    too. People who were forgotten since then stay forgotten, and the items on offer stay as they are now.
+    """All feedback and undos after that version no longer count. They stay in the log, so you can go back on the
+    rollback too. People who were forgotten since then stay forgotten, and the items on offer stay as they are now.
 
     Exit codes: 0 done, or done before; 1 the loop cannot be read or written; 2 there is no such version.
     """
-    with open_loop(name, own_learners) as loop, asking():
+    with open_loop(name, own_learners) as loop:
         back = loop.rollback(to, reason=reason)
         if json:
             print_json(back._asdict() | {"answer": back.answer._asdict()})
@@ -60,17 +56,11 @@ def rollback(
         text = f"the model is that of version {to}: {back.left_out:,} of the feedback left out"
         text += f", {back.restored:,} count again" if back.restored else ""
         text += f"; model version {back.answer.version}"
-        screen = console()
         say(text)
         if back.forgotten:
             people = "somebody was" if back.forgotten == 1 else f"{back.forgotten:,} people were"
             say(f"Not bit for bit: {people} forgotten since, and stay so.")
-        before = (back.answer.seq or 1) - 1
-        screen.print(
-            f"To go back on this: {shell_quote(['heedful', 'rollback', name, str(before)])}",
-            markup=False,
-            soft_wrap=True,
-        )
+        say_way_back(name, back.answer)
 
 
 def forget(
@@ -80,14 +70,12 @@ def forget(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Erase a person: every decision made for them and every answer to it. This cannot be undone.
-
-    The model becomes the one that never saw them, bit for bit. Files that `heedful export` wrote, and back-ups, cannot
-    be reached; the files are named.
+    """The model becomes the one that never saw them, bit for bit. Files that `heedful export` wrote, and back-ups,
+    cannot be reached; the files are named.
 
     Exit codes: 0 erased, or nothing was there; 1 the loop cannot be read or written; 2 bad input; 130 not agreed to.
     """
-    with open_loop(name, own_learners) as loop, asking():
+    with open_loop(name, own_learners) as loop:
         if not yes:
             if not sys.stdin.isatty():
                 raise BadInput("--yes: expected, as there is nobody to ask")
@@ -97,16 +85,13 @@ def forget(
             print_json({"person": person} | result._asdict())
             return
         note_alike(person, result.alike)
-        screen = console()
         if not result.events:
             say(f"{person}: nothing in the log was about this person")
             return
         text = f"{person}: {count(result.events, 'event')} erased, from the log, the model and the snapshots"
         say(f"{text}; model version {result.version}")
-        for path in result.exports:
-            where = "what was printed by an export to stdout" if path == "-" else path
-            say(f"Out of reach, and may still hold them: {where}")
-        for where in result.unreached:
+        exports = ["what was printed by an export to stdout" if path == "-" else path for path in result.exports]
+        for where in (*exports, *result.unreached):
             say(f"Out of reach, and may still hold them: {where}")
         place = "folder" if isinstance(loop.path, Path) else "database"
-        screen.print(f"Back-ups of the {place} are out of reach, and may still hold them.")
+        say(f"Back-ups of the {place} are out of reach, and may still hold them.")

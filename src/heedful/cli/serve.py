@@ -16,6 +16,8 @@ import typer
 
 from heedful.cli.common import asking, database, holds_loop, kind_of
 from heedful.cli.console import BadInput, Failure, check_extra, check_server, interrupt_once, note
+from heedful.cli.sharing import host_and_port
+from heedful.core.wording import count
 from heedful.storage.address import shown_path
 
 if TYPE_CHECKING:
@@ -98,30 +100,26 @@ def serve(
         ),
     ] = 0,
 ) -> None:
-    """Serve the loops of a folder over HTTP, until it is told to end (Ctrl-C, SIGTERM).
-
-    Before the first key is made (`heedful keys create`) it listens only on addresses of this machine itself (loopback),
-    and anyone on this machine may do everything. /openapi.json on the server describes all requests.
+    """Before the first key is made (`heedful keys create`) it listens only on addresses of this machine itself
+    (loopback), and anyone on this machine may do everything. /openapi.json on the server describes all requests.
 
     Exit codes: 1 it cannot listen, or the keys cannot be read; 2 bad input; otherwise that of the signal that ended it.
     """
     check_server("serve", "heedful serve")
     from heedful.learners.registry import learner_class
 
-    home: Place = Path(".") if folder is None else folder
-    if folder is None and (database_address := database()) is not None:
-        home = database_address
-    if isinstance(home, Path) and kind_of(home) != "folder":
-        raise BadInput(f"DIR: expected a folder that is there, got {shown_path(folder)!r}")
-    if isinstance(home, Path) and holds_loop(home):
-        raise BadInput(f"DIR: expected the folder that loops are in, got one of them: {str(folder)!r}")
-    if isinstance(home, Path) and not os.access(home, os.W_OK):
-        problem = (
-            "this user may not write to it: what is there is read, decisions, answers, keys and logins are refused"
-        )
-        note(f"{shown_path(home)}: {problem} (503)")
-    if folder is not None and (database_address := database()) is not None:
-        problem = f"the loops in {shown_path(folder)} are served, and not those in {database_address}"
+    elsewhere = database()
+    home: Place = folder or elsewhere or Path(".")
+    if isinstance(home, Path):
+        if kind_of(home) != "folder":
+            raise BadInput(f"DIR: expected a folder that is there, got {shown_path(folder)!r}")
+        if holds_loop(home):
+            raise BadInput(f"DIR: expected the folder that loops are in, got one of them: {str(folder)!r}")
+        if not os.access(home, os.W_OK):
+            problem = "what is there is read, decisions, answers, keys and logins are refused (503)"
+            note(f"{shown_path(home)}: this user may not write to it: {problem}")
+    if folder is not None and elsewhere is not None:
+        problem = f"the loops in {shown_path(folder)} are served, and not those in {elsewhere}"
         note(f"{problem}, which HEEDFUL_DATABASE or --database names: leave out {shown_path(folder)} to serve these")
     if address is not None and not _URL.fullmatch(address):
         raise BadInput(f"--address: expected a URL that clients reach it at, http://HOST:PORT, got {address!r}")
@@ -141,9 +139,9 @@ def serve(
     with asking():
         origins = tuple(check_origin(url) for url in origin or ())
     limits = Limits(int(max_body * MIB), max_batch, timeout, int(max_json * MIB))
-    near = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    address = address or f"http://{host_and_port(host, port)}"
     about = Options(
-        limits, rate, tuple(own_learners or ()), most_open, idle, address=address or near, lease=lease, origins=origins
+        limits, rate, tuple(own_learners or ()), most_open, idle, address=address, lease=lease, origins=origins
     )
     _run(home, host, port, about, hosts)
 
@@ -159,7 +157,7 @@ def _keys_note(keys: Sequence[Key], create: str) -> str:
     """Return a sentence on who may use the server, given all its `keys`; `create` is the command that makes one."""
     left = sum(key.revoked is None for key in keys)
     if left:
-        return f"every request needs a key ({left} {'key' if left == 1 else 'keys'})"
+        return f"every request needs a key ({count(left, 'key')})"
     if keys:
         return f"every request needs a key, and all keys were revoked; {create}"
     return f"there is no key yet: everybody on this machine may do everything; {create}"
@@ -173,11 +171,9 @@ def _run(folder: Place, host: str, port: int, options: Options, hosts: int) -> N
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     try:
         with listening(folder, host, port, options, hosts) as (app, listener):
-            shown = f"[{host}]" if ":" in host else host
-            n = len(app.service.loops.names("main"))
-            text = f"serving {folder} ({n} {'loop' if n == 1 else 'loops'})"
-            note(f"{text} at http://{shown}:{listener.getsockname()[1]}; Ctrl-C ends it")
-            note(_keys_note(app.service.keys.all(), f"{_creates(folder)}"))
+            url = f"http://{host_and_port(host, listener.getsockname()[1])}"
+            note(f"serving {folder} ({count(len(app.service.loops.names('main')), 'loop')}) at {url}; Ctrl-C ends it")
+            note(_keys_note(app.service.keys.all(), _creates(folder)))
             interrupt_once(signal.SIGINT)
             serve(app, listener)
     except PermissionError as error:

@@ -70,7 +70,7 @@ def simulate_command(experiment: Experiment) -> Callable[..., None]:
         run_and_tell(request, prepared)
 
     add_parameters(run, _own_options(experiment), before="learner", names={"experiment": experiment, "fixed": fixed})
-    run.__doc__ = f"{EXPERIMENTS[experiment.name].help}\n\n{inspect.getdoc(experiment.prepare)}"
+    run.__doc__ = experiment.prepare.__doc__
     return run
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from heedful.cli.common import check_once
 from heedful.cli.console import (
     console,
     new_table,
@@ -58,9 +59,7 @@ def check_request(request: SimulateRequest) -> None:
     """
     check_path("--out", request.out, (".csv", ".npz"))
     check_plot(request.plot)
-    for spec in request.learners:
-        if request.learners.count(spec) > 1:
-            raise ValueError(f"--learner: expected each once, got {spec} {request.learners.count(spec)} times")
+    check_once("--learner", request.learners)
 
 
 def run_and_tell(request: SimulateRequest, prepared: PreparedExperiment) -> None:

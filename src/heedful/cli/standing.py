@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.board import show_board, show_remarks
-from heedful.cli.common import Json, Name, Own, asking, open_loop
-from heedful.cli.console import console, print_json
+from heedful.cli.common import Json, Name, Own, open_loop
+from heedful.cli.console import print_json, say
 from heedful.core.wording import count
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ def standing(
     own: Own = None,
     json: Json = False,
 ) -> None:
-    """Show the ranking by what people chose, how sure it is, and about how many questions are left.
-
-    An item's place lies in the range shown with 90 % probability; "≈" marks an item that cannot be told from the
+    """An item's place lies in the range shown with 90 % probability; "≈" marks an item that cannot be told from the
     next one. Without --person the ranking is that of the average of all people. For a person without answers, which is
     said, it is what is known of somebody new.
 
@@ -43,7 +41,7 @@ def standing(
     from heedful.studies.arena import outputs_of
     from heedful.studies.things import labels
 
-    with open_loop(name, own, read_only=True) as loop, asking():
+    with open_loop(name, own, read_only=True) as loop:
         found = loop.standing(person, without=without or ())
         before = loop.standing(person) if without else found
         title, arena = str(loop.path), outputs_of(loop.path) is not None
@@ -59,22 +57,19 @@ def standing(
         _show(found.called(called), title)
         show_remarks(odd, "answers" if found.people > 1 else "")
         if changed:
-            console().print(changed, markup=False, soft_wrap=True)
+            say(changed)
         if arena:
-            told = f"Questions are chosen by this model of people. The leaderboard of the votes: heedful rank {title}"
-            console().print(told, markup=False, soft_wrap=True)
+            say(f"Questions are chosen by this model of people. The leaderboard of the votes: heedful rank {title}")
 
 
 def _show(found: Board, title: str) -> None:
     """Print the ranking `found` under this `title`."""
-    screen = console()
     if found.person is not None and not found.answers:  # perhaps the name was mistyped
-        told = f"{found.person}: no answers so far; this is what is believed of somebody new\n"
-        screen.print(told, markup=False, soft_wrap=True)
+        say(f"{found.person}: no answers so far; this is what is believed of somebody new\n")
     whose = "all together prefer" if found.person is None else f"{found.person} prefers"
     show_board(found, f"{title}: what {whose}", ROWS)
-    screen.print(found.apart(), markup=False, soft_wrap=True)
+    say(found.apart())
     if found.verdict is not None:
-        screen.print(f"\n{found.verdict.sentence(found.sure)}", markup=False, soft_wrap=True)
+        say(f"\n{found.verdict.sentence(found.sure)}")
     people = "" if found.person is not None else f" of {count(found.people, 'person', 'people')}"
-    screen.print(f"From {count(found.answers, 'answer')}{people}; model version {found.version}", markup=False)
+    say(f"From {count(found.answers, 'answer')}{people}; model version {found.version}")

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from heedful.cli.answers import print_answers
-from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
-from heedful.cli.console import BadInput, note, print_json, say
-from heedful.cli.parts import print_parts
+from heedful.cli.common import Json, Name, Own, open_loop, shell_quote
+from heedful.cli.console import BadInput, note, say
+from heedful.cli.parts import print_result
 from heedful.core.validation import ALPHA
 
 
@@ -34,9 +34,7 @@ def style(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Say what a person's edits of texts tell about their style, in words that are ready for a prompt.
-
-    Drafts are compared with what the person made of them: length, exclamation marks, emoji, lists, greetings, warm,
+    """Drafts are compared with what the person made of them: length, exclamation marks, emoji, lists, greetings, warm,
     formal and hedging words, and so on. Nothing is said of a feature for which the evidence does not suffice. You may
     look as often as you like: the probability that any statement about a person is ever false is --alpha at most. Words
     are counted in English texts only.
@@ -46,7 +44,7 @@ def style(
 
     Exit codes: 0 said, or corrected; 1 the loop cannot be read; 2 bad input.
     """
-    with open_loop(name, own_learners, read_only=deny is None and always is None) as loop, asking():
+    with open_loop(name, own_learners, read_only=deny is None and always is None) as loop:
         if deny is not None or always is not None:
             if prompt:
                 raise BadInput("--prompt: expected without --deny and --always")
@@ -66,9 +64,8 @@ def style(
                     note(result.pooled)
             else:
                 note(f"nothing can be told: {result.unsaid}")
-        elif json:
-            print_json(result)
         else:
-            from heedful.loop.interactions.telling import style as tell_style
+            from heedful.loop.interactions import telling
 
-            print_parts(tell_style(result), beyond="for which the evidence is weaker: --json has all")
+            beyond = "for which the evidence is weaker: --json has all"
+            print_result(result, json, telling.style(result), beyond)

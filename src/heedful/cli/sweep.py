@@ -33,9 +33,7 @@ def sweep(
     interpreted: Interpreted = False,
     json: Json = False,
 ) -> None:
-    """Run learners with several settings, people and seeds, and compare them.
-
-    A grid looks like this. Paths are relative to its folder, and a list in a learner's table stands for each of its
+    """A grid looks like this. Paths are relative to its folder, and a list in a learner's table stands for each of its
     values:
 
         data = {letor = ["letor4-mq2008/S*.txt.gz"]}
@@ -197,9 +195,8 @@ def _as_csv(rows: list[dict[str, Any]]) -> str:
 
 
 def _show(rows: list[dict[str, Any]], out: Path) -> None:
-    table = new_table("The best learner for each user, by average regret")
-    for name in ("user", "learner", "rounds", "regret", "next"):
-        table.add_column(name, justify="left" if name in ("user", "learner") else "right", overflow="fold")
+    right = "rounds", "regret", "next"
+    table = new_table("The best learner for each user, by average regret", ("user", "learner", *right), right)
     for best in (row for row in rows if row["best"]):
         others = sorted(row["regret"] for row in rows if row["user"] == best["user"] and row is not best)
         stderr = "" if best["stderr"] is None else f" ±{best['stderr']:.2g}"

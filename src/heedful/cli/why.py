@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, open_loop
-from heedful.cli.console import print_json
-from heedful.cli.parts import print_parts
+from heedful.cli.common import Json, Name, Own, open_loop
+from heedful.cli.parts import print_result
 
 
 def why(
@@ -27,21 +26,16 @@ def why(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """Say why an item had its score: what its features contribute, and which feedback moved it.
-
-    To see what a piece of feedback did, the model is computed again without it, one piece after the other, if that
+    """To see what a piece of feedback did, the model is computed again without it, one piece after the other, if that
     costs no more than --budget. The cost is counted from the log and the learner, so the answer does not depend on the
     machine. Otherwise the answer is how much the score moved when the feedback was learned. The output says which
     method was used.
 
     Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as an item that was not a candidate.
     """
-    with open_loop(name, own_learners, read_only=True) as loop, asking():
-        explanation = loop.why(decision, item, top, budget=budget)
-        if json:
-            print_json(explanation)
-        else:
-            from heedful.loop.interactions.telling import why as tell_why
-            from heedful.studies.things import as_seen
+    with open_loop(name, own_learners, read_only=True) as loop:
+        from heedful.loop.interactions import telling
+        from heedful.studies.things import as_seen
 
-            print_parts(tell_why(as_seen(loop, explanation)), beyond="which count less: --json has all")
+        reasons = loop.why(decision, item, top, budget=budget)
+        print_result(reasons, json, telling.why(as_seen(loop, reasons)), "which count less: --json has all")

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Literal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Literal
 
 PathKind = Literal["file", "folder", "other", ""]
 
@@ -20,3 +24,20 @@ def path_kind(path: str | os.PathLike[str]) -> PathKind:
     except (FileNotFoundError, NotADirectoryError, ValueError):  # a path with a zero byte leads nowhere
         return ""
     return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a file, readable by its owner only, that replaces `path` when the block ends without an error.
+
+    It is flushed to disk before. A process that is killed leaves it, named PATH, eight letters and .tmp."""
+    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise

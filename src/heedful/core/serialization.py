@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.fold import F, Learner, S, T, X, Y, coerce, generators
-from heedful.core.paths import path_kind
+from heedful.core.paths import path_kind, replacing
 
 SCHEMA = 1
 
@@ -143,16 +142,8 @@ def write_arrays(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target}: expected a file to write, got a folder")
-    handle, aside = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(aside, target)
-    except BaseException:
-        os.unlink(aside)
-        raise
+    with replacing(target) as file:
+        file.write(content)
 
 
 def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:

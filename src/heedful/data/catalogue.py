@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import cut_list, cut_repr, number_in
+from heedful.core.validation import describe
+from heedful.data.files import cut_list, number_in
 from heedful.data.table import open_table
 
 
@@ -52,7 +53,7 @@ def load_catalogue(path: str | PathLike[str]) -> Catalogue:
             names = names or ["" if value != value else cell for cell, value in zip(cells, values)]
         elif np.isinf(column).any():
             i = int(np.isinf(column).argmax())
-            raise ValueError(f"{rows[i][0]}: {name}: expected a finite number, got {cut_repr(cells[i])}")
+            raise ValueError(f"{rows[i][0]}: {name}: expected a finite number, got {describe(cells[i])}")
         elif not np.isnan(column).all():
             numeric[name] = column
     if not numeric:
@@ -79,7 +80,7 @@ def _text(cell: object) -> str:
 
 def _example(cells: Sequence[str]) -> str:
     """Return, for a message, the first of `cells` that keeps the column from being numeric."""
-    return next((cut_repr(cell) for cell in cells if number_in(cell) is None), "nothing in it")
+    return next((describe(cell) for cell in cells if number_in(cell) is None), "nothing in it")
 
 
 def _standardise(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:

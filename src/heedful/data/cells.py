@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from heedful.data.files import cell_number, cut_repr, is_number
+from heedful.core.validation import describe
+from heedful.data.files import cell_number, is_number
 from heedful.data.roles import plain
 from heedful.data.spreadsheet import text_of
 
@@ -41,7 +42,7 @@ def name_in(where: str, field: str, cell: object) -> str:
     if isinstance(cell, float) and cell.is_integer():
         return f"{cell:.0f}"
     if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
-        raise ValueError(f"{where}: {field}: expected a text or a whole number, got {cut_repr(cell)}")
+        raise ValueError(f"{where}: {field}: expected a text or a whole number, got {describe(cell)}")
     return text_of(str(cell).strip())
 
 
@@ -70,7 +71,7 @@ def times(where: str, cell: object) -> int:
     """
     value = number_of(where, "times", cell)
     if value is None or value < 0 or value % 1 or value > MOST_TIMES:
-        shown = cut_repr(cell)
+        shown = describe(cell)
         others = "; weights that are no counts are not supported, --column times=none counts each row once"
         more = others if value is not None and value % 1 else ""
         raise ValueError(f"{where}: times: expected a whole number, 0 to {MOST_TIMES:,}, got {shown}{more}")
@@ -85,5 +86,5 @@ def number_of(where: str, field: str, cell: object) -> float | None:
         return None
     value = cell_number(cell)
     if value is None or not abs(value) < 1e15:
-        raise ValueError(f"{where}: {field}: expected a number, got {cut_repr(cell)}")
+        raise ValueError(f"{where}: {field}: expected a number, got {describe(cell)}")
     return value

@@ -6,10 +6,11 @@ from warnings import warn
 
 import numpy as np
 
+from heedful.core.validation import describe
 from heedful.core.wording import count
 from heedful.data.cells import BAD, WORDS, name_in, times, word
 from heedful.data.comparisons import Bools, ComparisonColumns, Ints
-from heedful.data.files import cut_repr, is_number
+from heedful.data.files import is_number
 from heedful.data.roles import plain_role, winning_side
 from heedful.data.table import CodedColumn, Table
 
@@ -120,7 +121,7 @@ def pairs(table: Table, roles: Mapping[str, list[str]], words: Mapping[str, str]
         example = {"true": "first", "false": "second"} if word(text) in ("true", "false") else {text: "unsure"}
         typed = " ".join(f"--answer {answer}={meaning}" for answer, meaning in example.items())
         hint = f"say what it means, such as {typed}, or words={example} in Python"
-        raise ValueError(f"{where}: {column}: expected {expected}, got {cut_repr(text)}; {hint}")
+        raise ValueError(f"{where}: {column}: expected {expected}, got {describe(text)}; {hint}")
 
     refuse(table, [((named > 0) & (answers > 0) & (named != answers) & ~by_item, both)])
     answers = np.where(named > 0, named, answers)
@@ -150,7 +151,7 @@ def _meets_itself(table: Table, one: NameColumn, two: NameColumn) -> Bools:
 
     def refused(where: str, i: int) -> None:
         name = two.texts[two.codes[i]]
-        raise ValueError(f"{where}: {two.field}: expected another item than in {one.field}, got {cut_repr(name)} twice")
+        raise ValueError(f"{where}: {two.field}: expected another item than in {one.field}, got {describe(name)} twice")
 
     if 2 * rows > same.size:
         refuse(table, [(same, refused)])

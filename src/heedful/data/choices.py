@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from heedful.core.decoding import decoder
+from heedful.core.validation import describe
 from heedful.data.cells import MOST_TIMES, WORDS, name_in, number_of, person_in, times_in, word
 from heedful.data.choice_pairs import NamedPairs, pairs, winners
 from heedful.data.comparisons import (
@@ -25,7 +26,7 @@ from heedful.data.comparisons import (
     tabulate,
 )
 from heedful.data.exported_choices import exported_choices
-from heedful.data.files import MISSING, cut_repr, first_lines, open_uncompressed
+from heedful.data.files import MISSING, first_lines, open_uncompressed
 from heedful.data.json_records import Located
 from heedful.data.known_forms import unpack
 from heedful.data.preflib import SUFFIXES, load_preflib
@@ -163,7 +164,7 @@ def _study(path: Path) -> ComparisonTable | None:
         where = f"{path.name}: answers[{i}]"
         if len(set(answer.shown)) < max(len(answer.shown), 2):
             raise ValueError(
-                f"{where}: shown: expected two items or more, each once, got {cut_repr(', '.join(answer.shown))}"
+                f"{where}: shown: expected two items or more, each once, got {describe(', '.join(answer.shown))}"
             )
         try:
             read.append(comparison_of(answer.person, answer.shown, answer.answer))
@@ -196,7 +197,7 @@ def pairs_in(
     """
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
-            raise ValueError(f"{name}: row {i}: expected an object, values by column, got {cut_repr(row)}")
+            raise ValueError(f"{name}: row {i}: expected an object, values by column, got {describe(row)}")
     if not rows:
         raise ValueError(f"{name}: rows: expected at least one, got none")
     placed = [(f"{name}: row {i}", dict(row)) for i, row in enumerate(rows, 1)]
@@ -224,7 +225,7 @@ def _read_choices(
         roles = find_columns(file, table.header, named)
     header = table.header
     if words and "answer" not in roles:
-        raise ValueError(f"words: expected first, second and answer as columns, got {cut_repr(', '.join(header))}")
+        raise ValueError(f"words: expected first, second and answer as columns, got {describe(', '.join(header))}")
     used = [name for names in roles.values() for name in names]
     summary = say_columns(used, header)
     table, repeats = newest_rows(table, roles)
@@ -267,7 +268,7 @@ def _long(rows: Iterable[Located], roles: Mapping[str, list[str]]) -> Iterator[C
         ballot = name_in(where, "ballot", row.get(roles["ballot"][0])) if "ballot" in roles else ""
         placed = ballots.setdefault((person, ballot), {})
         if item in placed:
-            raise ValueError(f"{where}: item: expected each once in an order, got {cut_repr(item)} once more")
+            raise ValueError(f"{where}: item: expected each once in an order, got {describe(item)} once more")
         placed[item] = number_of(where, "rank", row.get(roles["rank"][0]))
         count = times_in(where, row, roles)
         if times.setdefault((person, ballot), count) != count:
@@ -295,7 +296,7 @@ def _orders(rows: Iterable[Located], roles: Mapping[str, list[str]]) -> Iterator
         every = [item for tier in tiers for item in tier]
         twice, often = Counter(every).most_common(1)[0] if every else ("", 1)
         if often > 1:
-            raise ValueError(f"{where}: order: expected each item once, got {cut_repr(twice)} twice")
+            raise ValueError(f"{where}: order: expected each item once, got {describe(twice)} twice")
         times, person = times_in(where, row, roles), person_in(where, row, roles)
         if (len(tiers) > 1 or [len(tier) for tier in tiers] == [2]) and times:
             yield Comparison(person, tuple(tiers), times)
@@ -310,7 +311,7 @@ def _in_one(where: str, name: str, cell: object) -> list[tuple[str, ...]]:
     elif isinstance(cell, list):
         several = [tier if isinstance(tier, list) else [tier] for tier in cell]
     else:
-        raise ValueError(f"{where}: {name}: expected items apart by >, or a list, got {cut_repr(cell)}")
+        raise ValueError(f"{where}: {name}: expected items apart by >, or a list, got {describe(cell)}")
     return [tuple(name_in(where, name, item) for item in tier or ("",)) for tier in several]
 
 
@@ -338,7 +339,7 @@ def write_choices(path: str | PathLike[str], choices: ComparisonTable, ids: Mapp
         choices = choices._replace(people=tuple(name or nobody for name in choices.people))
     for name in (*choices.items, *(choices.people if named else ())):
         if name != name.strip() or name.lower() in MISSING:
-            raise ValueError(f"choices: expected names without spaces around them, and not NA, got {cut_repr(name)}")
+            raise ValueError(f"choices: expected names without spaces around them, and not NA, got {describe(name)}")
     most = max((answer.times for answer in choices.comparisons), default=0)
     if most > MOST_TIMES:
         raise ValueError(f"times: expected at most {MOST_TIMES:,} of an answer, got {most:,}")

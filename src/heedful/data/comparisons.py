@@ -8,7 +8,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.files import cut_list, cut_repr
+from heedful.core.validation import describe
+from heedful.data.files import cut_list
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -66,7 +67,7 @@ def comparison_of(person: str, shown: tuple[str, ...], answer: str) -> Compariso
     best = dict(zip(("first", "second"), shown)).get(answer, answer) if len(shown) == 2 else answer
     if best not in shown:
         raise ValueError(
-            f"answer: expected first, second, equal, both_bad, cannot_judge or an item, got {cut_repr(answer)}"
+            f"answer: expected first, second, equal, both_bad, cannot_judge or an item, got {describe(answer)}"
         )
     return Comparison(person, ((best,), tuple(name for name in shown if name != best)), 1, first)
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.core.retractions import find_retractions
+from heedful.core.validation import describe
 from heedful.core.wording import count
 from heedful.data.comparisons import Comparison, ComparisonTable, comparison_of, tabulate
-from heedful.data.files import cut_list, cut_repr
+from heedful.data.files import cut_list
 from heedful.data.jsonl import read_lines
 
 KINDS = ("item", "withdraw", "decision", "activate", "feedback", "undo", "rollback", "experiment", "promote", "style")
@@ -68,7 +69,7 @@ def exported_choices(path: Path) -> ExportedChoices | None:
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, ValueError):
                 raise ValueError(f"{where}: {error}") from None
-            forms = cut_repr(error.args[0]) if isinstance(error, KeyError) else "another"
+            forms = describe(error.args[0]) if isinstance(error, KeyError) else "another"
             raise ValueError(f"{where}: {kind}: expected a line that a loop exported, got {forms}") from None
     if chosen:
         answers |= clicked

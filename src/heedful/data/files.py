@@ -155,12 +155,6 @@ def cell_number(cell: object) -> float | None:
         return math.inf
 
 
-def cut_repr(value: object) -> str:
-    """Return the repr of a value, shortened to at most 60 characters so that a message stays one line."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:40] + "..." + text[-10:]
-
-
 def cut_list(names: Sequence[str], most: int = 8) -> str:
     """Return names as a text for a message: the first `most`, separated by commas, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")

@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import Any, TypeAlias
 from warnings import warn
 
-from heedful.data.files import cell_number, cut_repr
+from heedful.core.validation import describe
+from heedful.data.files import cell_number
 
 Frame: TypeAlias = Any
 """A data frame or Arrow table that `rows_in` can read. These types have no base class in common, hence Any."""
@@ -55,7 +56,7 @@ def rows_in(name: str, table: Any) -> Any:
         return table
     column, times = Counter(columns).most_common(1)[0] if columns else ("", 1)
     if times > 1:
-        raise ValueError(f"{name}: columns: expected each name once, got {cut_repr(column)} {times} times")
+        raise ValueError(f"{name}: columns: expected each name once, got {describe(column)} {times} times")
     return without_index(name, [{key: cell(value) for key, value in row.items()} for row in read()])
 
 
@@ -69,7 +70,7 @@ def _with_index(name: str, frame: Any) -> Any:
     try:
         return frame.reset_index(level=named)
     except ValueError as error:
-        raise ValueError(f"{name}: index: expected names that no column has, got {cut_repr(named)}: {error}") from None
+        raise ValueError(f"{name}: index: expected names that no column has, got {describe(named)}: {error}") from None
 
 
 def cell(value: object) -> Any:
@@ -142,7 +143,7 @@ def frame_of(columns: Mapping[str, Sequence[object]], package: str = "pandas") -
     Raise ValueError for another package, and ModuleNotFoundError, with what to install, if the package is missing.
     """
     if package not in PACKAGES:
-        raise ValueError(f"package: expected {', '.join(PACKAGES)}, got {cut_repr(package)}")
+        raise ValueError(f"package: expected {', '.join(PACKAGES)}, got {describe(package)}")
     try:
         module = import_module(package)
     except ModuleNotFoundError as error:

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from heedful.data.files import content_start, cut_list, cut_repr, first_lines, most_unpacked, open_uncompressed
+from heedful.core.validation import describe
+from heedful.data.files import content_start, cut_list, first_lines, most_unpacked, open_uncompressed
 from heedful.data.jsonl import AT_BYTE, json_fault, read_lines, unique_keys
 
 MOST_BYTES = 2**30
@@ -68,7 +69,7 @@ def _document(path: Path, inside: str) -> Iterator[Located]:
             problem = (
                 f"the fields {cut_list(sorted(document))}"
                 if inside not in document
-                else f"{inside} {cut_repr(document[inside])}"
+                else f"{inside} {describe(document[inside])}"
             )
             raise ValueError(f"{path.name}: {inside}: expected a list of records in it, got {problem}")
         document = document[inside]
@@ -79,7 +80,7 @@ def _numbered(name: str, records: list[Any], inside: str) -> Iterator[Located]:
     for i, record in enumerate(records, 1):
         place = f"{name}: {inside + ' ' if inside else ''}record {i}"
         if not isinstance(record, dict):
-            raise ValueError(f"{place}: expected an object, got {cut_repr(record)}")
+            raise ValueError(f"{place}: expected an object, got {describe(record)}")
         yield place, record
 
 
@@ -97,7 +98,7 @@ def parse_document(name: str, text: bytes) -> Any:
         broken = f"byte 0x{text[error.start]:02x} in line {_line_of(text, error.start)}"
         raise ValueError(f"{name}: text: expected UTF-8, got {broken}") from None
     except KeyError as error:
-        problem = f"expected one JSON document, got a key twice: {cut_repr(error.args[0])}"
+        problem = f"expected one JSON document, got a key twice: {describe(error.args[0])}"
         raise ValueError(f"{name}: json: {problem}") from None
     except RecursionError:
         raise ValueError(f"{name}: json: expected at most some hundred levels, got more") from None
@@ -155,7 +156,7 @@ def read_batches(path: Path) -> Iterator[Any]:
                 Counter(parquet.schema_arrow.names).most_common(1)[0] if parquet.schema_arrow.names else ("", 1)
             )
             if times > 1:
-                raise ValueError(f"{path.name}: columns: expected each name once, got {cut_repr(name)} {times} times")
+                raise ValueError(f"{path.name}: columns: expected each name once, got {describe(name)} {times} times")
             about = parquet.metadata
             if about.num_rows == 0:
                 raise ValueError(f"{path.name}: rows: expected at least one, got none")

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from heedful.data.files import cut_repr, open_uncompressed
+from heedful.core.validation import describe
+from heedful.data.files import open_uncompressed
 
 MAX_BYTES = 16 * 2**20  # greatest length of a line with its end, which is held in memory
 MAX_DEPTH = 64  # the object of the line is the first level
@@ -75,7 +76,7 @@ def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
     except ValueError as problem:
         return None, _json_problem(text, problem)
     if not isinstance(record, dict):
-        return None, f"line: expected one JSON object, got {cut_repr(record)}"
+        return None, f"line: expected one JSON object, got {describe(record)}"
     # Brackets in strings only make this count too high; then the levels are counted exactly.
     if text.count(b"{") + text.count(b"[") > MAX_DEPTH and _levels(record) > MAX_DEPTH:
         return None, too_deep
@@ -85,7 +86,7 @@ def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
         try:
             json.loads(text, object_pairs_hook=unique_keys)
         except KeyError as problem:
-            return None, f"key: expected each once, got {cut_repr(problem.args[0])} twice"
+            return None, f"key: expected each once, got {describe(problem.args[0])} twice"
     return record, None
 
 
@@ -137,5 +138,5 @@ def _json_problem(text: bytes, problem: ValueError) -> str:
     if place := AT_BYTE.match(str(problem)):
         offset = int(place[2])
         rest = text[offset:].decode(errors="replace").rstrip()
-        return f"json: expected JSON, got {json_fault(place[1])} at byte {offset + 1}: {cut_repr(rest)}"
+        return f"json: expected JSON, got {json_fault(place[1])} at byte {offset + 1}: {describe(rest)}"
     return "json: expected a whole line of JSON, got one that ends early or has half a surrogate pair"

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from heedful.data.files import cut_list, cut_repr
+from heedful.core.validation import describe
+from heedful.data.files import cut_list
 from heedful.data.json_records import Located
 from heedful.data.table import Table, table_of
 
@@ -30,7 +31,7 @@ def _logged(table: Table) -> Iterator[Located]:
         choices = context.get("_multi") or []
         cost, shown = row.get("_label_cost"), row.get("_label_Action")
         if isinstance(cost, bool) or not isinstance(cost, int | float) or not isinstance(shown, int):
-            raise ValueError(f"{where}: _label_cost, _label_Action: expected numbers, got {cut_repr((cost, shown))}")
+            raise ValueError(f"{where}: _label_cost, _label_Action: expected numbers, got {describe((cost, shown))}")
         names = [_joined(_flat(choice, leaf=True)) for choice in choices]
         apart = len(set(names)) == len(names) >= shown > 0 and all(0 < len(name) <= 60 for name in names)
         rest = _flat({name: value for name, value in context.items() if name != "_multi"})

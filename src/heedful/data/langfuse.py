@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from heedful.data.files import cut_repr, number_in
+from heedful.core.times import parse_time
+from heedful.core.validation import describe
+from heedful.data.files import number_in
 from heedful.data.messages import has_other_parts, is_message, messages_in, says_more
 
 DataType: TypeAlias = Literal["NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION"]
@@ -96,15 +98,15 @@ def _score(place: str, record: Mapping[str, Any]) -> Score:
     if id is None:
         raise ValueError(f"id: expected that of a score, got {'none' if 'id' not in record else repr(record['id'])}")
     if not isinstance(name, str):
-        raise ValueError(f"name: expected a text, got {cut_repr(name)}")
+        raise ValueError(f"name: expected a text, got {describe(name)}")
     data_type = _first(record, "dataType", "data_type")
     written = data_type.upper() if isinstance(data_type, str) else None
     score_type = next((type for type in TYPES if type == written), None)
     if score_type is None:
-        raise ValueError(f"dataType: expected {', '.join(TYPES)}, got {cut_repr(data_type)}")
+        raise ValueError(f"dataType: expected {', '.join(TYPES)}, got {describe(data_type)}")
     source = record.get("source")
     if not isinstance(source, str) or not source:
-        raise ValueError(f"source: expected API, ANNOTATION or EVAL, got {cut_repr(source)}")
+        raise ValueError(f"source: expected API, ANNOTATION or EVAL, got {describe(source)}")
     kind, trace, observation = _subject(record)
     time = _time(record, "timestamp")
     version = _time(record, "updatedAt") or _time(record, "updated_at") or time
@@ -123,7 +125,7 @@ def _value(type: DataType, record: Mapping[str, Any]) -> float | bool | str | No
         if content is None:
             return None
         if not isinstance(content, str):
-            raise ValueError(f"value: expected a text with {type}, got {cut_repr(content)}")
+            raise ValueError(f"value: expected a text with {type}, got {describe(content)}")
         return content
     if value is None and text is None:
         return None
@@ -133,11 +135,11 @@ def _value(type: DataType, record: Mapping[str, Any]) -> float | bool | str | No
         if isinstance(key, str) and (number := number_in(key)) is not None:
             key = number
         if isinstance(key, list | dict) or key not in _BOOLEANS:
-            raise ValueError(f"value: expected true or false with BOOLEAN, got {cut_repr(content)}")
+            raise ValueError(f"value: expected true or false with BOOLEAN, got {describe(content)}")
         return _BOOLEANS[key]
     number = number_in(value) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-        raise ValueError(f"value: expected a number with NUMERIC, got {cut_repr(value)}")
+        raise ValueError(f"value: expected a number with NUMERIC, got {describe(value)}")
     return float(number)
 
 
@@ -146,10 +148,10 @@ def _subject(record: Mapping[str, Any]) -> tuple[str, str | None, str | None]:
     if "subject" in record:
         subject = record["subject"]
         if not isinstance(subject, Mapping) or subject.get("kind") not in KINDS:
-            raise ValueError(f"subject: expected an object of kind {', '.join(KINDS)}, got {cut_repr(subject)}")
+            raise ValueError(f"subject: expected an object of kind {', '.join(KINDS)}, got {describe(subject)}")
         id = _id(subject, "id")
         if id is None:
-            raise ValueError(f"subject.id: expected an id, got {cut_repr(subject.get('id'))}")
+            raise ValueError(f"subject.id: expected an id, got {describe(subject.get('id'))}")
         if subject["kind"] == "observation":
             return "observation", _id(subject, "traceId"), id
         return str(subject["kind"]), id if subject["kind"] == "trace" else None, None
@@ -175,7 +177,7 @@ def _subject(record: Mapping[str, Any]) -> tuple[str, str | None, str | None]:
 def _output(record: Mapping[str, Any]) -> Output:
     id, trace = _id(record, "id"), _id(record, "traceId") or _id(record, "trace_id")
     if id is None:
-        raise ValueError(f"id: expected that of a trace or an observation, got {cut_repr(record.get('id'))}")
+        raise ValueError(f"id: expected that of a trace or an observation, got {describe(record.get('id'))}")
     if "output" not in record and "input" not in record:
         raise ValueError("output: expected input and output (fields=core,basic,io), got neither")
     root = _first(record, "isRootObservation", "is_root_observation")
@@ -285,7 +287,7 @@ def _id(record: Mapping[str, Any], field: str) -> str | None:
     if value is None or value == "":
         return None
     if not isinstance(value, str) or not 1 <= len(value) <= 200 or not value.isprintable():
-        raise ValueError(f"{field}: expected 1 to 200 printable characters, got {cut_repr(value)}")
+        raise ValueError(f"{field}: expected 1 to 200 printable characters, got {describe(value)}")
     return value
 
 
@@ -296,9 +298,7 @@ def _time(record: Mapping[str, Any], field: str) -> str | None:
     if isinstance(value, datetime):
         return value.isoformat() if value.tzinfo else value.replace(tzinfo=UTC).isoformat()
     try:
-        if not isinstance(value, str):
-            raise ValueError
-        datetime.fromisoformat(value)
+        parse_time(value)
     except ValueError:
-        raise ValueError(f"{field}: expected a time such as 2026-01-31T12:00:00Z, got {cut_repr(value)}") from None
-    return value
+        raise ValueError(f"{field}: expected a time such as 2026-01-31T12:00:00Z, got {describe(value)}") from None
+    return str(value)

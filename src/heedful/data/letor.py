@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.core.paths import path_kind
-from heedful.data.files import cut_repr, numbered_lines
+from heedful.core.validation import describe
+from heedful.data.files import numbered_lines
 from heedful.data.svmlight import MAX_FEATURES, Array, Target, read_blocks, stack_blocks
 
 _GRADE = Target("[0-4]", "an integer 0 to 4")
@@ -99,9 +100,9 @@ def _blocks(path: Path, limit: int, labels: list[int], starts: dict[str | None, 
             if starts and qid is None:
                 raise ValueError(f"{where}: expected qid:ID as on the lines before, got none")
             if starts and last is None:
-                raise ValueError(f"{where}: expected none as on the lines before, got {cut_repr(f'qid:{qid}')}")
+                raise ValueError(f"{where}: expected none as on the lines before, got {describe(f'qid:{qid}')}")
             if qid in starts:
-                raise ValueError(f"{where}: expected a query's lines together, got {cut_repr(qid)} once more")
+                raise ValueError(f"{where}: expected a query's lines together, got {describe(qid)} once more")
             starts[qid] = len(labels)
             last = qid
         labels.append(int(grade))
@@ -122,7 +123,7 @@ def _counts(path: Path, rows: int) -> list[int]:
     for number, line in numbered_lines(side):
         text = line.strip()
         if text and not re.fullmatch("0*[1-9][0-9]{0,14}", text):
-            raise ValueError(f"{side.name}:{number}: count: expected an integer from 1, got {cut_repr(text)}")
+            raise ValueError(f"{side.name}:{number}: count: expected an integer from 1, got {describe(text)}")
         if text:
             counts.append(int(text))
     if sum(counts) != rows:

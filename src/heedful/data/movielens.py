@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.core.paths import path_kind
-from heedful.data.files import cut_repr, existing_or_gz, open_uncompressed
+from heedful.core.validation import describe
+from heedful.data.files import existing_or_gz, open_uncompressed
 
 Ints = NDArray[np.int64]
 
@@ -111,7 +112,7 @@ def _columns(path: Path, line: str) -> Ints:
         lines = (entry.removesuffix("\r") for entry in text.decode("latin-1").split("\n"))
         number, malformed = next((i, entry) for i, entry in enumerate(lines, 1) if not re.fullmatch(line, entry))
         example = "USER::MOVIE::RATING::TIME" if "::" in line else "USER, MOVIE, RATING and TIME apart by tabs"
-        raise ValueError(f"{path.name}:{number}: line: expected {example}, RATING 1 to 5, got {cut_repr(malformed)}")
+        raise ValueError(f"{path.name}:{number}: line: expected {example}, RATING 1 to 5, got {describe(malformed)}")
     return np.fromstring(text.replace(b"::", b" "), np.int64, sep=" ").reshape(-1, 4)
 
 
@@ -128,12 +129,12 @@ def _films(folder: Path, format: _Format) -> tuple[Ints, list[str], NDArray[np.b
         flags = fields[5:]
         if listed_genres and (len(flags) != len(listed_genres) or not set(flags) <= {"0", "1"}):
             raise ValueError(
-                f"{where}: genres: expected {len(listed_genres)} of 0 or 1, the last of the line, got {cut_repr(flags)}"
+                f"{where}: genres: expected {len(listed_genres)} of 0 or 1, the last of the line, got {describe(flags)}"
             )
         if not listed_genres and len(fields) != 3:
-            raise ValueError(f"{where}: line: expected MOVIE::TITLE::GENRE|GENRE..., got {cut_repr(text)}")
+            raise ValueError(f"{where}: line: expected MOVIE::TITLE::GENRE|GENRE..., got {describe(text)}")
         if not re.fullmatch(_ID, fields[0]) or int(fields[0]) in rows:
-            raise ValueError(f"{where}: movie: expected a number that none before it has, got {cut_repr(fields[0])}")
+            raise ValueError(f"{where}: movie: expected a number that none before it has, got {describe(fields[0])}")
         chosen = (
             {name for name, flag in zip(listed_genres, flags) if flag == "1"}
             if listed_genres
@@ -155,6 +156,6 @@ def _genres(folder: Path) -> list[str]:
     for number, text in enumerate(_content(path).decode("latin-1").splitlines(), 1):
         name, _, index = text.strip().partition("|")
         if text.strip() and index != str(len(names)):
-            raise ValueError(f"{path.name}:{number}: genre: expected NAME|{len(names)}, got {cut_repr(text)}")
+            raise ValueError(f"{path.name}:{number}: genre: expected NAME|{len(names)}, got {describe(text)}")
         names += [name] if text.strip() else []
     return names

@@ -11,15 +11,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import (
-    MISSING,
-    NUMBER,
-    cell_number,
-    cut_list,
-    cut_repr,
-    first_lines,
-    number_in,
-)
+from heedful.core.validation import describe
+from heedful.data.files import MISSING, NUMBER, cell_number, cut_list, first_lines, number_in
 from heedful.data.set_aside import ASIDE, counted_rows
 from heedful.data.svmlight import MAX_FEATURES, Array, Target, read_blocks, stack_blocks
 from heedful.data.table import open_table
@@ -80,20 +73,20 @@ def load_ordinal(
     path = Path(path)
     columns = columns or {}
     if other := sorted(set(columns) - {ASIDE}):
-        raise ValueError(f"columns: expected {ASIDE}, got {cut_repr(other[0])}")
+        raise ValueError(f"columns: expected {ASIDE}, got {describe(other[0])}")
     if missing not in ("refuse", "mean"):
         raise ValueError(f"missing: expected refuse or mean, got {missing!r}")
     if twice := [(label, times) for label, times in Counter(map(_same, order)).items() if times > 1]:
-        raise ValueError(f"order: expected each label once, got {cut_repr(twice[0][0])} {twice[0][1]} times")
+        raise ValueError(f"order: expected each label once, got {describe(twice[0][0])} {twice[0][1]} times")
     if len(order) == 1 or "" in order:
         raise ValueError(
-            f"order: expected at least two labels, from the lowest to the highest, got {cut_repr(list(order))}"
+            f"order: expected at least two labels, from the lowest to the highest, got {describe(list(order))}"
         )
     if is_svmlight(path):
         if target or without or columns:
             what, named = ("target", target) if target else ("without", ", ".join([*without, *columns]))
             raise ValueError(
-                f"{what}: expected none, as the grade begins each line of {path.name}, got {cut_repr(named)}"
+                f"{what}: expected none, as the grade begins each line of {path.name}, got {describe(named)}"
             )
         return _svmlight(path, order, most)
     return _table(path, target, order, most, without, missing, columns)
@@ -122,12 +115,12 @@ def _rank_grades(
         places = {_same(label): r for r, label in enumerate(order, 1)}
         for place, cell in zip(where, cells):
             if _same(cell) not in places:
-                raise ValueError(f"{place}: {name}: expected one of {cut_list(order)}, got {cut_repr(cell)}")
+                raise ValueError(f"{place}: {name}: expected one of {cut_list(order)}, got {describe(cell)}")
         return np.array([places[_same(cell)] for cell in cells], np.int64), tuple(order)
     for place, cell in zip(where, cells):
         if not _is_whole(cell):
             words = "" if number_in(cell) is not None else "; labels need their order: bad,ok,good"
-            raise ValueError(f"{place}: {name}: expected a grade, a whole number, got {cut_repr(cell)}{words}")
+            raise ValueError(f"{place}: {name}: expected a grade, a whole number, got {describe(cell)}{words}")
     values = np.array([float(cell) for cell in cells])
     distinct, ranks = np.unique(values, return_inverse=True)
     if not 2 <= distinct.size <= most:
@@ -191,9 +184,9 @@ def _table(
         raise ValueError(f"target: expected the column of the grades ({cut_list(names)}), got none")
     for name, what in ((target, "target"), *((name, "without") for name in without)):
         if name not in names:
-            raise ValueError(f"{what}: expected a column of {path.name} ({cut_list(names)}), got {cut_repr(name)}")
+            raise ValueError(f"{what}: expected a column of {path.name} ({cut_list(names)}), got {describe(name)}")
     if target in without:
-        raise ValueError(f"without: expected another column than the target, got {cut_repr(target)}")
+        raise ValueError(f"without: expected another column than the target, got {describe(target)}")
     cells = []
     for place, row in placed:
         cell = _text(row.get(target))
@@ -215,7 +208,7 @@ def _table(
         column = np.array(values, np.float64)
         if np.isinf(column).any():
             i = int(np.isinf(column).argmax())
-            raise ValueError(f"{where[i]}: {name}: expected a finite number, got {cut_repr(rows[i].get(name))}")
+            raise ValueError(f"{where[i]}: {name}: expected a finite number, got {describe(rows[i].get(name))}")
         if (gaps := np.isnan(column)).any():
             if missing == "refuse":
                 others = f", as {gaps.sum() - 1} more" if gaps.sum() > 1 else ""

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import cut_repr, existing_or_gz, is_number, numbered_lines
+from heedful.core.validation import describe
+from heedful.data.files import existing_or_gz, is_number, numbered_lines
 from heedful.data.movielens import Ratings, load_movielens
 from heedful.data.sushi import load_sushi
 
@@ -136,7 +137,7 @@ def numbers_of(path: Path, columns: int = 0) -> Array:
         columns = columns or len(fields)
         if len(fields) != columns or not all(map(is_number, fields)):
             raise ValueError(
-                f"{path.name}:{number}: numbers: expected {columns}, apart by blanks, got {cut_repr(line.strip())}"
+                f"{path.name}:{number}: numbers: expected {columns}, apart by blanks, got {describe(line.strip())}"
             )
         rows.append([float(field) for field in fields])
     if not rows:
@@ -190,7 +191,7 @@ def load_election(folder: str | PathLike[str], labels: str) -> PairwiseDataset:
         fields = line.rstrip("\r\n").split("\t")
         if len(fields) != 11 or not all(map(is_number, fields[:3])) or not all(not f or is_number(f) for f in fields):
             expected = "a number, a latitude, a longitude and 8 votes or nothing, apart by tabs"
-            raise ValueError(f"{path.name}:{number}: seat: expected {expected}, got {cut_repr(line.rstrip())}")
+            raise ValueError(f"{path.name}:{number}: seat: expected {expected}, got {describe(line.rstrip())}")
         rows.append([float(field or "nan") for field in fields])
     if len(rows) < 22:
         raise ValueError(f"{path.name}: seats: expected at least 22, got {len(rows)}")
@@ -288,7 +289,7 @@ def _people(path: Path) -> dict[int, tuple[str, str, str]]:
         fields = line.strip().split("::")
         if len(fields) != 5 or not fields[0].isdecimal():
             expected = "USER::GENDER::AGE::OCCUPATION::ZIP"
-            raise ValueError(f"{path.name}:{number}: line: expected {expected}, got {cut_repr(line.strip())}")
+            raise ValueError(f"{path.name}:{number}: line: expected {expected}, got {describe(line.strip())}")
         people[int(fields[0])] = fields[1], fields[2], fields[3]
     return people
 

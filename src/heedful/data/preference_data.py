@@ -12,7 +12,8 @@ from itertools import combinations, product, takewhile
 from os import PathLike
 from typing import Any, NamedTuple, TypeAlias
 
-from heedful.data.files import cell_number, cut_list, cut_repr
+from heedful.core.validation import describe
+from heedful.data.files import cell_number, cut_list
 from heedful.data.messages import is_message, messages_in, says_more
 from heedful.data.repeats import Answer, answer_of
 from heedful.data.row_report import Report
@@ -134,7 +135,7 @@ def read_labelled(path: str | PathLike[str], report: Report, aside: Sequence[str
                 raise _Unusable(NO_LABEL)
             label = label.lower() if isinstance(label, str) else label
             if isinstance(label, list | dict) or label not in LABELS:
-                raise ValueError(f"label: expected true or false, got {cut_repr(record['label'])}")
+                raise ValueError(f"label: expected true or false, got {describe(record['label'])}")
             text = _not_empty(_answer_text(completion))
             labelled = Labelled(_row(place, record, prompt, [text], LABELS[label]), text, LABELS[label])
         except _Unusable as error:
@@ -186,13 +187,13 @@ def _scored(field: str, record: Mapping[str, Any]) -> list[tuple[Any, FieldAnswe
     """Return (score, answer) of each answer in a `field`: objects with a score or rank, or texts and a list."""
     answers = record[field]
     if not isinstance(answers, list):
-        raise ValueError(f"{field}: expected a list of answers, got {cut_repr(answers)}")
+        raise ValueError(f"{field}: expected a list of answers, got {describe(answers)}")
     scores = list[tuple[Any, FieldAnswer]]()
     marks = next((name for name in (*SCORES, *RANKS) if record.get(f"{name}s") is not None), None)
     if not all(isinstance(answer, Mapping) and "role" not in answer for answer in _check_count(field, answers)):
         numbers = record.get(f"{marks}s")
         if not isinstance(numbers, list) or len(numbers) != len(answers):
-            shape = len(numbers) if isinstance(numbers, list) else "none" if numbers is None else cut_repr(numbers)
+            shape = len(numbers) if isinstance(numbers, list) else "none" if numbers is None else describe(numbers)
             raise ValueError(f"{marks or 'score'}s: expected a score for each of {len(answers)} {field}, got {shape}")
         for i, (answer, number) in enumerate(zip(answers, numbers)):
             scores.append((_score(f"{marks}s[{i}]", number, marks in RANKS), (f"{field}[{i}]", answer)))
@@ -213,7 +214,7 @@ def _score(field: str, value: object, turned: bool) -> float | None:
         return None
     number = cell_number(value)
     if number is None or not math.isfinite(number):
-        raise ValueError(f"{field}: expected a number, got {cut_repr(value)}")
+        raise ValueError(f"{field}: expected a number, got {describe(value)}")
     return -number if turned else number
 
 
@@ -260,10 +261,10 @@ def _name(record: Mapping[str, Any], field: str) -> str | None:
     if value is None or value == "":
         return None
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError(f"{field}: expected a text or a whole number, got {cut_repr(value)}")
+        raise ValueError(f"{field}: expected a text or a whole number, got {describe(value)}")
     name = str(value).strip()
     if not 1 <= len(name) <= 200 or not name.isprintable():
-        raise ValueError(f"{field}: expected 1 to 200 printable characters, got {cut_repr(value)}")
+        raise ValueError(f"{field}: expected 1 to 200 printable characters, got {describe(value)}")
     return name
 
 
@@ -289,10 +290,10 @@ def _answer(field: str, value: object) -> str | list[Any]:
             return value
         value = messages
     if not isinstance(value, list):
-        raise ValueError(f"{field}: expected a text, or a list of messages, got {cut_repr(value)}")
+        raise ValueError(f"{field}: expected a text, or a list of messages, got {describe(value)}")
     for i, message in enumerate(value):
         if not is_message(message):
-            raise ValueError(f'{field}[{i}]: expected a message, {{"role", "content"}}, got {cut_repr(message)}')
+            raise ValueError(f'{field}[{i}]: expected a message, {{"role", "content"}}, got {describe(message)}')
         _content(field, i, message["content"])
     return value
 
@@ -304,11 +305,11 @@ def _content(field: str, i: int, content: object) -> str:
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
-        raise ValueError(f"{field}[{i}].content: expected a text, or a list of parts, got {cut_repr(content)}")
+        raise ValueError(f"{field}[{i}].content: expected a text, or a list of parts, got {describe(content)}")
     texts = []
     for part in content:
         if not isinstance(part, Mapping):
-            raise ValueError(f"{field}[{i}].content: expected parts that are objects, got {cut_repr(part)}")
+            raise ValueError(f"{field}[{i}].content: expected parts that are objects, got {describe(part)}")
         if not isinstance(part.get("text"), str):
             raise _Unusable(NOT_TEXT)
         texts.append(part["text"])

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
+from heedful.core.validation import describe
 from heedful.data.comparisons import Comparison, ComparisonTable, Tiers, tabulate
-from heedful.data.files import cut_repr, numbered_lines
+from heedful.data.files import numbered_lines
 
 SUFFIXES = (".soc", ".soi", ".toc", ".toi")
 """Endings of the file names: strict rankings (complete, incomplete), then rankings with ties (complete, incomplete)."""
@@ -82,14 +83,14 @@ def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
     for number, text in lines[1 : count + 1]:
         of, comma, name = text.partition(",")
         if not comma or of.strip() != str(len(names) + 1):
-            raise ValueError(f"{file}:{number}: alternative: expected {len(names) + 1},NAME, got {cut_repr(text)}")
+            raise ValueError(f"{file}:{number}: alternative: expected {len(names) + 1},NAME, got {describe(text)}")
         names[int(of)] = name.strip().strip('"') or f"alternative {of}"
     if len(names) < count or len(lines) < count + 2:
         raise ValueError(f"{file}: header: expected {count} alternatives and a line of counts, got {len(lines)} lines")
     number, text = lines[count + 1]
     if not re.fullmatch(r"[0-9]+\s*,\s*[0-9]+\s*,\s*[0-9]+", text):
         raise ValueError(
-            f"{file}:{number}: counts: expected voters, their sum and orders as numbers, got {cut_repr(text)}"
+            f"{file}:{number}: counts: expected voters, their sum and orders as numbers, got {describe(text)}"
         )
     return _unique(file, names), lines[count + 2 :], ","
 
@@ -99,13 +100,13 @@ def _unique(file: str, names: dict[int, str]) -> dict[int, str]:
     times = Counter(names.values())
     out = {of: name if times[name] == 1 else f"{name} ({of})" for of, name in names.items()}
     if len(set(out.values())) < len(out):
-        raise ValueError(f"{file}: alternatives: expected different names, got {cut_repr(sorted(out.values()))}")
+        raise ValueError(f"{file}: alternatives: expected different names, got {describe(sorted(out.values()))}")
     return out
 
 
 def _count(where: str, text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 9 or not 2 <= int(text) <= MOST:
-        raise ValueError(f"{where}: expected a whole number, 2 to {MOST}, got {cut_repr(text)}")
+        raise ValueError(f"{where}: expected a whole number, 2 to {MOST}, got {describe(text)}")
     return int(text)
 
 
@@ -117,9 +118,9 @@ def _read_orders(
         count, mark, order = "".join(text.split()).partition(colon)
         if not mark or not count.isascii() or not count.isdecimal() or (order and not _ORDER.fullmatch(order)):
             expected = f"COUNT{colon} and numbers apart by commas, ties in braces"
-            raise ValueError(f"{where}: order: expected {expected}, got {cut_repr(text)}")
+            raise ValueError(f"{where}: order: expected {expected}, got {describe(text)}")
         if len(count) > 18 or not 1 <= int(count) <= 1e9:
-            raise ValueError(f"{where}: count: expected 1 to 1000000000, got {cut_repr(count)}")
+            raise ValueError(f"{where}: count: expected 1 to 1000000000, got {describe(count)}")
         groups = re.findall(r"\{([^}]*)\}|([0-9]+)", order)
         tiers = [[int(of) for of in (tie or alone).split(",") if of] for tie, alone in groups]
         tiers = [tier for tier in tiers if tier]
@@ -133,7 +134,7 @@ def _read_orders(
         if complete and len(every) < len(names):
             raise ValueError(f"{where}: order: expected all {len(names)} alternatives, got {len(every)}")
         if strict and len(every) > len(tiers):
-            raise ValueError(f"{where}: order: expected no ties (.toc and .toi have them), got {cut_repr(text)}")
+            raise ValueError(f"{where}: order: expected no ties (.toc and .toi have them), got {describe(text)}")
         if len(tiers) > 1 or [len(tier) for tier in tiers] == [2]:
             yield Comparison("", tuple(tuple(names[of] for of in tier) for tier in tiers), int(count))
 
@@ -152,7 +153,7 @@ def write_preflib(path: str | PathLike[str], choices: ComparisonTable, *, title:
         raise ValueError(f"path: expected a name that ends in {', '.join(SUFFIXES)}, got {path.name!r}")
     for name in (title, *choices.items):
         if len(name.splitlines()) > 1 or name != name.strip():
-            raise ValueError(f"items: expected names of one line without spaces around them, got {cut_repr(name)}")
+            raise ValueError(f"items: expected names of one line without spaces around them, got {describe(name)}")
     orders: Counter[Tiers] = Counter()
     for answer in choices.comparisons:
         if answer.judged:

@@ -11,9 +11,10 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.core.validation import describe
 from heedful.core.wording import count
 from heedful.data.choice_pairs import NameColumn, refuse
-from heedful.data.files import cell_number, cut_repr, is_number, numbered_lines, open_uncompressed
+from heedful.data.files import cell_number, is_number, numbered_lines, open_uncompressed
 from heedful.data.movielens import load_movielens
 from heedful.data.roles import find_roles, fitting, plain
 from heedful.data.set_aside import counted_rows
@@ -69,7 +70,7 @@ def read_ratings(
     rating that is not a finite number or may stand for none, and, if `twice` is "refuse", an item that a user rates
     twice."""
     if twice not in ("refuse", "last", "mean"):
-        raise ValueError(f"twice: expected refuse, last or mean, got {cut_repr(twice)}")
+        raise ValueError(f"twice: expected refuse, last or mean, got {describe(twice)}")
     table, roles = _find(*counted_rows(table, columns), words)
     users: dict[str, int] = {}
     items: dict[str, int] = {}
@@ -80,7 +81,7 @@ def read_ratings(
 
     def wrong(where: str, i: int) -> None:
         value = coded[2].values[coded[2].codes[i]]
-        raise ValueError(f"{where}: {roles['rating'][0]}: expected a finite number, got {cut_repr(value)}")
+        raise ValueError(f"{where}: {roles['rating'][0]}: expected a finite number, got {describe(value)}")
 
     refuse(table, [user.check(), item.check(), (np.isinf(values), wrong)])
     present = np.flatnonzero(~np.isnan(values))
@@ -96,7 +97,7 @@ def read_ratings(
     if twice == "refuse" and (repeated := np.flatnonzero(rated != rated[first][which])).size:
         i = int(present[repeated[0]])
         name, what = user.texts[user.codes[i]], item.texts[item.codes[i]]
-        expected = f"expected each once for user {name}, got {cut_repr(what)} once more"
+        expected = f"expected each once for user {name}, got {describe(what)} once more"
         raise ValueError(f"{table.located()[i][0]}: item: {expected}; --twice last or --twice mean takes one of them")
     rating_of = np.empty(first.size)
     rating_of[which] = rated  # of several the last stays
@@ -215,7 +216,7 @@ def load_book_crossing(path: str | PathLike[str]) -> RatingTable:
             if match:
                 rows.append((f"{path.name}:{number}", dict(zip(ROLES, match.groups()))))
             elif number > 1 and line.strip():
-                raise ValueError(f'{path.name}:{number}: line: expected "USER";"ISBN";"RATING", got {cut_repr(line)}')
+                raise ValueError(f'{path.name}:{number}: line: expected "USER";"ISBN";"RATING", got {describe(line)}')
         table = table_of(rows, path.name)
     else:
         table = open_table(path)
@@ -241,7 +242,7 @@ def load_jester(path: str | PathLike[str], *, users: int | None = None) -> Ratin
     """
     path = Path(path)
     if users is not None and (isinstance(users, bool) or not isinstance(users, int) or users < 1):
-        raise ValueError(f"users: expected a whole number, 1 or more, got {cut_repr(users)}")
+        raise ValueError(f"users: expected a whole number, 1 or more, got {describe(users)}")
     rows: list[NDArray[np.float64]] = []
     for number, line in numbered_lines(path):
         if users is not None and len(rows) == users:
@@ -250,17 +251,17 @@ def load_jester(path: str | PathLike[str], *, users: int | None = None) -> Ratin
         where = f"{path.name}:{number}"
         if len(fields) < 2 or (rows and len(fields) != rows[0].size + 1):
             expected = f"{rows[0].size + 1} numbers" if rows else "a count and the ratings"
-            raise ValueError(f"{where}: line: expected {expected}, apart by commas, got {cut_repr(line.strip())}")
+            raise ValueError(f"{where}: line: expected {expected}, apart by commas, got {describe(line.strip())}")
         wrong = next((field for field in fields if not is_number(field)), None)
         if wrong is not None:
-            raise ValueError(f"{where}: rating: expected a number, got {cut_repr(wrong)}")
+            raise ValueError(f"{where}: rating: expected a number, got {describe(wrong)}")
         row = np.array(fields[1:], np.float64)
         strange = np.flatnonzero((np.abs(row) > 10.0) & (row != 99.0))
         if strange.size:
             value = f"{row[strange[0]]:g} for joke {strange[0] + 1}"
             raise ValueError(f"{where}: rating: expected a number from -10 to 10, or 99 for none, got {value}")
         if float(fields[0]) != (counted := int((row != 99.0).sum())):
-            raise ValueError(f"{where}: count: expected {counted}, as many as are rated, got {cut_repr(fields[0])}")
+            raise ValueError(f"{where}: count: expected {counted}, as many as are rated, got {describe(fields[0])}")
         rows.append(row)
     if not rows or all((row == 99.0).all() for row in rows):
         raise ValueError(f"{path.name}: ratings: expected at least one, got none")
@@ -306,7 +307,7 @@ def densest(table: RatingTable, users: int, items: int) -> RatingTable:
     """
     for name, most in (("users", users), ("items", items)):
         if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-            raise ValueError(f"{name}: expected a whole number, 1 or more, got {cut_repr(most)}")
+            raise ValueError(f"{name}: expected a whole number, 1 or more, got {describe(most)}")
     raters = np.argsort(-np.bincount(table.users), kind="stable")[:users]
     which = np.argsort(-np.bincount(table.items), kind="stable")[:items]
     return select_ratings(table, np.isin(table.users, raters) & np.isin(table.items, which))

@@ -16,7 +16,6 @@ import math
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import cache
 from hashlib import blake2b
 from itertools import chain
@@ -26,6 +25,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.times import parse_time
 from heedful.data.files import cell_number
 from heedful.data.roles import NAMES, plain
 from heedful.data.table import CodedColumn, Table, take_rows
@@ -318,10 +318,9 @@ def _moment(value: object) -> float | None:
     if number is not None and math.isfinite(number):
         return number
     try:
-        moment = datetime.fromisoformat(str(value))
+        return parse_time(str(value)).timestamp()
     except ValueError:
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def has_clock(value: object) -> bool:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import cut_repr, existing_or_gz, is_number, numbered_lines
+from heedful.core.validation import describe
+from heedful.data.files import existing_or_gz, is_number, numbered_lines
 
 Ints = NDArray[np.int64]
 
@@ -73,7 +74,7 @@ def _items(path: Path) -> tuple[NDArray[np.str_], NDArray[np.float64]]:
         fields = line.rstrip("\r\n").split("\t")
         if len(fields) != 9 or fields[0] != str(len(names)) or not all(map(is_number, fields[2:])):
             expected = f"the number {len(names)}, a name and 7 numbers, apart by tabs"
-            raise ValueError(f"{path.name}:{number}: item: expected {expected}, got {cut_repr(line.rstrip())}")
+            raise ValueError(f"{path.name}:{number}: item: expected {expected}, got {describe(line.rstrip())}")
         names.append(fields[1])
         rows.append([float(field) for field in fields[2:]])
     if not names:
@@ -91,11 +92,11 @@ def _orders(path: Path, items: int) -> Ints:
         order = [int(field) for field in fields[2:] if re.fullmatch("[0-9]{1,9}", field)]
         if len(fields) != 12 or fields[:2] != ["0", "10"] or len(order) != 10:
             raise ValueError(
-                f"{path.name}:{number}: order: expected 0, 10 and ten numbers of items, got {cut_repr(text)}"
+                f"{path.name}:{number}: order: expected 0, 10 and ten numbers of items, got {describe(text)}"
             )
         if len(set(order)) < 10 or max(order) >= items:
             expected = f"ten different items, 0 to {items - 1}"
-            raise ValueError(f"{path.name}:{number}: order: expected {expected}, got {cut_repr(text)}")
+            raise ValueError(f"{path.name}:{number}: order: expected {expected}, got {describe(text)}")
         rows.append(order)
     if not rows:
         raise ValueError(f"{path.name}: orders: expected at least one, got none")

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import NUMBER, cut_repr, is_number, numbered_lines
+from heedful.core.validation import describe
+from heedful.data.files import NUMBER, is_number, numbered_lines
 
 Array = NDArray[np.float64]
 
@@ -101,21 +102,21 @@ def _complaint(text: str, limit: int, target: Target) -> str:
     """Return which field of the malformed line `text` is wrong, as "field: expected ..., got ..."."""
     grade, *fields = re.split(r"[ \t]+", re.sub(r"\r?\n?\Z", "", text).partition("#")[0].strip(" \t"))
     if not re.fullmatch(target.pattern, grade):
-        return f"grade: expected {target.expected}, got {cut_repr(grade)}"
+        return f"grade: expected {target.expected}, got {describe(grade)}"
     if fields and fields[0].startswith("qid:"):
         qid = fields.pop(0)
         if not re.fullmatch("qid:" + _QID, qid):
-            return f"qid: expected qid:ID, got {cut_repr(qid)}"
+            return f"qid: expected qid:ID, got {describe(qid)}"
     value, previous = "", 0
     for field in fields:
         index, colon, value = field.partition(":")
         if not colon:
-            return f"feature: expected INDEX:VALUE, got {cut_repr(field)}"
+            return f"feature: expected INDEX:VALUE, got {describe(field)}"
         if not re.fullmatch("[0-9]{1,9}", index) or not 1 <= int(index) <= limit:
-            return f"feature index: expected an integer 1 to {limit}, got {cut_repr(index)}"
+            return f"feature index: expected an integer 1 to {limit}, got {describe(index)}"
         if int(index) <= previous:
-            return f"feature index: expected more than the {previous} before it, got {cut_repr(index)}"
+            return f"feature index: expected more than the {previous} before it, got {describe(index)}"
         if not is_number(value) or not np.isfinite(float(value)):
             break
         previous = int(index)
-    return f"feature value: expected a finite number, got {cut_repr(value)}"
+    return f"feature value: expected a finite number, got {describe(value)}"

@@ -25,16 +25,9 @@ from warnings import warn
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.validation import describe
 from heedful.core.wording import count
-from heedful.data.files import (
-    content_start,
-    cut_list,
-    cut_repr,
-    is_number,
-    number_in,
-    numbered_lines,
-    open_uncompressed,
-)
+from heedful.data.files import content_start, cut_list, is_number, number_in, numbered_lines, open_uncompressed
 from heedful.data.frames import cell, index_of, is_index, warn_index, without_index
 from heedful.data.json_records import Located, read_batches, read_json, read_parquet
 from heedful.data.written import MARKERS, Reading, decimal_mark, describe_readings, value_kind
@@ -396,7 +389,7 @@ def _form(path: Path) -> _Form:
         raise ValueError(f"{path.name}: header: expected names of columns, got an empty file")
     start, first = records[0]
     if not any(map(str.strip, first)) or (len(records) == 1 and all(number_in(c.strip()) is not None for c in first)):
-        raise ValueError(f"{path.name}:{start}: header: expected names of columns, got {cut_repr(first[0])}")
+        raise ValueError(f"{path.name}:{start}: header: expected names of columns, got {describe(first[0])}")
     names_row, below = [cell.strip() for cell in first], [record for _, record in records[1:]]
     headed = not _is_row(names_row, below)
     columns = zip(names_row, map(set, zip_longest(*(record for record in below if record != first))))
@@ -409,7 +402,7 @@ def _form(path: Path) -> _Form:
     names = [name or f"column {j}" for j, name in enumerate(names_row, 1)] if headed else [str(j + 1) for j in every]
     name, times = Counter(names).most_common(1)[0]
     if times > 1:
-        raise ValueError(f"{path.name}:{start}: header: expected each name once, got {cut_repr(name)} {times} times")
+        raise ValueError(f"{path.name}:{start}: header: expected each name once, got {describe(name)} {times} times")
     form = _Form(mark, before, names, every, len(names), skip, headed, decimal, Counter())
     odd = [j for j in every if headed and (not names_row[j] or is_index(names_row[j]))]
     cells = dict(zip(odd, _columns(path, form, odd))) if odd else {}

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import cut_repr, numbered_lines, open_uncompressed
+from heedful.core.validation import describe
+from heedful.data.files import numbered_lines, open_uncompressed
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -116,7 +117,7 @@ class _Plain(ET.TreeBuilder):
     """Builder of an XML tree that raises an error for a document type, since its entities may grow without bound."""
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
-        raise ValueError(f"xml: expected no document type, got {cut_repr(name)}")
+        raise ValueError(f"xml: expected no document type, got {describe(name)}")
 
 
 def _root(path: Path) -> ET.Element:
@@ -180,7 +181,7 @@ def _clicks(where: str, interaction: ET.Element) -> Iterator[int]:
 
 def _rank(where: str, text: str | None) -> int:
     if not re.fullmatch(r"\s*0*[1-9][0-9]{0,8}\s*", text or ""):
-        raise ValueError(f"{where}: rank: expected a whole number from 1, got {cut_repr(text)}")
+        raise ValueError(f"{where}: rank: expected a whole number from 1, got {describe(text)}")
     return int(text or "")
 
 
@@ -200,10 +201,10 @@ def _judgments(path: Path) -> dict[tuple[str, str], int]:
             continue
         if len(fields) != 4 or not re.fullmatch(rf"-2|[0-{HIGHEST}]", fields[3]):
             expected = f"TOPIC 0 DOCUMENT GRADE, the grade -2 or 0 to {HIGHEST}"
-            raise ValueError(f"{path.name}:{number}: judgment: expected {expected}, got {cut_repr(line.strip())}")
+            raise ValueError(f"{path.name}:{number}: judgment: expected {expected}, got {describe(line.strip())}")
         topic, _, document, grade = fields
         if grades.setdefault((topic, document), int(grade)) != int(grade):
-            raise ValueError(f"{path.name}:{number}: judgment: expected one grade for {cut_repr(document)}, got two")
+            raise ValueError(f"{path.name}:{number}: judgment: expected one grade for {describe(document)}, got two")
     if not grades:
         raise ValueError(f"{path.name}: judgments: expected at least one, got none")
     return grades

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from heedful.data.files import cut_repr
+from heedful.core.validation import describe
 from heedful.data.row_report import Report
 from heedful.data.ubi_rows import (
     as_context,
@@ -136,7 +136,7 @@ def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
             report.drop("unreadable line", error or place)
         elif not query_id:
             if is_bulk(row):
-                report.drop("bulk action line", f"{place}: expected a document, got {cut_repr(row)}")
+                report.drop("bulk action line", f"{place}: expected a document, got {describe(row)}")
             elif "action_name" in row:
                 report.drop("event among the queries", in_query)
             else:
@@ -166,12 +166,12 @@ def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
 def _drop_second(query: _Query, place: str, same: bool, report: Report) -> None:
     """Count in `report` that a row is not kept, because another row of its query is; `same`: they are equal."""
     if same:
-        report.drop("repeated row", f"{place}: query_id: expected each query once, got {cut_repr(query.id)} again")
+        report.drop("repeated row", f"{place}: query_id: expected each query once, got {describe(query.id)} again")
     elif not any(query.hits):
         report.drop("query without hits", f"{place}: {HITS[0]}: expected the ids of what was shown, got none")
     else:
         report.drop(
-            "query_id of another query", f"{place}: query_id: expected one query an id, got {cut_repr(query.id)} again"
+            "query_id of another query", f"{place}: query_id: expected one query an id, got {describe(query.id)} again"
         )
 
 
@@ -192,7 +192,7 @@ def _events(
         item = as_name(first(hit.get("object_id"), row.get("event_attributes.object.object_id"), row.get("object_id")))
         query_id, time = as_name(row.get("query_id")), as_time(row.get("timestamp"))
         if action is None and is_bulk(row):
-            report.drop("bulk action line", f"{place}: expected a document, got {cut_repr(row)}")
+            report.drop("bulk action line", f"{place}: expected a document, got {describe(row)}")
         elif action is None and ("user_query" in row or any(name in row for name in HITS)):
             report.drop("query among the events", f"{place}: action_name: expected one, got none")
         elif not query_id:
@@ -335,4 +335,4 @@ def _iso(time: datetime) -> str:
 
 
 def _complaint(place: str, name: str, expected: str, value: object) -> str:
-    return f"{place}: {name}: expected {expected}, got {'none' if value is None else cut_repr(value)}"
+    return f"{place}: {name}: expected {expected}, got {'none' if value is None else describe(value)}"

@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
+from heedful.core.times import EPOCH, parse_time
+from heedful.core.validation import describe
 from heedful.core.wording import UNPRINTABLE
-from heedful.data.files import cut_repr, open_uncompressed
+from heedful.data.files import open_uncompressed
 from heedful.data.jsonl import Line, read_lines
 
 MAX_NAME = 200  # greatest length of an id, as in a loop; the indices of UBI ignore ids longer than 100
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)  # earlier times are probably seconds that were taken for milliseconds
 
 
@@ -51,7 +52,7 @@ def _read_csv(path: Path) -> Iterator[Line]:
                     if len(set(cells)) == len(cells):
                         names = cells
                         continue
-                    error = f"first row: expected each name once, got {cut_repr(cells)}"
+                    error = f"first row: expected each name once, got {describe(cells)}"
                 elif len(cells) == len(names):
                     record = {name: cell for name, cell in zip(names, cells) if cell}
                 else:
@@ -68,13 +69,10 @@ def as_time(value: object) -> datetime | None:
     Return None for anything else, and for a time before 2000.
     """
     try:
-        if isinstance(value, str) and not value.isdecimal():
-            time = datetime.fromisoformat(value)
-            time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-        elif isinstance(value, int | str):
-            time = _EPOCH + timedelta(milliseconds=int(value))
+        if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()):
+            time = EPOCH + timedelta(milliseconds=int(value))
         else:
-            return None
+            time = parse_time(value)
     except (ValueError, OverflowError):
         return None
     return time if time >= _EARLIEST else None

@@ -11,11 +11,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.validation import describe
 from heedful.data.cells import number_of
 from heedful.data.choice_pairs import of_models, refuse
 from heedful.data.choices import LoadedPairs, say_columns
 from heedful.data.comparisons import Bools, Ints, join_names, sort_names
-from heedful.data.files import cut_list, cut_repr
+from heedful.data.files import cut_list
 from heedful.data.table import CodedColumn
 
 Array = npt.NDArray[np.float64]
@@ -256,10 +257,10 @@ def _of_objects(loaded: LoadedPairs, column: str, field: str) -> dict[str, Array
             try:
                 cell = msgspec.json.decode(cell)
             except (msgspec.MsgspecError, UnicodeDecodeError):
-                raise ValueError(f"{where}: {column}: expected a JSON object, got {cut_repr(cell)}") from None
+                raise ValueError(f"{where}: {column}: expected a JSON object, got {describe(cell)}") from None
         if cell is not None and not isinstance(cell, dict):
             expected = "a JSON object, or two columns such as length_a and length_b"
-            raise ValueError(f"{where}: {column}: expected {expected}, got {cut_repr(cell)}")
+            raise ValueError(f"{where}: {column}: expected {expected}, got {describe(cell)}")
         return cell
 
     wrong = np.zeros(len(coded.values), bool)
@@ -314,7 +315,7 @@ def _categories(loaded: LoadedPairs, by: str | None) -> tuple[tuple[str, ...], I
     def name(where: str, cell: Any) -> str:
         if isinstance(cell, bool | int | float | str) or cell is None:
             return NO_CATEGORY if cell is None or not str(cell).strip() else str(cell).strip()
-        raise ValueError(f"{where}: {by}: expected a text or a number, got {cut_repr(cell)}")
+        raise ValueError(f"{where}: {by}: expected a text or a number, got {describe(cell)}")
 
     wrong = np.array([not isinstance(value, bool | int | float | str | None) for value in coded.values], bool)
     refuse(loaded.table, [(wrong[coded.codes], lambda where, i: name(where, coded.values[coded.codes[i]]))])

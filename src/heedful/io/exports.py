@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from heedful.core.times import EPOCH
 from heedful.io import serving_lines
-from heedful.io.line_schema import EPOCH, ROLLBACK_TO
+from heedful.io.line_schema import ROLLBACK_TO
 from heedful.loop import Loop, records
 from heedful.loop.interactions.forms import known_forms
 from heedful.loop.log import Event, rollback_target

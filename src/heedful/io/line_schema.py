@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from heedful.core.times import micros_of, parse_time
 from heedful.core.validation import check_alpha, check_between, check_count, describe, is_number
 from heedful.loop import records
 from heedful.loop.interactions.forms import FORMS, Form, parse_feedback
 from heedful.loop.log import now
 from heedful.loop.style import rule_event
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ARMS = ("learned", "control", "sampled", "interleaved", "imitated", "imported")
 _FIELDS = {
     "withdraw": ("id",),
@@ -291,13 +290,9 @@ def check_time(name: str, value: object) -> int:
     Raise ValueError, beginning with the field's `name`, if it is no such text.
     """
     try:
-        if not isinstance(value, str):
-            raise ValueError
-        moment = datetime.fromisoformat(value)
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
+        return micros_of(parse_time(value))
+    except ValueError:
         raise ValueError(f"{name}: expected a time such as 2026-01-31T12:00:00Z, got {describe(value)}") from None
-    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 def time_of(record: Mapping[str, object]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,6 +17,7 @@ import numpy as np
 
 from heedful.core.decoding import decoder
 from heedful.core.ids import new_id as new_id
+from heedful.core.times import micros_of, parse_time
 from heedful.core.validation import MOST, describe, is_number
 from heedful.core.wording import OBEYED
 from heedful.results.answers import Arm
@@ -238,12 +239,9 @@ def check_time(name: str, value: Any) -> int:
     A text has to say its time zone. Raise ValueError for anything else; `name` is the field that the message names."""
     if is_number(value, int) and 0 <= value < 2**53:
         return int(value)
-    try:
-        moment = datetime.fromisoformat(value)
-        if moment.tzinfo is not None and moment.year >= 1970:
-            return int(moment.timestamp()) * 1_000_000 + moment.microsecond
-    except (TypeError, ValueError, OverflowError, OSError):
-        pass
+    with suppress(ValueError):
+        if (micros := micros_of(parse_time(value, zoned=True))) >= 0:
+            return micros
     expected = "expected a time with its zone, 2026-01-31T12:00:00Z, or microseconds since 1970"
     raise ValueError(f"{name}: {expected}, got {describe(value)}")
 

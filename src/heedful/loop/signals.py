@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.times import day, iso
 from heedful.core.wording import count, percent
 from heedful.evaluation.change import rise, start_weight, starts
 from heedful.evaluation.leaning import log_evidence
@@ -226,16 +226,6 @@ def _evidence(log_evidence: float) -> float:
 
 def _none_if_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
-
-
-def day(micros: int) -> str:
-    """Return a time, given in microseconds since 1970, as text in UTC, to the minute: 2026-01-31 12:00 UTC."""
-    return f"{datetime.fromtimestamp(micros // 1_000_000, UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def iso(micros: int) -> str:
-    """Return a time, given in microseconds since 1970, as ISO 8601 text in UTC, to the second: 2026-01-31T12:00:00Z."""
-    return f"{datetime.fromtimestamp(micros // 1_000_000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def duration(seconds: float) -> str:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.core.paths import path_kind
-from heedful.data.files import cut_list, cut_repr
+from heedful.core.validation import describe
+from heedful.data.files import cut_list
 from heedful.data.messages import is_message, messages_in, says_more
 from heedful.data.spreadsheet import text_of
 from heedful.data.table import open_table
@@ -92,11 +93,11 @@ def read_outputs(folder: Path) -> Outputs:
         ):
             _check_name(where, "id", id)
             if id in answers_of_model:
-                raise ValueError(f"{where}: id: expected each prompt once, got {cut_repr(id)} again")
+                raise ValueError(f"{where}: id: expected each prompt once, got {describe(id)} again")
             answers_of_model[id] = ""
             if prompt and prompts.setdefault(id, prompt) != prompt:
-                expected = f"the prompt of {cut_repr(id)} as in {first_place[id]}"
-                raise ValueError(f"{where}: prompt: expected {expected}, got {cut_repr(prompt)}")
+                expected = f"the prompt of {describe(id)} as in {first_place[id]}"
+                raise ValueError(f"{where}: prompt: expected {expected}, got {describe(prompt)}")
             first_place.setdefault(id, where)
             if name == PROMPTS:
                 continue
@@ -142,7 +143,7 @@ def _counted(names: list[str], what: str) -> str:
 
 def _check_name(where: str, field: str, name: str) -> None:
     if not name.strip() or len(name) > _NAME or not name.isprintable():
-        raise ValueError(f"{where}: {field}: expected 1 to {_NAME} printable characters, got {cut_repr(name)}")
+        raise ValueError(f"{where}: {field}: expected 1 to {_NAME} printable characters, got {describe(name)}")
 
 
 Found = tuple[str, str, str | None, str]
@@ -214,7 +215,7 @@ def _text(where: str, column: str | None, cell: Any) -> str:
     if isinstance(cell, list) and cell and all(is_message(part) and isinstance(part["content"], str) for part in cell):
         alone = len(cell) == 1
         return "\n\n".join(part["content"] if alone else f"{part['role']}: {part['content']}" for part in cell)
-    raise ValueError(f"{where}: {column}: expected a text, or a list of messages, got {cut_repr(cell)}")
+    raise ValueError(f"{where}: {column}: expected a text, or a list of messages, got {describe(cell)}")
 
 
 def _texts(folder: Path, left_out: list[LeftOut]) -> Iterator[Found]:
@@ -240,12 +241,12 @@ def same_prompts(before: Outputs, now: Outputs) -> str:
     """Return, in words, what of `before` reads otherwise in `now`: a prompt or an answer; "" if nothing does."""
     for id, text in before.prompts.items():
         if text and now.prompts.get(id, text) not in (text, ""):
-            return f"the prompt {cut_repr(id)} has another text"
+            return f"the prompt {describe(id)} has another text"
     for model, texts in before.answers.items():
         other = now.answers.get(model, {})
         changed = list(islice((id for id in texts if other.get(id, texts[id]) != texts[id]), 1))
         if changed:
-            return f"the answer of {cut_repr(model)} to {cut_repr(changed[0])} has another text"
+            return f"the answer of {describe(model)} to {describe(changed[0])} has another text"
     return ""
 
 

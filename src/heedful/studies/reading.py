@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from heedful.core.paths import path_kind
-from heedful.data.files import MISSING, cut_repr
+from heedful.core.validation import describe
+from heedful.data.files import MISSING
 from heedful.data.preflib import SUFFIXES as PREFLIB
 from heedful.data.preflib import load_preflib
 from heedful.data.table import open_table
@@ -118,7 +119,7 @@ def _first_nameless(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -
         if not name:
             return f"{where}: {column}: expected a name, got nothing"
         if name in places:
-            return f"{where}: {column}: expected another name in every row, got {cut_repr(name)}, as in {places[name]}"
+            return f"{where}: {column}: expected another name in every row, got {describe(name)}, as in {places[name]}"
         places[name] = where
     return ""
 

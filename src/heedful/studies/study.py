@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import glob
-import os
 import re
 import secrets
 import shutil
@@ -18,9 +17,9 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from heedful.core.decoding import decoder
+from heedful.core.paths import replacing
 from heedful.core.validation import check_count, describe
 from heedful.core.wording import count
-from heedful.data.files import cut_repr
 from heedful.features import Encoding
 from heedful.loop import Loop
 from heedful.loop.interactions.comparison import comparison_settings
@@ -143,10 +142,10 @@ def add_material(loop: Loop, material: Material, keep: bool = False) -> Added:
     changed = tuple([name for name, (old, now) in shown.items() if old != now])
     judged = Counter(name for answer in study_answers(loop) for name in answer.shown) if changed and not keep else {}
     if wrong := next((name for name in changed if name in judged), None):
-        old, now = (cut_repr(", ".join(texts)) for texts in shown[wrong])
+        old, now = (describe(", ".join(texts)) for texts in shown[wrong])
         about = f"{count(judged[wrong], 'answer')} {'is' if judged[wrong] == 1 else 'are'} about what it was"
         raise ValueError(
-            f"SOURCE: expected what participants judged, but {cut_repr(wrong)} was {old}, and is {now} now; {about}: "
+            f"SOURCE: expected what participants judged, but {describe(wrong)} was {old}, and is {now} now; {about}: "
             "give it another name, or begin another study (--name); --keep-answers lets them stand for what it is now"
         )
     _keep_pictures(loop.path, material)
@@ -248,7 +247,5 @@ def _keep_pictures(path: Path, material: Material) -> None:
 def write_own(path: Path, content: bytes) -> None:
     """Write `content` to the file `path` in one step, readable by its owner only: after an error it is as it was
     before."""
-    part = path.with_name(f".{path.name}.part")
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+    with replacing(path) as file:
         file.write(content)
-    os.replace(part, path)

@@ -8,10 +8,10 @@ their words and pictures."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
+from heedful.core.times import utc
 from heedful.core.wording import count as count
 from heedful.loop.interactions.words import MUTE
 from heedful.loop.signals import duration
@@ -140,9 +140,7 @@ def lists_sentence(report: Report, noun: str = "list") -> str:
     """Return a sentence on the lists that `report` is about: how many, whether all or only the newest, since when.
 
     `noun` is what the loop calls a list, as in `Words.shown`."""
-    since = ""
-    if report.since is not None:
-        since = f", since {datetime.fromtimestamp(report.since // 1_000_000, UTC):%Y-%m-%d %H:%M:%S UTC}"
+    since = "" if report.since is None else f", since {utc(report.since)}"
     return f"Looked at: {'all' if report.whole else 'the newest'} {count(report.decisions, noun)}{since}."
 
 

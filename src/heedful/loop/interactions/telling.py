@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.core.formatting import brief, signed
+from heedful.core.times import day
 from heedful.core.wording import count, percent
 from heedful.loop.interactions.findings import basis
-from heedful.loop.signals import day, duration
+from heedful.loop.signals import duration
 from heedful.results.sentences import number
 from heedful.results.sentences import sentence as as_sentence
 

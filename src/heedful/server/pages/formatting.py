@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from markupsafe import Markup
 
 from heedful.core.formatting import brief
+from heedful.core.times import iso, utc
 from heedful.core.wording import count, percent, share, share_of
 from heedful.loop import Loop
 from heedful.loop.interactions.forms import Json, known_forms
@@ -21,15 +21,9 @@ SOME = 4
 """The number of names that a sentence lists before it says how many more there are."""
 
 
-def utc(micros: int) -> str:
-    """Return the point in time `micros` microseconds after the start of 1970 as text: "2026-01-31 12:00:00 UTC"."""
-    return datetime.fromtimestamp(micros // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
 def moment(micros: int) -> Markup:
-    """Return the same point in time as an HTML element, for machines and for people."""
-    text = utc(micros)
-    return Markup('<time datetime="{}">{}</time>').format(text.replace(" UTC", "Z").replace(" ", "T"), text)
+    """Return a time, given in microseconds since 1970, as an HTML element, for machines and for people."""
+    return Markup('<time datetime="{}">{}</time>').format(iso(micros), utc(micros))
 
 
 def thousands(n: int) -> str:
