@@ -165,8 +165,8 @@ def _check_decision(record: Mapping[str, object]) -> None:
         records.distinct("rival", record["rival"], least=0)
     proposal: Any = record.get("proposal") or {}
     swap = proposal.get("swap")
-    if swap is not None and not 0.0 <= records.check_number("proposal.swap", swap) <= 0.5:
-        raise ValueError(f"proposal.swap: expected a number from 0 to 0.5, got {describe(swap)}")
+    if swap is not None and records.check_number("proposal.swap", swap) != 0.0 and not 0.001 <= swap <= 0.5:
+        raise ValueError(f"proposal.swap: expected 0, or a number from 0.001 to 0.5, got {describe(swap)}")
     if record.get("arm") == "interleaved" and shown:
         _check_draft(record.get("proposal"), len(shown))
     if record.get("arm") == "imitated" and shown:

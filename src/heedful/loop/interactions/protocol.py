@@ -600,14 +600,20 @@ class Interaction(Protocol[M]):
         record, names, x, person = decision.record, decision.names, context.x, decision.person
         first, second = record.shown[0], record.shown[1] if len(record.shown) > 1 else None
         others = [j for j in range(len(x)) if j != first]
+
+        def scored(model: M, items: Sequence[int]) -> Floats:
+            found = self.item_scores(model.view(person), x, items)
+            if found is None:
+                raise LookupError(f"decision {decision.id}: {self.words.loop} gives its items no scores to explain")
+            return found
+
         if second is None and others:
-            best: Any = self.item_scores(past.model().view(person), x, others)
-            second = others[int(np.argmax(best))]
+            second = others[int(np.argmax(scored(past.model(), others)))]
         places = [first] if second is None else [first, second]
 
         def lead(model: M) -> float:
-            found: Any = self.item_scores(model.view(person), x, places)
-            return float(found[0] - found[1:].sum())
+            utilities = scored(model, places)
+            return float(utilities[0] - utilities[1:].sum())
 
         model, moved = past.follow(lead)
         view, margin = model.view(person), lead(model)

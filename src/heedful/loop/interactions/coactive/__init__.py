@@ -141,7 +141,7 @@ class Coactive(Lists[Model]):
         worse = [record.shown[at if upper else at - 1] for at, upper, _ in pairs]
         gaps = x.take(better, axis=0) - x.take(worse, axis=0)
         ahead = np.array([gaps.dot(view.model.effective(view)) for view in views])
-        weights, swap = np.array([weight for _, _, weight in pairs]), record.proposal.get("swap", 0.5)
+        weights, swap = np.array([weight for _, _, weight in pairs]), record.proposal.get("swap") or 0.5
         most = MOST_WEIGHT if record.arm == "sampled" else 0.5 / swap
         return (Compared(np.heaviside(ahead, 0.5), weights, most_weight=most),)
 
