@@ -25,6 +25,8 @@ LIMIT = 0.3
 FOLDERS = [Path(__file__).parent / name for name in ("browser", "clients")]
 FIXTURES = {"postgres", "postgres_server", "cluster"}
 PROCESSES = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
+FONTS = {"fc-list", "system_profiler"}
+"""What matplotlib asks, once on a machine, for the fonts that are there; no test can help it."""
 
 
 def is_quick(item: pytest.Item) -> bool:
@@ -49,10 +51,15 @@ class QuickRule:
     def pytest_configure(self) -> None:
         """Watch everything that starts a process or compiles. No function of heedful is replaced, as the keys of
         compiled loops cover them."""
-        sys.addaudithook(lambda name, _: self.refuse("starts a process") if name in PROCESSES else None)
+        sys.addaudithook(self.heard)
         multiprocessing.process.BaseProcess.start = self.watched(multiprocessing.process.BaseProcess.start)
         cache._loops = Loops(self)
         event.register("numba:compile", Compilations(self))
+
+    def heard(self, name: str, arguments: tuple[Any, ...]) -> None:
+        """Refuse processes to quick tests."""
+        if name in PROCESSES and (not arguments or arguments[0] not in FONTS):
+            self.refuse("starts a process")
 
     def watched(self, start: Any) -> Any:
         """Return `start`, the method that starts a process, refused to quick tests."""
