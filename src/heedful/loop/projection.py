@@ -160,7 +160,7 @@ class Projection(Writer):
             self._stale = False
             self._publish()
             if self.keeper.mark_due(self, len(self._fold.model.people)):
-                self.keeper.mark(self._fold, self._head, self._following.keep())
+                self.keeper.mark(self, self._fold, self._head, self._following.keep())
             if patient and self.due:
                 self.keep()
             return answers
