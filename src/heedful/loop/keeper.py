@@ -33,7 +33,9 @@ class Mark(NamedTuple):
 
 
 class IncompleteModel(ValueError):
-    """Raised if a snapshot is asked for while the model lacks feedback that the learner failed on."""
+    """Raised if a snapshot is asked for while the model lacks feedback that the learner failed on.
+
+    A start from it would neither try that again nor report it."""
 
 
 class Keeper:
@@ -128,7 +130,7 @@ class Keeper:
         others: Sequence[KeptModel],
     ) -> Any:
         """Return a snapshot of the model of `fold` as it is after event `position`, to be written. Raise
-        IncompleteModel if it lacks feedback that the learner failed on and that `retractions` do not leave out."""
+        IncompleteModel if it lacks feedback that `retractions` do not leave out."""
         if left := sorted(seq for seq in fold.failed if seq not in retractions):
             event = history.log.at(left[0])
             named = event.id if event is not None else left[0]
