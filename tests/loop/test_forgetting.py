@@ -301,22 +301,6 @@ def test_late_retries_of_what_was_forgotten(tmp_path: Path) -> None:
             assert traces(folder, "annemarie") == set()
 
 
-def test_she_may_come_back(home: Place) -> None:
-    """What is forgotten is what there was, not the right to use the loop."""
-    with texts_loop(home / "loop") as loop:
-        live(loop, "annemarie")
-        loop.forget("annemarie")
-        empty = bits(loop)
-        d = loop.decide(NAMES, person="annemarie", id="back")
-        assert loop.feedback("back", id="back-1", clicks=[d.shown[2]]).learned
-        assert "annemarie" in loop.projection.model.people
-        assert loop.forget("annemarie").events == 2
-        assert bits(loop) == empty == bits_from_scratch(loop)
-        assert loop.feedback("back", id="back-1", clicks=["i3"]).status == "rejected"
-        assert len(list(loop.projection.log.events(kinds=["forget"]))) == 2
-        assert len(list(loop.projection.log.events(kinds=["erased"]))) == 2
-
-
 def test_nobody_there(tmp_path: Path) -> None:
     with texts_loop(tmp_path / "loop") as loop:
         live(loop, "annemarie")
@@ -362,43 +346,6 @@ def _about(event: Event, events: list[Event]) -> bool:
     """Whether an event is about one of annemarie's."""
     target = next((e for e in events if e.seq == event.target), None)
     return target is not None and (target.subject == "annemarie" or _about(target, events))
-
-
-def test_chains_stay_with_their_person(home: Place) -> None:
-    with texts_loop(home / "loop") as loop:
-        for person in ("annemarie", "bob"):
-            for n in range(3):
-                loop.record(NAMES[n : n + 4], NAMES[n : n + 4], id=f"{person}-{n}", person=person)
-        refused = loop.feedback("bob-0", id="x", clicks=["i4"], chain=["annemarie-1"])
-        assert refused.status == "rejected"
-        assert "somebody else" in refused.reason
-        assert loop.feedback("bob-0", id="b", clicks=["i5"], chain=["bob-1", "bob-2"]).learned
-        mine = bits(loop)
-        assert loop.feedback(
-            "annemarie-0", id="a", clicks=["i2", "i4", "i5"], chain=["annemarie-1", "annemarie-2"]
-        ).learned
-        assert bits(loop) != mine
-        loop.forget("annemarie")
-        assert bits(loop) == mine == bits_from_scratch(loop)
-        assert loop.verify() == []
-
-
-def test_undone_and_then_forgotten(home: Place) -> None:
-    with small_loop(home / "loop", shrink=2.0, control=0.0) as loop:
-        decided(loop, ["annemarie", "bob"])
-        usual(loop, "bob", "b")
-        without = bits(loop)
-        usual(loop, "annemarie", "a")
-        for n in range(5):
-            loop.undo(f"a{n}")
-        assert bits(loop) == without
-        assert loop.forget("annemarie").events == 4 + 5 + 5
-        assert bits(loop) == without == bits_from_scratch(loop)
-        assert not loop.projection.log.retractions().undone
-        loop.undo("b4")
-        loop.forget("bob")
-        assert loop.projection.model.shared.t == 0
-        assert loop.projection.model.people == {}
 
 
 def test_exports_are_named(home: Place) -> None:
@@ -541,37 +488,6 @@ def test_no_byte_is_left_in_a_larger_log(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------------------- another process has the loop open
-
-
-def test_another_process_notices(tmp_path: Path) -> None:
-    folder = tmp_path / "loop"
-    one = small_loop(folder, shrink=2.0, control=0.0, snapshot_every=100)
-    two = Loop.open(folder)
-    decided(two, ["annemarie", "bob"])
-    usual(two, "bob", "b")
-    without = bits(two)
-    usual(two, "annemarie", "a")
-    assert "annemarie" in two.projection.model.people
-    one.forget("annemarie")
-    # Its next answer comes from the model without her, whatever is asked.
-    refused = two.feedback("annemarie-shown", id="late", clicks=["i3"])
-    assert refused.status == "rejected"
-    assert two.feedback("annemarie-shown", id="late", clicks=["i3"]).reason.endswith("forgotten")
-    assert two.undo("a1").status == "rejected"
-    two.decide(NAMES, id="next", person="bob")
-    assert bits(two) == without == bits_from_scratch(two)
-    assert "annemarie" not in two.projection.published.people
-    assert two.version == one.version
-    answer(two, "bob", "pick", "later")
-    two.close()
-    one.close()
-    for file in folder.iterdir():
-        assert b"annemarie" not in file.read_bytes(), file
-    with Loop.open(folder) as loop:
-        assert "annemarie" not in loop.projection.model.people
-        assert loop.verify() == []
-        loop.undo("later")
-        assert bits(loop) == without
 
 
 def test_another_process_forgets_while_this_one_is_about_to_write(home: Place) -> None:

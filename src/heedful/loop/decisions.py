@@ -7,6 +7,7 @@ from collections import OrderedDict
 from sys import getsizeof
 
 import msgspec
+from msgspec.structs import astuple
 
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.log import Event, Log
@@ -58,9 +59,8 @@ class Decisions:
         """Return the decision with this `id`; None if there is none."""
         cached = self.cached.get(id)
         if cached is not None:
-            return self._unpack(
-                id, cached.seq, cached.time, cached.person, cached.version, cached.payload, cached.arrays
-            )
+            seq, time, person, version, payload, arrays, _ = astuple(cached)
+            return self.read(Event(seq, "decision", id, time, person, None, version, payload, arrays))
         event = self._log.find("decision", id)
         if event is None:
             return None
@@ -70,11 +70,6 @@ class Decisions:
     def read(self, event: Event) -> LoggedDecision:
         """Return the decision in an `event` of kind "decision". Raise Damaged if it is not as it was written."""
         seq, _, id, time, person, _, version, payload, arrays = event
-        return self._unpack(id, seq, time, person, version, payload, arrays)
-
-    def _unpack(
-        self, id: str, seq: int, time: int, person: str | None, version: int, payload: str, arrays: bytes | None
-    ) -> LoggedDecision:
         try:
             record, came = unpack(payload, arrays)
             if record.catalogue:

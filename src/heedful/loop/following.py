@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from heedful.core.fold import copy_arrays
 from heedful.loop.history import History
 from heedful.loop.interactions.protocol import Interaction
-from heedful.loop.interactions.registry import learner_version
 from heedful.loop.model import LoopModel, Moves
 from heedful.loop.serving import Running, Side
-from heedful.loop.snapshots import Other, stamp
+from heedful.loop.snapshots import KeptModel, stamp
 
 StartFollowing = Callable[[History, Interaction[Any], LoopModel, int, bool], tuple[int, Moves]]
 """Loads a stored state of a model that follows: see `heedful.loop.keeper.Keeper.start_following`."""
@@ -68,16 +66,11 @@ class Follower:
         except Exception:  # whatever a learner of somebody's own raises; it is told where the learner ranks
             return None
 
-    def keep(self) -> Other | None:
+    def keep(self) -> KeptModel | None:
         """Return a copy of the model as it is now, to begin from later; None if it has learned nothing, or failed."""
         if self.failed or self._position < 1:
             return None
-        manifest, model = self.interaction.manifest, self.model
-        stamped = stamp(
-            manifest, self.interaction.learner, learner_version(self.interaction.learner, manifest.settings)
-        )
-        shared, people = copy_arrays(model.shared), dict(model.people)
-        return Other(manifest.learner, self._position, shared, people, self._moves, stamped)
+        return KeptModel.copy_of(self.model, self._position, self._moves, stamp(self.interaction))
 
 
 class Following:
@@ -120,7 +113,7 @@ class Following:
             return None, begun
         return Running(event.id, record, None if self._own is None else self._own.follow(history, head), side), begun
 
-    def keep(self) -> tuple[Other, ...]:
+    def keep(self) -> tuple[KeptModel, ...]:
         """Return copies of the models that follow, to begin from later."""
         kept = [each.keep() for each in (self._own, self._candidate) if each is not None]
         return tuple([each for each in kept if each is not None])

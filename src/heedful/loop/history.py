@@ -266,9 +266,8 @@ class History:
 
         `event` is the feedback's event, `feedback` its decoded record, `decision` the decision that it answers. `model`
         is changed in place; it may be another one than the loop's own. Raise what the learner raises."""
-        context = self.requests.context(decision)
-        extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
-        return model.teach(context, feedback, extra, event.seq)
+        step = self.step(event, decision, feedback)
+        return model.teach(step.context, feedback, step.extra, event.seq)
 
     def offer(self, model: LoopModel, event: Event) -> None:
         """Let `model` take in an `event` that puts an item on offer, changes it or withdraws it.
@@ -362,7 +361,7 @@ class History:
 
         A snapshot with another stamp is not used, and the model is made again from the log.
         """
-        return snapshots.stamp(self.manifest, self.learner, self.learner_version)
+        return snapshots.stamp(self.interaction)
 
     def before(self, model: LoopModel, version: int) -> int:
         """Load the newest stored state that is at most as new as `version` into `model`, which has learned nothing yet.
@@ -370,5 +369,6 @@ class History:
         Return its position, a sequence number: it has learned the events up to there. It is 0 if there is no such
         state.
         """
-        like, shelf = model.nobody(), snapshots.shelf_of(self.log)
-        return snapshots.restore(shelf, model, like, self.log, version, self.stamp(), lambda _: None)[0]
+        return snapshots.restore(snapshots.shelf_of(self.log), model, self.log, version, self.stamp(), lambda _: None)[
+            0
+        ]

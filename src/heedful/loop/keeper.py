@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.core.fold import copy_arrays
 from heedful.loop import segments, snapshots
 from heedful.loop.fold import Fold
 from heedful.loop.history import History
 from heedful.loop.interactions.protocol import Interaction
-from heedful.loop.interactions.registry import learner_version
 from heedful.loop.log import Log, Retractions
-from heedful.loop.model import LoopModel, Moves, Person
+from heedful.loop.model import LoopModel, Moves
+from heedful.loop.snapshots import KeptModel
 
 MARKS, BETWEEN = 4, 250
 """How many states of the model are kept in memory for undoing, and the fewest lessons between two of them."""
@@ -24,23 +23,19 @@ where an update takes milliseconds."""
 
 
 class Mark(NamedTuple):
-    """A copy of the model as it was after one event, kept in memory, so that learning starts again from here after an
-    undo of recent feedback."""
+    """What is kept in memory of the models as they were after one event, so that learning starts again from here after
+    an undo of recent feedback."""
 
-    position: int
-    """the sequence number of that event: all events up to it are learned"""
-    shared: Any
-    """the state that all people share, of the learner's own type"""
-    people: dict[str, Person]
-    """what was learned for single people in addition, by name"""
-    moves: Moves
-    """how many pieces of feedback the model had learned, and how many of them changed a prediction"""
-    others: tuple[snapshots.Other, ...] = ()
-    """copies of the models that follow the log without serving, those of an experiment; () if none runs"""
+    serving: KeptModel
+    """the loop's model"""
+    others: tuple[KeptModel, ...] = ()
+    """the models that follow the log without serving, those of an experiment; () if none runs"""
 
 
 class IncompleteModel(ValueError):
-    """Raised if a snapshot is asked for while the model lacks feedback that the learner failed on."""
+    """Raised if a snapshot is asked for while the model lacks feedback that the learner failed on.
+
+    A start from it would neither try that again nor report it."""
 
 
 class Keeper:
@@ -70,22 +65,21 @@ class Keeper:
         """Return whether a state should be kept in memory of a model with states of so many `people`."""
         return self._since_mark >= (SLOW_BETWEEN if history.interaction.slow else max(BETWEEN, people))
 
-    def mark(self, fold: Fold, position: int, others: tuple[snapshots.Other, ...]) -> None:
+    def mark(self, history: History, fold: Fold, position: int, others: tuple[KeptModel, ...]) -> None:
         """Keep a copy of the model of `fold` as it is after event `position`, and drop the oldest if there are too
         many."""
-        shared, people = copy_arrays(fold.model.shared), dict(fold.model.people)
-        self._marks = [*self._marks, Mark(position, shared, people, fold.moves, others)][-MARKS:]
+        serving = KeptModel.copy_of(fold.model, position, fold.moves, history.stamp())
+        self._marks = [*self._marks, Mark(serving, others)][-MARKS:]
         self._since_mark = 0
 
     def drop_outdated(self, retractions: Retractions) -> None:
         """Drop the states in memory that hold something that `retractions` leave out."""
-        self._marks = [mark for mark in self._marks if not retractions.changes(mark.position)]
+        self._marks = [mark for mark in self._marks if not retractions.changes(mark.serving.position)]
 
-    def change_learner(self, history: History, others: Sequence[snapshots.Other]) -> None:
+    def change_learner(self, history: History, others: Sequence[KeptModel]) -> None:
         """Drop the states in memory, which are of another learner than the one that serves now, but for one of `others`
         that is of this one: a candidate that was promoted has learned all of it already."""
-        ready = [other for other in others if other.stamped == history.stamp()]
-        self._marks = [Mark(other.position, other.shared, other.people, other.moves) for other in ready[-1:]]
+        self._marks = [Mark(other) for other in others if other.stamped == history.stamp()][-1:]
 
     # ------------------------------------------------------------------------ to begin from
 
@@ -94,22 +88,17 @@ class Keeper:
         nothing; return (the sequence number up to which it has learned, 0 if there is no such state, how much feedback
         it is made of)."""
         if self._marks:
-            mark = self._marks[-1]
-            model.shared, model.people = copy_arrays(mark.shared), dict(mark.people)
-            return mark.position, mark.moves
+            return self._marks[-1].serving.load_into(model)
         self.since_snapshot = 0
-        like, stamp = model.nobody(), history.stamp()
-        position, moves = snapshots.restore(self.shelf, model, like, history.log, head, stamp, history.note)
-        return position, Moves(*moves)
+        return snapshots.restore(self.shelf, model, history.log, head, history.stamp(), history.note)
 
     def load_mark(self, model: LoopModel, version: int) -> int:
         """Load the newest state in memory that is at most as new as `version` into `model`, which has learned nothing;
         return the sequence number up to which it has learned, 0 if there is no such state."""
-        there = [mark for mark in self._marks if mark.position <= version]
-        if not there:
-            return 0
-        model.shared, model.people = copy_arrays(there[-1].shared), dict(there[-1].people)
-        return there[-1].position
+        for mark in self._marks[::-1]:
+            if mark.serving.position <= version:
+                return mark.serving.load_into(model)[0]
+        return 0
 
     def start_following(
         self, history: History, interaction: Interaction[Any], model: LoopModel, head: int, frozen: bool
@@ -119,15 +108,11 @@ class Keeper:
 
         `interaction` is the loop's kind of feedback with the learner of that model; `frozen` says whether the model
         learns nothing after `head`."""
-        version = learner_version(interaction.learner, history.settings)
-        stamped = snapshots.stamp(interaction.manifest, interaction.learner, version)
-        for other in [other for mark in reversed(self._marks) for other in mark.others]:
+        stamped = snapshots.stamp(interaction)
+        for other in [other for mark in self._marks[::-1] for other in mark.others]:
             if other.stamped == stamped and other.position <= head:
-                model.shared, model.people = copy_arrays(other.shared), dict(other.people)
-                return other.position, other.moves
-        like, unsaid = model.nobody(), lambda _: None
-        found = snapshots.restore(self.shelf, model, like, history.log, head, stamped, unsaid, True, frozen)
-        return found[0], Moves(*found[1])
+                return other.load_into(model)
+        return snapshots.restore(self.shelf, model, history.log, head, stamped, lambda _: None, True, frozen)
 
     # ------------------------------------------------------------------------ in snapshots
 
@@ -142,16 +127,16 @@ class Keeper:
         fold: Fold,
         position: int,
         retractions: Retractions,
-        others: Sequence[snapshots.Other],
+        others: Sequence[KeptModel],
     ) -> Any:
         """Return a snapshot of the model of `fold` as it is after event `position`, to be written. Raise
-        IncompleteModel if it lacks feedback that the learner failed on and that `retractions` do not leave out."""
+        IncompleteModel if it lacks feedback that `retractions` do not leave out."""
         if left := sorted(seq for seq in fold.failed if seq not in retractions):
             event = history.log.at(left[0])
             named = event.id if event is not None else left[0]
             raise IncompleteModel(f"the learner failed on feedback {named}: undo it, or mend the learner")
-        stamped = history.stamp() | {"moves": list(fold.moves)}
-        return snapshots.draw(self.shelf, fold.model, position, history.log, stamped, others)
+        serving = KeptModel(position, fold.model.shared, fold.model.people, fold.moves, history.stamp())
+        return snapshots.draw(self.shelf, history.log, serving, others)
 
     def forget(self, history: History) -> list[str]:
         """Remove what is kept, snapshots and segments, which may hold events that were erased from the log.

@@ -89,17 +89,10 @@ class Projection(Writer):
     # ------------------------------------------------------------------------ writing
 
     def submit(self, events: list[PendingEvent]) -> Sequence[Answer]:
-        """Write `events` to the log together with those of other threads, learn from them, and return the answers.
-
-        There is one answer for each event, in order. Returns once they are learned, and on the disk where
-        `waits_for_disk` says so. Raise TimeoutError if another process keeps writing."""
         return self._group.submit(events) if events else ()
 
     def submit_in_turn(self, events: list[PendingEvent]) -> Sequence[Answer]:
-        """Do what `submit` does, for a thread that holds the lock `turn`: it writes the `events` itself.
-
-        With `submit` it would wait for the thread that writes for others, which may be waiting for `turn`."""
-        return self._commit(events)
+        return self._commit(events)  # with `submit` it would wait for a thread that may be waiting for `turn`
 
     def attempt(self, events: Sequence[PendingEvent], durable: bool = True) -> list[Answer] | None:
         if not self.turn.acquire(blocking=False):
@@ -160,7 +153,7 @@ class Projection(Writer):
             self._stale = False
             self._publish()
             if self.keeper.mark_due(self, len(self._fold.model.people)):
-                self.keeper.mark(self._fold, self._head, self._following.keep())
+                self.keeper.mark(self, self._fold, self._head, self._following.keep())
             if patient and self.due:
                 self.keep()
             return answers
@@ -360,9 +353,7 @@ class Projection(Writer):
             self._fold.failed = {}
 
     def verify(self) -> list[str]:
-        """Return what is wrong with the log and the model, a sentence each; [] if nothing is.
-
-        The model is made again from the whole log, without segments, and has to be equal bit for bit."""
+        """Return what `Loop.verify` says: the model is made again without segments, too."""
         with self.turn:
             self.catch_up()
             problems = self.log.problems()
@@ -419,12 +410,8 @@ class Projection(Writer):
             return self.keeper.load_mark(model, version) or super().before(model, version)
 
     def snapshot(self) -> Place:
-        """Write a snapshot of the model to the loop's folder or database and return where it is: a path, or the
-        address.
-
-        Raise OSError if it cannot be written, and IncompleteModel if the model lacks feedback that the learner failed
-        on: a start from the snapshot would neither try that again nor report it. No other process can write meanwhile,
-        so a person whom another process is forgetting is not in the snapshot."""
+        """Do what `Loop.snapshot` says. No other process can write meanwhile, so a person whom another process is
+        forgetting is not in the snapshot."""
         with self.turn:
             self.catch_up()
             drawn, of = self._draw(), self._head

@@ -92,21 +92,19 @@ def forget(writer: Writer, person: str) -> Forgotten:
 
 
 def spelt_like(history: History, person: str) -> tuple[str, ...]:
-    """Return the names of other people in the log that differ from `person` in case, blanks or the code of a letter
-    alone, sorted: they may be the same person."""
-    wanted = spelling(person)
-    return tuple(sorted(each for each in history.log.people() if each != person and spelling(each) == wanted))
+    """Return the names of people that may be the same as `person`, as `Loop.spelt_like` says."""
+    spelt = spelling(person)
+    return tuple(sorted(name for name in history.log.people() if name != person and spelling(name) == spelt))
 
 
 def exported(history: History) -> list[str]:
-    """Return the paths of the files that exports wrote, each once, in the order of the log; "-" is stdout."""
-    noted = history.log.events(kinds=["export"])
-    return list(dict.fromkeys(records.decode_export(event.payload).path for event in noted))
+    """Return the paths of the files that exports wrote, as `Loop.exports` says."""
+    exports = history.log.events(kinds=["export"])
+    return list(dict.fromkeys(records.decode_export(event.payload).path for event in exports))
 
 
 def note_export(writer: Writer, path: str | Path) -> None:
-    """Note in the log that its events were written to the file `path` ("-" for stdout), which forgetting a person
-    cannot reach. Where the log cannot be written, `notes` says so."""
+    """Note in the log that its events were written to the file `path`, as `Loop.note_export` says."""
     payload = records.encode({"path": "-" if str(path) == "-" else str(Path(path).absolute())})
     event = Event(0, "export", records.new_id(), now(), None, None, writer.published.version, payload)
     try:
@@ -116,10 +114,7 @@ def note_export(writer: Writer, path: str | Path) -> None:
 
 
 def finish_forgetting(writer: Writer) -> None:
-    """Remove the bytes of forgotten people that are still on the disk, if there are any, from the log and the
-    snapshots.
-
-    Raise TimeoutError if another process is reading the log."""
+    """Remove the bytes of forgotten people that are still on the disk, as `Loop.finish_forgetting` says."""
     with writer.turn:
         if writer.log.unfinished() and not writer.log.store.read_only:
             if left := writer.forget_derived():

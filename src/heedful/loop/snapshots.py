@@ -1,7 +1,7 @@
 """Snapshots: the model as it was after one event of the log, in files of the loop's folder or in its database.
 
 A snapshot only saves time. If one is missing or cannot be used, the model is made again from the log. While an
-experiment runs, a snapshot also has the models that follow the log without serving (`Other`).
+experiment runs, a snapshot also has the models that follow the log without serving.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ import numpy as np
 
 from heedful.core.fold import copy_arrays
 from heedful.core.serialization import arrays_of, read_arrays, state_like, write_arrays
+from heedful.loop.interactions.protocol import Interaction
+from heedful.loop.interactions.registry import learner_version
 from heedful.loop.log import Log
 from heedful.loop.log.store import Shelf
 from heedful.loop.model import LoopModel, Moves, Person
-from heedful.loop.settings import Manifest
 from heedful.storage import Address, Place
 
 KEPT = 3
@@ -80,64 +81,43 @@ def read_own(folder: Place, *parts: str, most: int) -> bytes:
         os.close(file)
 
 
-def snapshot_path(folder: Path, position: int) -> Path:
-    """Return the path in `folder` of the snapshot of the model after the event with sequence number `position`."""
-    return folder / f"snapshot-{position:012d}.safetensors"
-
-
-def snapshots(folder: Path) -> list[tuple[int, Path]]:
-    """Return (position, path) of each snapshot in `folder`, the newest first; the position is the sequence number of an
-    event."""
-    found = [(re.fullmatch(r"snapshot-(\d{12,})\.safetensors", path.name), path) for path in folder.iterdir()]
-    # What a link leads to is not of this folder.
-    return sorted(((int(match[1]), path) for match, path in found if match and not path.is_symlink()), reverse=True)
-
-
-def remove_snapshots(folder: Path) -> None:
-    """Remove all snapshots in `folder`, and unfinished ones that an interrupted write left."""
-    for path in folder.glob("snapshot-*"):
-        if not path.is_dir():
-            path.unlink(missing_ok=True)
-
-
 class FolderShelf:
-    """The snapshots of a loop as files in its folder."""
+    """The snapshots of a loop as files in its folder: a `Shelf`, as `heedful.loop.log.store` describes it."""
 
     def __init__(self, folder: Path) -> None:
         """Keep snapshots in the folder of a loop."""
         self._folder = folder
 
+    def _path(self, position: int) -> Path:
+        return self._folder / self.name(position)
+
     def positions(self) -> list[int]:
-        """Return the positions of all snapshots, the newest first."""
-        return [position for position, _ in snapshots(self._folder)]
+        names = [(re.fullmatch(r"snapshot-(\d{12,})\.safetensors", path.name), path) for path in self._folder.iterdir()]
+        # What a link leads to is not of this folder.
+        return sorted([int(match[1]) for match, path in names if match and not path.is_symlink()], reverse=True)
 
     def name(self, position: int) -> str:
-        """Return the name of a snapshot's file."""
-        return snapshot_path(self._folder, position).name
+        return f"snapshot-{position:012d}.safetensors"
 
     def read(self, position: int) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return (arrays by name, the values about them) of a snapshot. Raise OSError or ValueError if it cannot be
-        read."""
-        return read_arrays(snapshot_path(self._folder, position))
+        return read_arrays(self._path(position))
 
     def prepare(self, arrays: dict[str, Any], about: dict[str, Any]) -> Any:
-        """Return what `write` takes for these arrays by name, and the values about them."""
         return arrays, about
 
     def write(self, position: int, prepared: Any) -> Path:
-        """Write a snapshot and return its path. Raise OSError if that fails."""
-        path = snapshot_path(self._folder, position)
+        path = self._path(position)
         write_arrays(path, *prepared)
         return path
 
     def remove(self, positions: Sequence[int]) -> None:
-        """Remove these snapshots."""
         for position in positions:
-            snapshot_path(self._folder, position).unlink(missing_ok=True)
+            self._path(position).unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Remove all snapshots, also unfinished ones."""
-        remove_snapshots(self._folder)
+        for path in self._folder.glob("snapshot-*"):
+            if not path.is_dir():
+                path.unlink(missing_ok=True)
 
 
 def shelf_of(log: Log) -> Shelf:
@@ -147,16 +127,16 @@ def shelf_of(log: Log) -> Shelf:
     return FolderShelf(Path(str(log.path)).parent)
 
 
-def stamp(manifest: Manifest, learner: Any, version: str) -> dict[str, Any]:
-    """Return what a model depends on besides the log, {name: value}: learner, versions of code, Python, numpy, scipy,
-    machine.
+def stamp(interaction: Interaction[Any]) -> dict[str, Any]:
+    """Return what a model of `interaction` depends on besides the log, {name: value}: learner, versions of code,
+    Python, numpy, scipy, machine.
 
-    `version` is the version of the learner's code (`heedful.loop.versions`). A snapshot is used only if the stamp
-    stored in it equals that of today."""
+    A snapshot is used only if the stamp stored in it equals that of today."""
+    manifest, learner = interaction.manifest, interaction.learner
     return {
         "learner": manifest.learner,
         "fields": {name: _values(repr(value)) for name, value in zip(learner._fields, learner)},
-        "learner_version": version,
+        "learner_version": learner_version(learner, manifest.settings),
         "executor": "interpreted",
         "shrink": manifest.settings.shrink,
         "python": platform.python_version(),
@@ -178,20 +158,13 @@ def _values(written: str) -> str:
     return re.sub(r"\b[A-Za-z_]\w*=|\b[A-Za-z_][\w.]*(?=\()", "", written)
 
 
-class Other(NamedTuple):
-    """A model that follows the log without serving, such as that of an experiment's candidate, as it was after one
-    event.
+class KeptModel(NamedTuple):
+    """A model as it was after one event, from which another one can begin."""
 
-    `learner` is its learner, by name and parameters; `position` the sequence number of the last event that it has
-    learned; `shared` the state that all people share, `people` those of single people, by name; `moves` counts the
-    feedback in it; `stamped` is what it depends on besides the log (`stamp`)."""
-
-    learner: str
-    """its learner, by name and parameters"""
     position: int
-    """the sequence number of the last event that it has learned"""
+    """the sequence number of that event: all events up to it are learned"""
     shared: Any
-    """the state that all people share"""
+    """the state that all people share, of the learner's own type"""
     people: dict[str, Person]
     """the states of single people, by name"""
     moves: Moves
@@ -199,19 +172,25 @@ class Other(NamedTuple):
     stamped: dict[str, Any]
     """what it depends on besides the log (`stamp`)"""
 
+    @classmethod
+    def copy_of(cls, model: LoopModel, position: int, moves: Moves, stamped: dict[str, Any]) -> KeptModel:
+        """Return a copy of `model` as it is after event `position`; the other arguments are the fields."""
+        return cls(position, copy_arrays(model.shared), dict(model.people), moves, stamped)
 
-def draw(
-    shelf: Shelf, model: LoopModel, position: int, log: Log, stamped: dict[str, Any], others: Sequence[Other] = ()
-) -> Any:
-    """Return a snapshot of `model`, as it is after event `position` of `log`, for `keep` to write to `shelf`.
+    def load_into(self, model: LoopModel) -> tuple[int, Moves]:
+        """Put a copy of the state into `model`, which has learned nothing; return (position, moves)."""
+        model.shared, model.people = copy_arrays(self.shared), dict(self.people)
+        return self.position, self.moves
 
-    `stamped` is stored with it: what the model depends on besides the log, such as versions of code (`stamp`). `others`
-    are models that follow the log without serving."""
-    arrays, about = _arrays(model.shared, model.people), stamped | _about(log, position, model.people)
-    told = []
+
+def draw(shelf: Shelf, log: Log, serving: KeptModel, others: Sequence[KeptModel] = ()) -> Any:
+    """Return a snapshot of the model that is `serving` the loop with this `log`, for `keep` to write to `shelf`.
+
+    `others` are models that follow the log without serving."""
+    arrays, about = _arrays(serving), _about(log, serving)
     for j, other in enumerate(others):
-        arrays |= {f"{j}/{name}": array for name, array in _arrays(other.shared, other.people).items()}
-        told.append(other.stamped | {"moves": list(other.moves)} | _about(log, other.position, other.people))
+        arrays |= {f"{j}/{name}": array for name, array in _arrays(other).items()}
+    told = [_about(log, other) for other in others]
     return shelf.prepare(arrays, about | ({"others": told} if told else {}))
 
 
@@ -225,10 +204,10 @@ def keep(shelf: Shelf, position: int, drawn: object) -> Place:
     return there
 
 
-def _arrays(shared: object, people: dict[str, Person]) -> dict[str, Any]:
+def _arrays(kept: KeptModel) -> dict[str, Any]:
     """Return the arrays of a model by name; those of people are stacked in the order of their names."""
-    arrays = arrays_of(shared, "shared")
-    everybody = sorted(people.items())
+    arrays = arrays_of(kept.shared, "shared")
+    everybody = sorted(kept.people.items())
     stacked = [arrays_of(person.state, "people") for _, person in everybody]
     for name in stacked[0] if stacked else ():
         arrays[name] = np.stack([each[name] for each in stacked])
@@ -237,8 +216,10 @@ def _arrays(shared: object, people: dict[str, Person]) -> dict[str, Any]:
     return arrays
 
 
-def _about(log: Log, position: int, people: dict[str, Person]) -> dict[str, Any]:
-    return _place(log, position) | {"people": sorted(people)}
+def _about(log: Log, kept: KeptModel) -> dict[str, Any]:
+    """Return the values about a model, by name, that a snapshot has besides its arrays."""
+    counts = {"moves": list(kept.moves)}
+    return kept.stamped | counts | _place(log, kept.position) | {"people": sorted(kept.people)}
 
 
 def _parts(arrays: dict[str, Any], about: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -280,26 +261,23 @@ def _place(log: Log, position: int) -> dict[str, Any]:
 def restore(
     shelf: Shelf,
     model: LoopModel,
-    like: object,
     log: Log,
     head: int,
     stamped: dict[str, Any],
     note: Callable[[str], None],
     follows: bool = False,
     frozen: bool = False,
-) -> tuple[int, tuple[int, int]]:
+) -> tuple[int, Moves]:
     """Load the newest snapshot on `shelf` that can be used, at most at position `head`, into `model`, which has learned
     nothing.
 
-    Return (its position, (pieces of feedback it is made of, how many of them changed predictions)), or zeros if there
-    is none. A snapshot cannot be used if something in it was undone since, unless `model` is `frozen` at `head` and
-    follows the log without serving. Nor can it if it is damaged, of another log, or made by other code or another
-    version of Python, numpy or scipy than `stamped` (the value of `stamp` today) says; then `note` is called with the
-    reason.
+    Return (its position, how much feedback it is made of), or zeros if there is none. A snapshot cannot be used if
+    something in it was undone since, unless `model` is `frozen` at `head` and follows the log without serving. Nor can
+    it if it is damaged, of another log, or made by other code or another version of Python, numpy or scipy than
+    `stamped` (the value of `stamp` today) says; then `note` is called with the reason.
 
-    `like` is a state of the type that is kept for each person. A model in a snapshot that did not serve is used if no
-    serving one is there; if the present one `follows` the log without serving, all snapshots are searched for one, as
-    it may be older than the snapshot."""
+    A model in a snapshot that did not serve is used if no serving one is there; if the present one `follows` the log
+    without serving, all snapshots are searched for one, as it may be older than the snapshot."""
     for position in shelf.positions():
         if not follows and (position > head or log.is_superseded(position)):
             continue
@@ -326,26 +304,24 @@ def restore(
                     told = "made of another log, or of what was in this one before: the log is folded again"
                     note(f"{shelf.name(position)}: {told}")
                     continue
-                given, moved = about.get("moves", (1, 1))  # of one that does not say, that it moved
-                _fill(model, like, arrays, about["people"])
+                given, moved = about["moves"]
+                _fill(model, arrays, about["people"])
             except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
                 note(f"{shelf.name(position)}: {error}: the log is folded again")
                 continue
-            return at, (int(given), int(moved))
-    return 0, (0, 0)
+            return at, Moves(int(given), int(moved))
+    return 0, Moves()
 
 
-def _fill(model: LoopModel, like: object, arrays: dict[str, Any], names: list[str]) -> None:
+def _fill(model: LoopModel, arrays: dict[str, Any], names: list[str]) -> None:
     """Put the `arrays` of a snapshot into `model`; `names` are those of its people. Nothing is changed if they do not
-    fit.
-
-    `like` is a state of the type that is kept for each person."""
+    fit."""
     lessons, since = arrays.pop("lessons"), arrays.pop("since")
     own = {name: arrays.pop(name) for name in list(arrays) if name.split(".")[0] == "people"}
-    shared = state_like(model.shared, arrays, "shared")
+    shared, nobody = state_like(model.shared, arrays, "shared"), model.nobody()
     people = {
         name: Person(
-            state_like(like, {leaf: array[i] for leaf, array in own.items()}, "people"),
+            state_like(nobody, {leaf: array[i] for leaf, array in own.items()}, "people"),
             int(lessons[i]),
             int(since[i]),
         )

@@ -57,7 +57,8 @@ class Writer(History, ABC):
     def submit(self, events: list[PendingEvent]) -> Sequence[Answer]:
         """Write `events` together with those of other threads, learn from them, and return the answers.
 
-        There is one answer for each event, in order. Raise TimeoutError if another process keeps writing."""
+        There is one answer for each event, in order. Returns once they are learned, and on the disk where
+        `waits_for_disk` says so. Raise TimeoutError if another process keeps writing."""
 
     @abstractmethod
     def submit_in_turn(self, events: list[PendingEvent]) -> Sequence[Answer]:

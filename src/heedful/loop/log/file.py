@@ -149,13 +149,12 @@ class LogFile:
                     connection.close()
 
     def keep_owning(self, seconds: float, address: str) -> None:
-        """Do nothing: whoever commits next is the owner meanwhile."""
+        """Do nothing: the process that commits next is the owner meanwhile."""
 
     def hand_over(self) -> None:
-        """Do nothing: whoever commits next is the owner meanwhile."""
+        """Do nothing: the process that commits next is the owner meanwhile."""
 
     def drop(self) -> None:
-        """Remove the file of a log that was just created."""
         for suffix in ("", "-wal", "-shm"):
             self._beside(suffix).unlink(missing_ok=True)
 
@@ -208,11 +207,7 @@ class LogFile:
     # ------------------------------------------------------------------------ erasing
 
     def remove(self, seqs: Sequence[int], digests: Sequence[str], seq: int) -> None:
-        """Delete the events with the sequence numbers `seqs`, within the transaction, and keep `digests` of their ids.
-
-        `seq` is the sequence number of the event that records the deletion. The triggers that refuse to delete are
-        dropped for that and created again."""
-        for name, _ in TRIGGERS:
+        for name, _ in TRIGGERS:  # those that refuse to delete, created again below
             self._writer.execute(f"DROP TRIGGER {name}")
         insertion = "INSERT OR REPLACE INTO forgotten VALUES (?, ?)"
         self._writer.executemany(insertion, [(digest, seq) for digest in digests])
@@ -220,14 +215,10 @@ class LogFile:
         self._database.create_triggers(self._writer)
 
     def unreached(self) -> tuple[str, ...]:
-        """Return, in words, where bytes of deleted events may be that `rewrite` cannot remove: () if Litestream, which
-        copies the file while it is in use, keeps nothing next to it."""
-        kept = self.path.with_name(f".{self.path.name}-litestream")
+        kept = self.path.with_name(f".{self.path.name}-litestream")  # which copies the file while it is in use
         return (f"{kept.name} next to the log, and the copies that Litestream makes of it",) if kept.exists() else ()
 
     def rewrite(self) -> None:
-        """Write the file anew, empty the write-ahead file and remove what is left of a copy that was not finished, so
-        that the bytes of deleted events are gone."""
         # Readers go on meanwhile: SQLite waits until each has finished. It does not wait for another process that is
         # running a checkpoint at this moment, so this loop does.
         until, busy = time.monotonic() + self._database.wait, True
@@ -262,9 +253,7 @@ class LogFile:
         return None
 
     def is_there(self) -> bool:
-        """Return whether the paths still name the open files: the log, its write-ahead file and the index of that.
-
-        Of a log that could not be written, and can be now, return False."""
+        # A log that could not be written, and can be now, has to be opened again.
         return self._missing() is None and not (self._locked and self._database.can_write())
 
     def _check_same(self) -> None:
@@ -305,12 +294,8 @@ class LogFile:
     # ------------------------------------------------------------------------ the write-ahead file
 
     def leave_write_ahead(self) -> None:
-        """Stop commits of this process from running checkpoints, because another of its threads calls
-        `move_write_ahead`.
-
-        If the write-ahead file reaches 256 MB, a commit runs one all the same."""
         with self._lock, self._errors():
-            self._writer.execute("PRAGMA wal_autocheckpoint = 65536")  # 256 MB
+            self._writer.execute("PRAGMA wal_autocheckpoint = 65536")  # at 256 MB a commit runs one all the same
 
     def move_write_ahead(self) -> None:
         with self._scanner() as connection, self._errors():
@@ -318,10 +303,6 @@ class LogFile:
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def begin_write_ahead_anew(self) -> None:
-        """Run a checkpoint between two commits, so that the next commit writes at the beginning of the write-ahead
-        file.
-
-        It moves the few pages that were written since the last checkpoint. Do nothing while a thread is writing."""
         if self._lock.acquire(blocking=False):
             try:
                 with self._errors():
@@ -352,10 +333,6 @@ class LogFile:
 
     @contextmanager
     def scanning(self) -> Iterator[Run]:
-        """Yield a function that runs queries that may read much, on a connection of their own, so that short reads need
-        not wait.
-
-        The connection is closed when the block ends."""
         with self._scanner() as scanner:
 
             def run(query: str, parameters: Sequence[object] = ()) -> list[Any]:
@@ -375,8 +352,6 @@ class LogFile:
             scanner.close()
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the file, a sentence each; [] if nothing is. The content of events is not
-        checked."""
         with self.scanning() as run:
             found = [row[0] for row in run("PRAGMA integrity_check") if row[0] != "ok"]
             there = dict(run("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
@@ -389,7 +364,7 @@ class LogFile:
         return found
 
     def lease_problem(self) -> None:
-        """Return None: whoever commits next is the owner meanwhile."""
+        """Return None: the process that commits next is the owner meanwhile."""
 
 
 def _identity(path: Path, unchanged: bool = False) -> tuple[int, ...] | None:

@@ -141,7 +141,8 @@ class Store(Protocol):
         """Yield a function that runs queries that may read much, so that short reads need not wait for them."""
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the database, a sentence each; [] if nothing is."""
+        """Return what is wrong with the database, a sentence each; [] if nothing is. The content of events is not
+        checked."""
 
     def lease_problem(self) -> tuple[str, str] | None:
         """Return what is wrong with what says who owns the loop, and what to do about it; None if nothing is."""
@@ -161,8 +162,9 @@ class Store(Protocol):
         Do nothing where the database does so itself."""
 
     def begin_write_ahead_anew(self) -> None:
-        """Move the rest of the write-ahead file between two commits, so that the next commit writes at its
-        beginning."""
+        """Move the rest of the write-ahead file between two commits, so that the next commit writes at its beginning.
+
+        Do nothing while a thread is writing."""
 
     def drop(self) -> None:
         """Delete a log that was just created."""

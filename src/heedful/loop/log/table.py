@@ -132,7 +132,6 @@ class LogTable:
             connection.close()
 
     def drop(self) -> None:
-        """Delete the loop: its events and everything else that the database has of it."""
         with self._lock, self._server.errors():
             connection = self._server.connect()
             try:
@@ -163,9 +162,6 @@ class LogTable:
         return not self.read_only and (self.hold == 0.0 or self._epoch >= 0)
 
     def keep_owning(self, seconds: float, address: str) -> None:
-        """Make this process stay the owner of the loop for `seconds` after each commit or `Directory.renew`.
-
-        Meanwhile other processes send clients to `address`, a URL."""
         with self._leasing:
             self.hold, self.address = seconds, address
             if self._epoch >= 0:  # it made the loop, or wrote to it: nobody becomes the owner who could say where it is
@@ -193,10 +189,10 @@ class LogTable:
 
     @contextmanager
     def writing(self, patient: bool = True, durable: bool = True) -> Iterator[None]:
-        """Begin a transaction as the owner of the loop; see `Log.writing`.
+        """Begin a transaction as the owner of the loop.
 
-        Raise Owned, a TimeoutError, if another process owns the loop, and Unreachable if the connection is lost; a
-        commit whose answer did not come is looked up."""
+        Raise Owned, a TimeoutError, if another process owns it, and Unreachable if the connection is lost; a commit
+        whose answer did not come is looked up."""
         if self.read_only:
             raise unwritable(self.path, "was opened for reading only")
         if not self._lock.acquire(blocking=patient):
@@ -398,9 +394,6 @@ class LogTable:
     # ------------------------------------------------------------------------ erasing
 
     def remove(self, seqs: Sequence[int], digests: Sequence[str], seq: int) -> None:
-        """Delete the events with the sequence numbers `seqs` and all snapshots, and keep `digests` of the events' ids.
-
-        `seq` is the sequence number of the event that records the deletion."""
         self.execute("SELECT set_config('heedful.erasing', ?, true)", [str(self.number)])
         with self._server.errors(writing=True):
             db = self._writing
@@ -414,8 +407,6 @@ class LogTable:
             db.execute("SELECT set_config('heedful.erasing', '', true)")
 
     def unreached(self) -> tuple[str, ...]:
-        """Return, in words, where bytes of deleted events may be besides the tables: the write-ahead log, its archive,
-        standbys."""
         found = ["the database's write-ahead log, until its files are used again"]
         [[archive]] = self._reader.rows("SELECT current_setting('archive_mode')")
         if archive != "off":
@@ -430,10 +421,7 @@ class LogTable:
 
     def rewrite(self) -> None:
         """Write anew the tables that held deleted events and snapshots, as their bytes stay in PostgreSQL's pages
-        otherwise.
-
-        Raise TimeoutError if another session of this database still sees the old rows, or reads all the time, and if
-        the role that is connected may not write them anew."""
+        otherwise. Raise TimeoutError, too, if the role that is connected may not."""
         # Whoever commits or connects to the database at this moment may see the old rows, too, but not for long.
         until, pause = time.monotonic() + self._wait, 0.1
         while self._rewrite():
@@ -515,8 +503,6 @@ class LogTable:
         yield self._scanner.rows
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the tables, a sentence each; [] if nothing is. The content of events is not
-        checked."""
         found = []
         triggers = {
             name
@@ -661,8 +647,6 @@ class Shelf:
         return f"snapshot {position}"
 
     def read(self, position: int) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return (arrays by name, other values by name) of the snapshot at `position`. Raise ValueError if it is
-        damaged."""
         query = f"SELECT content FROM heedful.snapshot WHERE loop = {self._table.number} AND position = ?"
         with self._table.scanning() as run:
             rows = run(query, [position])
@@ -671,14 +655,9 @@ class Shelf:
         return unpack_arrays(rows[0][0], self.name(position))
 
     def prepare(self, arrays: dict[str, Any], about: dict[str, Any]) -> bytes:
-        """Return a snapshot, made of `arrays` and of the values `about` them, by name, as bytes for `write`.
-
-        It is called before a transaction, as it may take long."""
         return pack_arrays(arrays, about)
 
     def write(self, position: int, prepared: Any) -> Address:
-        """Write the `prepared` snapshot at `position`, within the transaction; return where it is. Raise OSError if it
-        is too large."""
         content: bytes = prepared
         if len(content) > LARGEST:
             raise OSError(
