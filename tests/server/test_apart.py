@@ -258,36 +258,6 @@ def test_a_loop_of_others_is_no_loop(site: Site) -> None:
                     assert ask(site, key, route, theirs).status_code == 404
 
 
-WAYS = [
-    "acme/theirs",
-    "acme%2Ftheirs",
-    "acme%2ftheirs.heedful",
-    "..%2Facme%2Ftheirs",
-    ".%2Facme%2Ftheirs",
-    "acme%5Ctheirs",
-]
-WAYS += [
-    "acme%252Ftheirs",
-    "theirs%00",
-    "%2e%2e%2facme%2ftheirs",
-    "../acme/theirs",
-    "acme:theirs",
-    "theirs.heedful",
-    "ACME%2ftheirs",
-]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_no_name_leads_to_others(site: Site, way: str) -> None:
-    before = files(site.folder / "acme")
-    for route in OF_A_LOOP:
-        answer = ask(site, site.keys["main"], route, way)
-        assert answer.status_code in (404, 405), (route.name, answer.text)
-        again = ask(site, site.keys["globex"], route, way.replace("acme", "..").replace("theirs", "cars"))
-        assert again.status_code in (404, 405), (route.name, again.text)
-    assert files(site.folder / "acme") == before
-
-
 @pytest.mark.slow
 @given(loop=st.text(max_size=30), data=st.data())
 @examples(30)

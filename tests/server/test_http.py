@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
 import json
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -26,6 +24,7 @@ from asking import (
     Caller,
     Said,
     Wire,
+    at_once,
     events,
     held_up,
     is_problem,
@@ -39,7 +38,6 @@ from hypothesis import strategies as st
 
 from budget import FACTOR, examples
 from heedful import Loop
-from heedful.loop.log import Log
 from heedful.server import events as server_events
 from heedful.server import metrics as server_metrics
 from heedful.server.auth import Authenticator
@@ -47,6 +45,7 @@ from heedful.server.codecs import Limits
 from heedful.server.context import Options
 from heedful.server.keys import Keys
 from heedful.server.main import served
+from heedful.server.routes import description
 from loops import bits, bits_from_scratch, choice_loop, rows, small_loop
 from processes import here, until
 
@@ -173,17 +172,8 @@ def test_a_loop_that_makes_no_sense_is_not_made(plain: Caller, folder: Path, giv
 @pytest.mark.slow
 def test_two_make_the_same_loop_and_one_has_made_it(url: str) -> None:
     for i in range(4):
-        answers: list[int] = []
-
-        def make(name: str = f"twice{i}", answers: list[int] = answers) -> None:
-            answers.append(httpx.post(f"{url}/v1/loops", json={"name": name, "items": ITEMS}).status_code)
-
-        threads = [threading.Thread(target=make) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert sorted(answers) == [201, 409, 409, 409]
+        make = partial(httpx.post, f"{url}/v1/loops", json={"name": f"twice{i}", "items": ITEMS})
+        assert sorted(answer.status_code for answer in at_once(*[make] * 4)) == [201, 409, 409, 409]
 
 
 def test_what_is_no_loop_is_not_listed(tmp_path: Path) -> None:
@@ -682,39 +672,15 @@ def test_without_ids_and_keys_each_is_an_event_of_its_own(ask: Caller, cars: str
 
 # ---------------------------------------------------------------------------- methods, paths
 
+NAMED = {"item": "x", "person": "x", "id": "D"}
 PATHS = {
-    "/v1/loops": {"GET", "HEAD", "POST"},
-    "/v1/loops/{loop}": {"GET", "HEAD"},
-    "/v1/loops/{loop}/items": {"GET", "HEAD", "PUT"},
-    "/v1/loops/{loop}/items/x": {"DELETE"},
-    "/v1/loops/{loop}/decisions": {"POST"},
-    "/v1/loops/{loop}/records": {"POST"},
-    "/v1/loops/{loop}/feedback": {"POST"},
-    "/v1/loops/{loop}/clicks": {"POST"},
-    "/v1/loops/{loop}/activate": {"POST"},
-    "/v1/loops/{loop}/undo": {"POST"},
-    "/v1/loops/{loop}/rollback": {"POST"},
-    "/v1/loops/{loop}/rank": {"POST"},
-    "/v1/loops/{loop}/evaluations": {"POST"},
-    "/v1/loops/{loop}/health": {"GET", "HEAD"},
-    "/v1/loops/{loop}/style": {"GET", "HEAD", "POST"},
-    "/v1/loops/{loop}/experiments": {"POST"},
-    "/v1/loops/{loop}/experiments/latest": {"GET", "HEAD"},
-    "/v1/loops/{loop}/experiments/plan": {"GET", "HEAD"},
-    "/v1/loops/{loop}/experiments/stop": {"POST"},
-    "/v1/loops/{loop}/promotions": {"GET", "HEAD", "POST"},
-    "/v1/loops/{loop}/weights": {"GET", "HEAD"},
-    "/v1/loops/{loop}/report": {"GET", "HEAD"},
-    "/v1/loops/{loop}/standing": {"GET", "HEAD"},
-    "/v1/loops/{loop}/decisions/D/explanation": {"GET", "HEAD"},
-    "/v1/loops/{loop}/decisions/D/why": {"GET", "HEAD"},
-    "/v1/loops/{loop}/events": {"GET", "HEAD"},
-    "/v1/loops/{loop}/people/x": {"GET", "HEAD", "DELETE"},
-    "/metrics": {"GET", "HEAD"},
-    "/healthz": {"GET", "HEAD"},
-    "/openapi.json": {"GET", "HEAD"},
-    "/heedful.js": {"GET", "HEAD"},
+    re.sub(r"{(item|person|id)}", lambda part: NAMED[part[1]], path): {
+        *map(str.upper, methods),
+        *(["HEAD"] if "get" in methods else []),
+    }
+    for path, methods in json.loads(description())["paths"].items()
 }
+"""The methods of each path; that these are all of them is tried in `test_apart.py`."""
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -767,6 +733,15 @@ def test_where_nothing_is(plain: Caller, path: str) -> None:
     is_problem(plain.send("POST", path, b"{}"), "not-found")
 
 
+WAYS = r"""
+../out ..%2fout ..%2Fout %2e%2e%2fout %2E%2E/out ..%252fout ..%5cout .%2e/out acme%2fcars acme/cars ./cars %2e/cars
+.%2fcars cars%00 cars%00.x %00cars cars%0a cars%20 %20cars cars.heedful cars.heedful%2f %2e%2e .. . %252e%252e
+c%C3%A0rs %FF %ff%fe % %zz cars% ~ cars;x cars:x acme:cars file:%2f%2f C:%5ccars \out %F0%9F%98%80 cars%E2%80%AE
+%EF%BB%BFcars acme%2Fcars.heedful acme%5Ccars acme%252Fcars ACME%2fcars
+"""
+"""Names in a path that lead to another folder where nobody checks them."""
+
+
 def test_no_path_leaves_the_folder_of_the_tenant(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -776,69 +751,11 @@ def test_no_path_leaves_the_folder_of_the_tenant(tmp_path: Path) -> None:
     small_loop(home / "acme" / "cars.heedful").close()
     shutil.copytree(tmp_path / "out.heedful", home / "%2e%2e.heedful")
     before = _tree(tmp_path)
-    ways = [
-        "../out",
-        "..%2fout",
-        "..%2Fout",
-        "%2e%2e%2fout",
-        "%2E%2E/out",
-        "..%252fout",
-        "..%5cout",
-        ".%2e/out",
-        "acme%2fcars",
-    ]
-    ways += [
-        "acme/cars",
-        "./cars",
-        "%2e/cars",
-        ".%2fcars",
-        "cars%00",
-        "cars%00.x",
-        "%00cars",
-        "cars%0a",
-        "cars%20",
-        "%20cars",
-    ]
-    ways += [
-        "cars.heedful",
-        "cars.heedful%2f",
-        "%2e%2e",
-        "..",
-        ".",
-        "%252e%252e",
-        "c%C3%A0rs",
-        "%FF",
-        "%ff%fe",
-        "%",
-        "%zz",
-        "cars%",
-    ]
-    ways += [
-        f"{tmp_path}/out".replace("/", "%2f"),
-        f"{tmp_path}/out",
-        "~",
-        "cars;x",
-        "cars:x",
-        "file:%2f%2f",
-        "C:%5ccars",
-        "\\out",
-    ]
-    ways += [
-        "x" * 300,
-        "%F0%9F%98%80",
-        "cars%E2%80%AE",
-        "﻿cars".encode().hex(),
-        "CARS" if (home / "CARS.heedful").exists() else "none",
-    ]
-    rest = [
-        ("GET", ""),
-        ("GET", "/items"),
-        ("GET", "/weights"),
-        ("GET", "/people/x"),
-        ("GET", "/events?follow=false"),
-        ("POST", "/decisions"),
-    ]
-    rest += [("POST", "/feedback"), ("POST", "/records"), ("POST", "/undo"), ("PUT", "/items"), ("DELETE", "/people/x")]
+    ways = WAYS.split()
+    ways += [f"{tmp_path}/out".replace("/", "%2f"), f"{tmp_path}/out", "x" * 300]
+    gets = ("", "/items", "/weights", "/people/x", "/events?follow=false")
+    rest = [("GET", tail) for tail in gets] + [("PUT", "/items"), ("DELETE", "/people/x")]
+    rest += [("POST", tail) for tail in ("/decisions", "/feedback", "/records", "/undo")]
     with served(home) as url:
         for way in ways:
             with Wire(url) as wire:
@@ -880,29 +797,6 @@ def test_without_keys_only_those_nearby(plain: Caller, cars: str) -> None:
     assert "decision" not in ok(plain.get(cars))["events"]
 
 
-def test_with_a_key_from_anywhere(tmp_path: Path) -> None:
-    small_loop(tmp_path / "cars.heedful").close()
-    with served(tmp_path) as url, closing(Caller(url)) as before:
-        assert ok(before.get("/v1/loops"))
-        with closing(Keys(tmp_path)) as keys:
-            key, text = keys.create("ci", scopes=["read", "decide"])
-        with closing(Caller(url, text)) as caller:
-            assert ok(caller.get("/v1/loops")) == {"loops": ["cars"]}
-            told = is_problem(before.get("/v1/loops"), "no-key")
-            assert "heedful keys create" in told["detail"]
-            assert before.get("/v1/loops").headers["www-authenticate"] == "Bearer"
-            assert ok(caller.post("/v1/loops/cars/decisions", {}, host="api.example.com", origin="https://a.b"))
-            assert ok(caller.get("/v1/loops/cars", sec_fetch_site="cross-site", sec_fetch_mode="no-cors"))
-            for scope, call in {"feedback": ("POST", "/v1/loops/x/feedback"), "admin": ("POST", "/v1/loops")}.items():
-                assert repr(scope) in is_problem(caller(*call, {}), "no-scope")["detail"]
-            assert before.get("/healthz").status == before.get("/openapi.json").status == 200
-            with closing(Keys(tmp_path)) as keys:
-                keys.revoke(key.prefix)
-            until(lambda: caller.get("/v1/loops").status == 401)
-            is_problem(caller.get("/v1/loops"), "no-key")
-            is_problem(before.get("/v1/loops"), "no-key")
-
-
 def test_a_rate_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten at once, and two a second by the clock of the server; a batch takes as many as it has answers."""
     now = [0.0]
@@ -928,22 +822,6 @@ def test_a_rate_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 # ---------------------------------------------------------------------------- what is too much, what is not now
 
 
-def test_too_much_is_refused(tmp_path: Path) -> None:
-    small_loop(tmp_path / "cars.heedful").close()
-    with served(tmp_path, Options(limits=Limits(body=10_000, batch=20))) as url, closing(Caller(url)) as caller:
-        ok(caller.post("/v1/loops/cars/decisions", {"id": "d"}))
-        for method, path in (("POST", "decisions"), ("POST", "feedback"), ("POST", "records"), ("PUT", "items")):
-            target = f"/v1/loops/cars/{path}"
-            for n in (10_001, 200_000):
-                is_problem(caller.send(method, target, b" " * n), "too-large", "body")
-            assert is_problem(caller.send(method, target, b" " * 10_000), "malformed", "body")
-        assert ok(caller.post("/v1/loops/cars/feedback", [{"decision": "d", "none": True}] * 20))
-        is_problem(caller.post("/v1/loops/cars/feedback", [{"decision": "d", "none": True}] * 21), "too-large", "body")
-        assert ok(caller("PUT", "/v1/loops/cars/items", [{"id": f"x{i}"} for i in range(200)]))
-        is_problem(caller("PUT", "/v1/loops/cars/items", [{"id": f"x{i}"} for i in range(201)]), "too-large", "body")
-        assert ok(caller.get("/v1/loops/cars"))["events"] == {"loop": 1, "item": 212, "decision": 1, "feedback": 20}
-
-
 UNREADABLE = [
     ({"content-type": "text/plain"}, b"{}", "unsupported", "Content-Type"),
     ({"content-type": ""}, b"{}", "unsupported", "Content-Type"),
@@ -954,8 +832,6 @@ UNREADABLE = [
     ({"content-encoding": "gzip"}, b"\x1f\x8b\x08\x00", "unsupported", "Content-Encoding"),
     ({"content-encoding": "br"}, b"{}", "unsupported", "Content-Encoding"),
     ({}, b"{", "malformed", "body"),
-    ({}, b"{} {}", "malformed", "body"),
-    ({}, b"{'a': 1}", "malformed", "body"),
     ({"content-type": MSGPACK}, b"\xc1", "malformed", "body"),
     ({"content-type": MSGPACK}, b"{}", "malformed", "body"),
 ]
@@ -971,62 +847,6 @@ def test_what_cannot_be_read(
     if route != "decisions":
         is_problem(plain.send("POST", path, bytes(16), content_type=FLOAT32), "unsupported", "Content-Type")
         is_problem(plain.send("POST", path, b""), "malformed", "body")
-
-
-def test_who_cannot_write_now_is_told_when(plain: Caller, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(Log.__init__.__kwdefaults__, "wait", 0.2)
-    name = made(folder)
-    cars = f"/v1/loops/{name}"
-    ok(plain.post(f"{cars}/decisions", {"id": "d"}))
-    with closing(sqlite3.connect(folder / f"{name}.heedful" / "log.db", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        calls: list[tuple[str, str, Any]] = [("POST", "decisions", {}), ("DELETE", "people/p", ...)]
-        calls += [("POST", "feedback", {"decision": "d", "better": "i3"}), ("POST", "activate", {"decision": "d"})]
-        calls += [("POST", "feedback", [{"decision": "d", "better": "i3"}]), ("PUT", "items", [{"id": "new"}])]
-        for method, rest, body in calls:
-            answer = plain(method, f"{cars}/{rest}", body)
-            is_problem(answer, "unavailable")
-            assert answer.headers["retry-after"] == "1"
-        assert plain.get(f"{cars}/weights").status == 200
-        other.execute("ROLLBACK")
-    assert ok(plain.post(f"{cars}/feedback", {"decision": "d", "better": "i3"}))["learned"] is True
-    assert ok(plain.get(cars))["events"] == {"loop": 1, "item": 12, "decision": 1, "feedback": 1}
-
-
-def test_a_full_disk_is_told(plain: Caller, cars: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    ok(plain.post(f"{cars}/decisions", {"id": "d"}))
-
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "no space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Log, "append", full)
-        for route, body in (("decisions", {}), ("feedback", {"decision": "d", "better": "i3"})):
-            answer = plain.post(f"{cars}/{route}", body)
-            is_problem(answer, "unavailable")
-            assert int(answer.headers["retry-after"]) >= 1
-    assert ok(plain.post(f"{cars}/feedback", {"decision": "d", "better": "i3"}))["learned"] is True
-
-
-def test_a_damaged_loop_is_told_without_a_word_of_where_it_is(plain: Caller, folder: Path) -> None:
-    for name, log in {"damaged": b"x" * 5000, "empty": b""}.items():
-        (folder / f"{name}.heedful").mkdir()
-        (folder / f"{name}.heedful" / "log.db").write_bytes(log)
-        for method, rest in (("GET", ""), ("POST", "/decisions"), ("POST", "/feedback"), ("GET", "/events")):
-            answer = plain(method, f"/v1/loops/{name}{rest}", {} if method == "POST" else ...)
-            is_problem(answer, "damaged")
-            assert str(folder) not in json.dumps(answer.value)
-        shutil.rmtree(folder / f"{name}.heedful")
-
-
-def test_a_newer_loop_is_told_without_a_word_of_where_it_is(plain: Caller, folder: Path) -> None:
-    name = made(folder)
-    with closing(sqlite3.connect(folder / f"{name}.heedful" / "log.db", isolation_level=None)) as log:
-        log.execute("PRAGMA user_version = 999")
-    for method, rest in (("GET", ""), ("POST", "/decisions")):
-        answer = plain(method, f"/v1/loops/{name}{rest}", {} if method == "POST" else ...)
-        is_problem(answer, "unavailable")
-        assert str(folder) not in json.dumps(answer.value)
 
 
 # ---------------------------------------------------------------------------- the stream of events
@@ -1279,6 +1099,7 @@ def test_the_series_do_not_grow_with_what_strangers_ask(plain: Caller, monkeypat
 
 # ---------------------------------------------------------------------------- many at once
 
+
 WRITER = """
 import sys
 from heedful import Loop
@@ -1418,11 +1239,7 @@ def test_no_more_are_kept_open_than_may_be(tmp_path: Path, most: int) -> None:
                     if (d.status, e.status) != (200, 200) or f"e{who}-{i}" not in found:
                         failures.append((d, e, found))
 
-        threads = [threading.Thread(target=ask, args=(who,)) for who in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(*[partial(ask, who) for who in range(4)])
         assert failures == []
         with closing(Caller(url)) as caller:
             for name in names:
@@ -1446,27 +1263,6 @@ def test_what_was_learned_is_there_after_the_server_was_started_again(tmp_path: 
             ok(caller.post("/v1/loops/cars/feedback", {"decision": f"d{i}", "better": [f"i{i + 3}"]}))
             before = ok(caller.get("/v1/loops/cars/weights"))
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith("-wal") and path.stat().st_size]
-
-
-# ---------------------------------------------------------------------------- the description
-
-
-def test_the_description_names_every_route(plain: Caller) -> None:
-    described = ok_json(plain.get("/openapi.json"))
-    assert re.fullmatch(r"3\.1\.\d", described["openapi"])
-    got = {path: {method.upper() for method in operations} for path, operations in described["paths"].items()}
-    wanted = {_template(path): methods - {"HEAD"} for path, methods in PATHS.items()}
-    assert got == wanted
-
-
-def _template(path: str) -> str:
-    path = path.replace("/items/x", "/items/{item}").replace("/people/x", "/people/{person}")
-    return path.replace("/decisions/D/", "/decisions/{id}/")
-
-
-def ok_json(answer: Said) -> Any:
-    assert answer.status == 200
-    return answer.value
 
 
 def test_what_another_process_taught_is_seen_by_who_only_looks(tmp_path: Path) -> None:

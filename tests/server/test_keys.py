@@ -15,10 +15,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import at_once
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -228,55 +230,28 @@ RATE_WANTED = "expected requests per second, from 0.001 to 1,000,000, or nothing
         ({"rate": 10**400}, f"rate: {RATE_WANTED} 1000"),
         ({"rate": True}, f"rate: {RATE_WANTED} True"),
         ({"rate": "5"}, f"rate: {RATE_WANTED} '5'"),
+        ({"tenant": "../a"}, "tenant: expected 1 to 40 of a-z, 0-9 and -, the first of them no -, got '../a'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(keys: Keys, vault: Place, given: dict[str, Any], told: str) -> None:
     key, _ = keys.create("ci")
     with pytest.raises(ValueError, match=f"^{re.escape(told)}"):
         keys.create(**({"name": "x"} | given))
-    if given != {"name": None}:
+    if given != {"name": None} and "tenant" not in given:
         with pytest.raises(ValueError, match=f"^{re.escape(told)}"):
             keys.change(key.prefix, **given)
     assert keys.all() == [key]
 
 
-TENANTS = [
-    "",
-    "A",
-    "-a",
-    "a_b",
-    "a.b",
-    "../a",
-    "a/b",
-    "a" * 41,
-    "main\n",
-    "\nmain",
-    "ä",
-    "a b",
-    ".",
-    "..",
-    "a\0",
-    None,
-    5,
-]
-
-
-@pytest.mark.parametrize("tenant", TENANTS)
-def test_a_tenant_is_the_name_of_a_folder_and_nothing_else(keys: Keys, vault: Place, tenant: Any) -> None:
-    told = "expected 1 to 40 of a-z, 0-9 and -, the first of them no -, got "
-    with pytest.raises(ValueError, match=f"^tenant: {told}"):
-        keys.create("x", tenant=tenant)
-    with pytest.raises(ValueError, match=f"^over: {told}"):
-        tenant_name("over", tenant)
-
-
-@given(st.text("abz019-A._/\n ä", max_size=42))
+@given(st.text("abz019-A._/\n\0 ä", max_size=42))
 def test_tenants_are_told_letter_by_letter(value: str) -> None:
     letters = "abcdefghijklmnopqrstuvwxyz0123456789"
     if 1 <= len(value) <= 40 and value[0] in letters and set(value) <= set(letters + "-"):
         assert tenant_name("tenant", value) == value
     else:
-        with pytest.raises(ValueError, match="tenant: expected"):
+        with pytest.raises(
+            ValueError, match="tenant: expected 1 to 40 of a-z, 0-9 and -, the first of them no -, got "
+        ):
             tenant_name("tenant", value)
 
 
@@ -339,11 +314,7 @@ def test_threads_that_make_the_first_key_at_once(tmp_path: Path) -> None:
 
     for folder in folders:
         folder.mkdir()
-    threads = [threading.Thread(target=make, args=[folder]) for folder in folders * 4]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[partial(make, folder) for folder in folders * 4])
     for folder in folders:
         with closing(Keys(folder)) as keys:
             mine = [key for where, key in made if where == folder]

@@ -42,20 +42,6 @@ def test_a_thumb_counts_once_and_another_card_comes(visitor: Visitor, path: Path
         assert (told.form, told.values, told.chosen, told.learned) == ("thumb", (1.0,), tuple(seen.names), True)
 
 
-def test_undo_is_as_if_it_had_never_been(visitor: Visitor, path: Path) -> None:
-    with Loop.open(path) as loop:
-        empty = bits(loop)
-    seen = visitor.get(BASE)
-    visitor.post(f"{BASE}/teach", thumb(seen, "e1", "down"), hx_request="true")
-    with Loop.open(path) as loop:
-        assert bits(loop) != empty
-    kept = {name: seen.kept[name] for name in ("hand", "decision")}
-    back = visitor.post(f"{BASE}/undo", {"event": "e1", "person": "", **kept}, hx_request="true")
-    assert back.lessons == {"e1": False}
-    with Loop.open(path) as loop:
-        assert (bits(loop), loop.verify()) == (empty, [])
-
-
 def test_an_edit_is_told_as_the_share_that_it_changed(visitor: Visitor, path: Path) -> None:
     with Loop.open(path) as loop:
         loop.decide(id="d", candidates=["i3"], context={"embedding": [1.0, 0.0, 0.0]})

@@ -151,6 +151,7 @@ def test_a_damaged_log_is_its_own_loops_affair(
             client.get("/v1/loops/a/events"),
         ):
             problem(reply, 500, "damaged")
+            assert str(folder) not in reply.text
         [line] = [record.getMessage() for record in caplog.records]  # of five requests
         assert "a.heedful" in line
         assert client.get("/v1/loops").json()["loops"] == ["a", "b"]
@@ -175,6 +176,7 @@ def test_a_newer_log_is_not_damaged(tmp_path: Path) -> None:
             client.get("/v1/loops/a/events"),
         ):
             assert "newer heedful" in problem(reply, 503, "unavailable")["detail"]
+            assert str(folder) not in reply.text
         assert client.get("/loops/a/learned").status_code == 503
         taught(client, "b", range(2))
 

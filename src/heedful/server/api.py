@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec
 
 import msgspec
 from starlette.responses import Response
@@ -26,6 +26,8 @@ from heedful.server.manifest import loop_maker, naming
 from heedful.server.request import ApiRequest
 from heedful.server.schema import MOST_LEARNERS, WHOLE_PARAMETERS
 
+P = ParamSpec("P")
+
 # ---------------------------------------------------------------------------- loops
 
 
@@ -41,11 +43,11 @@ async def new_loop(request: ApiRequest) -> object:
     make = loop_maker({key: value for key, value in body.items() if key != "name"})
     worker = await request.service.loops.create(request.caller.tenant, name, make)
     with worker:
-        return await worker.run(partial(about, worker.loop, name))
+        return await worker.run(about, worker.loop, name)
 
 
 async def one_loop(request: ApiRequest) -> object:
-    return await request.worker.run(partial(about, request.loop, request.path["loop"]))
+    return await request.worker.run(about, request.loop, request.path["loop"])
 
 
 def about(loop: Loop, name: str) -> dict[str, Any]:
@@ -91,7 +93,7 @@ async def weights(request: ApiRequest) -> object:
 async def put_items(request: ApiRequest) -> object:
     rows = check_list(request.body, request.service.limits.batch * 10)
     with naming("items"):
-        return plain(await request.worker.run(partial(request.loop.put_items, rows)))
+        return plain(await request.worker.run(request.loop.put_items, rows))
 
 
 async def items(request: ApiRequest) -> object:
@@ -107,7 +109,7 @@ async def items(request: ApiRequest) -> object:
 
 
 async def withdraw(request: ApiRequest) -> object:
-    return {"withdrawn": await request.worker.run(partial(request.loop.withdraw, request.path["item"]))}
+    return {"withdrawn": await request.worker.run(request.loop.withdraw, request.path["item"])}
 
 
 # ---------------------------------------------------------------------------- decisions and what came of them
@@ -130,10 +132,12 @@ def require(body: dict[str, Any], *names: str) -> dict[str, Any]:
     return body
 
 
-async def answered(request: ApiRequest, kind: str, work: Callable[[], Answer]) -> object:
-    """Return the answer to the event of this `kind` that `work` writes, as JSON fields. Raise Problem if it is
-    rejected."""
-    answer = await request.worker.run(work)
+async def answered(
+    request: ApiRequest, kind: str, work: Callable[P, Answer], /, *args: P.args, **kwargs: P.kwargs
+) -> object:
+    """Return the answer to the event of this `kind` that `work` writes when it is called with these arguments, as JSON
+    fields. Raise Problem if it is rejected."""
+    answer = await request.worker.run(work, *args, **kwargs)
     request.note(kind, outcome(answer))
     return answer_fields(answer)
 
@@ -148,15 +152,14 @@ async def rank(request: ApiRequest) -> object:
 
 async def activate(request: ApiRequest) -> object:
     body = require(request.body, "decision")
-    return await answered(request, "activate", partial(request.loop.activate, body["decision"], time=body.get("time")))
+    return await answered(request, "activate", request.loop.activate, body["decision"], time=body.get("time"))
 
 
 async def undo(request: ApiRequest) -> object:
     body = require(request.body, "event")
-    about_style = partial(is_rule, request.loop, body["event"])
-    if "admin" not in request.caller.scopes and await request.worker.read(about_style):
+    if "admin" not in request.caller.scopes and await request.worker.read(is_rule, request.loop, body["event"]):
         refuse_scope(request.caller, "admin")
-    return await answered(request, "undo", partial(request.loop.undo, body["event"], id=body.get("id")))
+    return await answered(request, "undo", request.loop.undo, body["event"], id=body.get("id"))
 
 
 def is_rule(loop: Loop, event: object) -> bool:
@@ -169,19 +172,19 @@ def is_rule(loop: Loop, event: object) -> bool:
 async def rollback(request: ApiRequest) -> object:
     body = require(request.body, "to")
     back = await request.worker.run(
-        partial(request.loop.rollback, body["to"], id=body.get("id"), reason=body.get("reason") or "")
+        request.loop.rollback, body["to"], id=body.get("id"), reason=body.get("reason") or ""
     )
     request.note("rollback", outcome(back.answer))
     return plain(back) | {"answer": answer_fields(back.answer)}
 
 
 async def person(request: ApiRequest) -> object:
-    return plain(await request.worker.read(partial(events_of_person, request.loop, request.path["person"])))
+    return plain(await request.worker.read(events_of_person, request.loop, request.path["person"]))
 
 
 async def forget(request: ApiRequest) -> object:
     try:
-        gone = await request.worker.run(partial(request.loop.forget, request.path["person"]))
+        gone = await request.worker.run(request.loop.forget, request.path["person"])
     except Unerased as error:  # somebody else is reading: it is tried again until nobody is
         gone = error.forgotten
         request.worker.unerased = time.monotonic()
@@ -190,7 +193,7 @@ async def forget(request: ApiRequest) -> object:
 
 
 async def explanation(request: ApiRequest) -> object:
-    return plain(await request.worker.run(partial(request.loop.explain, request.path["id"])))
+    return plain(await request.worker.run(request.loop.explain, request.path["id"]))
 
 
 async def why(request: ApiRequest) -> object:
@@ -199,17 +202,17 @@ async def why(request: ApiRequest) -> object:
     item, top = request.query.get("item"), whole_parameter(request, "top")
     if item is None:
         raise ValueError("item: expected, got none")
-    return plain(await request.worker.read(partial(request.loop.why, request.path["id"], item, top)))
+    return plain(await request.worker.read(request.loop.why, request.path["id"], item, top))
 
 
 async def report(request: ApiRequest) -> object:
     last = whole_parameter(request, "last")
-    return plain(await request.worker.read(partial(request.loop.report, last)))
+    return plain(await request.worker.read(request.loop.report, last))
 
 
 async def health(request: ApiRequest) -> object:
     alpha = number(request.query, "alpha") if "alpha" in request.query else 0.05
-    return plain(await request.worker.read(partial(request.loop.health, alpha)))
+    return plain(await request.worker.read(request.loop.health, alpha))
 
 
 async def standing(request: ApiRequest) -> object:
@@ -220,7 +223,7 @@ async def standing(request: ApiRequest) -> object:
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"without: expected a JSON list of people, got {describe(without)}")
-    return plain(await request.worker.read(partial(request.loop.standing, person, without=names)))
+    return plain(await request.worker.read(request.loop.standing, person, without=names))
 
 
 # ---------------------------------------------------------------------------- style
@@ -228,13 +231,13 @@ async def standing(request: ApiRequest) -> object:
 
 async def style(request: ApiRequest) -> object:
     alpha = number(request.query, "alpha") if "alpha" in request.query else 0.05
-    return plain(await request.worker.read(partial(request.loop.style_of, request.query.get("person"), alpha=alpha)))
+    return plain(await request.worker.read(request.loop.style_of, request.query.get("person"), alpha=alpha))
 
 
 async def correct_style(request: ApiRequest) -> object:
     body = dict(request.body)
     person = body.pop("person", None)
-    return await answered(request, "style", partial(request.loop.correct_style, person, **body))
+    return await answered(request, "style", request.loop.correct_style, person, **body)
 
 
 # ---------------------------------------------------------------------------- trying another learner
@@ -243,11 +246,11 @@ async def correct_style(request: ApiRequest) -> object:
 async def start_experiment(request: ApiRequest) -> object:
     body = require(request.body, "learner")
     check_known(request.loop, body["learner"])
-    return await answered(request, "experiment", partial(request.loop.start_experiment, **body))
+    return await answered(request, "experiment", request.loop.start_experiment, **body)
 
 
 async def stop_experiment(request: ApiRequest) -> object:
-    return await answered(request, "stop", partial(request.loop.stop_experiment, id=request.body.get("id")))
+    return await answered(request, "stop", request.loop.stop_experiment, id=request.body.get("id"))
 
 
 async def experiment(request: ApiRequest) -> object:
@@ -256,14 +259,14 @@ async def experiment(request: ApiRequest) -> object:
 
 async def plan_experiment(request: ApiRequest) -> object:
     numbers = {name: number(request.query, name) for name in ("share", "days", "alpha") if name in request.query}
-    return plain(await request.worker.read(partial(request.loop.plan_experiment, **numbers)))
+    return plain(await request.worker.read(request.loop.plan_experiment, **numbers))
 
 
 async def promote(request: ApiRequest) -> object:
     body = dict(request.body)
     if body.get("learner") is not None:
         check_known(request.loop, body["learner"])
-    made = await request.worker.run(partial(request.loop.promote, **body))
+    made = await request.worker.run(request.loop.promote, **body)
     request.note("promote", outcome(made.answer))
     return plain(made) | {"answer": answer_fields(made.answer)}
 
@@ -295,7 +298,7 @@ async def evaluation(request: ApiRequest) -> object:
         raise ValueError(f"learners: expected a list of at most {MOST_LEARNERS} names, got {describe(learners)}")
     for name in learners:
         check_known(request.loop, name.partition("@")[0] if isinstance(name, str) else name)
-    return plain(await request.worker.run(partial(request.loop.evaluate, *learners, alpha=alpha)))
+    return plain(await request.worker.run(request.loop.evaluate, *learners, alpha=alpha))
 
 
 def check_packaged(learner: object) -> str:

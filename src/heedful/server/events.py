@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -130,7 +129,7 @@ async def _parts(
         feed: Feed | None = service.feeds.get(worker)
         coming = feed.coming() if feed is not None else None  # before the log is read: what comes meanwhile is there
         async with service.turns.of(tenant, "streams"):
-            new, more = await worker.read(partial(_round, worker.loop, after))
+            new, more = await worker.read(_round, worker.loop, after)
         if opening:
             yield opening
             opening = b""
@@ -221,7 +220,7 @@ class Feed:
             while not stopping.is_set() and not all(future.done() for future in self._waiting):
                 changed = worker.changed
                 with worker:
-                    new, more = await worker.read(partial(_round, worker.loop, after))
+                    new, more = await worker.read(_round, worker.loop, after)
                 after = new.upto
                 await self._tell(new)
                 if not more:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import Executor
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from heedful.server.server_log import log
 from heedful.server.threads import AT_ONCE, Turn, Turns
 from heedful.storage import Moved
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 Request = tuple[list[PendingEvent], "asyncio.Future[Sequence[Answer]]"]
@@ -155,7 +156,7 @@ class LoopWorker:
         """Learn from one `event`, as `Loop.feedback` does; a `large` one is handled in another thread."""
         draft = None if large else self.feedback_of(event)
         if draft is None:
-            return await self.run(partial(self.loop.feedback, event))
+            return await self.run(self.loop.feedback, event)
         if isinstance(draft, Answer):
             return draft
         [answer] = await self.submit([draft])
@@ -178,29 +179,30 @@ class LoopWorker:
         """Learn from many `events`, as `Loop.feedback_many` does, and return their answers in order; many, or `large`
         ones, are handled in another thread."""
         if large or len(events) > FEW or text_size(events) > TEXT:
-            return await self.run(partial(self.loop.feedback_many, events))
+            return await self.run(self.loop.feedback_many, events)
         drafts = self.loop.feedback_reader.read_many(events)
         if any(isinstance(draft, UnknownDecision) for draft in drafts):
-            return await self.run(partial(self.loop.feedback_many, events))
+            return await self.run(self.loop.feedback_many, events)
         good = [draft for draft in drafts if isinstance(draft, PendingEvent)]
         answers = iter(await self.submit(good) if good else ())
         return [draft if isinstance(draft, Answer) else next(answers) for draft in drafts]
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Call `work`, which may write to the loop, in another thread and return its result. Raise Problem (429) if too
-        much of the tenant's work waits for a thread."""
-        answer = await self.read(work)
+    async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `work`, which may write to the loop, with these arguments in another thread and return its result. Raise
+        Problem (429) if too much of the tenant's work waits for a thread."""
+        answer = await self.read(work, *args, **kwargs)
         self._tell_watchers()
         self._look_after()
         return answer
 
-    async def read(self, work: Callable[[], T]) -> T:
-        """Call `work`, which reads the loop and writes nothing, in another thread and return its result.
+    async def read(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `work`, which reads the loop and writes nothing, with these arguments in another thread and return its
+        result.
 
         Raise Moved if the log's file was removed or replaced since it was opened, and Problem (429) if too much of the
         tenant's work waits for a thread."""
         async with self._own_turn:
-            return await self._in_turn("long", self._run_here, work)
+            return await self._in_turn("long", self._run_here, partial(work, *args, **kwargs))
 
     async def _in_turn(self, what: str, work: Callable[..., T], *args: Any) -> T:
         return await self._turns.run(self._pool, self._tenant, what, work, *args)

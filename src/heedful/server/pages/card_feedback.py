@@ -50,7 +50,7 @@ async def write_answer(
     decision = visit.form.get("decision", "")
     if not decision:
         decision = f"{event}{SEEN}"
-        await visit.run(visit.loop.record, names, shown, id=decision, person=person)
+        await visit.worker.run(visit.loop.record, names, shown, id=decision, person=person)
         visit.note("decision", "imported")
     answer = await visit.worker.feedback({"decision": decision, "id": event, **fields})
     visit.note("feedback", outcome(answer))
@@ -61,7 +61,7 @@ async def write_answer(
 async def take_back(visit: Visit, event: str) -> Answer:
     """Undo the feedback with the id `event` in the loop of the page; return what became of that, which may be a
     rejection."""
-    answer = await visit.run(visit.loop.undo, event)
+    answer = await visit.worker.run(visit.loop.undo, event)
     visit.note("undo", outcome(answer))
     return answer
 

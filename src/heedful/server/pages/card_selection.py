@@ -44,16 +44,16 @@ async def hand_of(visit: Visit, fields: Mapping[str, str], person: str | None) -
     `visit` is the request of the page. If the fields `fields` of its query or form have a `hand`, a JSON list of names,
     then these items are shown, if they are still on offer. Otherwise the loop chooses new ones and logs a decision. A
     loop with query features, of which only a search knows the values, has no cards."""
-    await visit.read(look, visit)
+    await visit.worker.read(look, visit)
     if visit.loop.manifest.query is not None:  # of each item a search has something to say, a page has not
         return Hand((), ())
     widget = widget_of(visit.loop)
     if fields.get("hand") and (names := items_on_offer(visit.loop, fields["hand"])):
         if widget == "order":
             placement = parse_placement(fields["placed"], MOST) if fields.get("placed") else None
-            return await visit.read(rank_cards, visit, names, person, placement)
-        logged = await visit.read(logged_hand, visit.loop, names, fields.get("decision", ""), person)
-        return await visit.read(rank_cards, visit, names, person) if logged is None else logged
+            return await visit.worker.read(rank_cards, visit, names, person, placement)
+        logged = await visit.worker.read(logged_hand, visit.loop, names, fields.get("decision", ""), person)
+        return await visit.worker.read(rank_cards, visit, names, person) if logged is None else logged
     if (scale := scale_widget.scale_of(visit.loop)) is not None and scale.selects:
         return await _select(visit, fields, person)
     names = list(visit.loop.projection.catalogue.current)
@@ -61,7 +61,7 @@ async def hand_of(visit: Visit, fields: Mapping[str, str], person: str | None) -
         return Hand((), ())
     names = random.sample(names, min(POOL if widget == "fields" else HAND, len(names)))
     if not visit.may(*TEACH) or not _is_shown(visit):
-        return await visit.read(rank_cards, visit, names[:HAND], person)
+        return await visit.worker.read(rank_cards, visit, names[:HAND], person)
     hand = await _decide(visit, candidates=names, person=person)
     if widget == "fields":
         return hand
@@ -73,13 +73,13 @@ async def hand_of(visit: Visit, fields: Mapping[str, str], person: str | None) -
 async def _select(visit: Visit, fields: Mapping[str, str], person: str | None) -> Hand:
     """Return the cards that the model selects for `person` from all items on offer, and log the decision."""
     past = items_on_offer(visit.loop, fields["past"], "past") if fields.get("past") else []
-    names = await visit.read(scale_widget.candidates, visit.loop, person, past)
+    names = await visit.worker.read(scale_widget.candidates, visit.loop, person, past)
     teaching = visit.may(*TEACH)
     if not names or (teaching and person is None):
         return Hand((), ())
     show = min(visit.loop.settings.k, SLATE, len(names))
     if not teaching or not _is_shown(visit):
-        best = (await visit.read(rank_cards, visit, names, person)).ranked[:show]
+        best = (await visit.worker.read(rank_cards, visit, names, person)).ranked[:show]
         return Hand(best, best)
     among = {"candidates": names} if past else {}
     return await _decide(visit, **among, person=person, show=show)

@@ -89,7 +89,7 @@ async def undo(visit: Visit) -> Response:
 async def _render(visit: Visit, query: LessonQuery, message: str = "") -> Response:
     """Render the page of what a loop learned; `query` is what the visitor chose to see, `message` is a message on their
     last request."""
-    context, oldest = await visit.read(_context, visit.loop, query, visit.service.options.words)
+    context, oldest = await visit.worker.read(_context, visit.loop, query, visit.service.options.words)
     path = f"{visit.base}/learned"
     return render(
         visit,

@@ -4,7 +4,6 @@ The list itself opens no loop: a script requests each row when it comes into vie
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from starlette.responses import Response
@@ -43,7 +42,7 @@ async def row(visit: Visit) -> Response:
     try:
         worker = await visit.service.loops.open(visit.caller.tenant, name)
         with worker:
-            state = await worker.read(partial(row_of, worker.loop, name))
+            state = await worker.read(row_of, worker.loop, name)
     except Exception as error:
         problem = as_problem(error)
         if problem.kind == "not-found":
@@ -55,14 +54,14 @@ async def row(visit: Visit) -> Response:
 async def snapshot(visit: Visit) -> Response:
     """Handle the button that saves a snapshot of a loop."""
     try:
-        await visit.run(visit.loop.snapshot)
+        await visit.worker.run(visit.loop.snapshot)
     except OSError as error:
         log.error("%s: no snapshot could be written: %s", visit.loop.path, error)
         why = "no snapshot could be written; the server's log says why"
         raise unavailable(why, 60) from error
     if not visit.scripted:
         return back("/")
-    state = await visit.read(row_of, visit.loop, visit.name)
+    state = await visit.worker.read(row_of, visit.loop, visit.name)
     return render(visit, "loops_row.html", name=visit.name, kept=True, **state)
 
 

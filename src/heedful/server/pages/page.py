@@ -107,15 +107,6 @@ class Visit(NamedTuple):
         """Return whether the caller's key has all of these `scopes`."""
         return self.caller.scopes.issuperset(scopes)
 
-    async def read(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `work` with these arguments in another thread and return its result; it reads the loop and writes
-        nothing."""
-        return await self.worker.read(partial(work, *args, **kwargs))
-
-    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `work` with these arguments in another thread and return its result; it may write to the loop."""
-        return await self.worker.run(partial(work, *args, **kwargs))
-
     def note(self, kind: str, result: str) -> None:
         """Add 1 to the metrics' count of events of this `kind` ("feedback", "decision", ...) with this `result`
         ("applied", "duplicate", ...), for the loop that the path names."""

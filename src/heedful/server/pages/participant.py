@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 from math import comb
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -33,8 +32,6 @@ from heedful.studies.answers import attempt_of
 from heedful.studies.arena import outputs_of
 from heedful.studies.study import Study, study_of
 
-P = ParamSpec("P")
-T = TypeVar("T")
 COOKIE = "heedful-participant"
 SHOWN = ("", "/pictures/{number}")
 """The paths below a link that shows the ranking; it has no others."""
@@ -98,11 +95,6 @@ class ParticipantVisit(NamedTuple):
         """The path of the link by which the participant came, "/s/TOKEN"."""
         return f"/s/{self.token}"
 
-    async def read(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `work` with these arguments in another thread and return its result; it reads the loop and writes
-        nothing."""
-        return await self.worker.read(partial(work, *args, **kwargs))
-
 
 Work = Callable[[ParticipantVisit], Awaitable[Response]]
 
@@ -152,7 +144,7 @@ def _endpoint(service: ServerContext, rates: Rates, path: str, work: Work) -> Ca
             except Problem as problem:
                 raise (Problem("not-found", ENDED) if problem.kind == "not-found" else problem) from None
             with worker:
-                study = await worker.read(partial(_study_of, worker, link))
+                study = await worker.read(_study_of, worker, link)
                 response = await work(ParticipantVisit(service, request, link, worker, study, token, person, rates))
         except Exception as error:
             part = "_part" if "hx-request" in request.headers else ""
@@ -202,8 +194,8 @@ async def ask(visit: ParticipantVisit) -> Response:
 async def show(visit: ParticipantVisit) -> Response:
     """Render the page with the present ranking; it does not name anybody who answered."""
     worker, segment = visit.worker, visit.link.segment
-    people = (await visit.read(segments, worker.loop)).get(segment, []) if segment else None
-    board = await visit.read(arena_parts, worker.loop, people) if visit.study.kind == "answers" else None
+    people = (await visit.worker.read(segments, worker.loop)).get(segment, []) if segment else None
+    board = await visit.worker.read(arena_parts, worker.loop, people) if visit.study.kind == "answers" else None
     standing, fresh = (None, True) if visit.study.kind == "answers" else await summary(worker, people, segment)
     many = len(worker.projection.catalogue.current) > MANY
     return page(
@@ -243,7 +235,7 @@ async def undo(visit: ParticipantVisit) -> Response:
     """Handle "undo": take the participant's last answer back and show its question again."""
     form = await form_of(visit.request, visit.service, FORM)
     person, event = _require_person(visit), form.get("event", "")
-    place = await visit.read(question_flow.place_of, visit.worker.loop, person)
+    place = await visit.worker.read(question_flow.place_of, visit.worker.loop, person)
     if not event or event != place.last:  # whether any other event exists is not told, and costs no tokens
         return await _respond(visit, person, form, message="")
     attempt = attempt_of(event)
@@ -252,7 +244,7 @@ async def undo(visit: ParticipantVisit) -> Response:
     now = time.perf_counter()
     visit.rates.person_undo.take(person, now)
     visit.rates.link_undo.take(visit.link.handle, now)
-    if await visit.read(_events_since, visit.worker, event) > SINCE:
+    if await visit.worker.read(_events_since, visit.worker, event) > SINCE:
         raise Problem("rejected", "that was too long ago to be taken back: many have answered since")
     undone = await question_flow.take_back(visit.worker, person, event)
     return await _respond(visit, person, form, message="Taken back." if undone else "")
@@ -298,7 +290,7 @@ async def _render_question(
     visit: ParticipantVisit, person: str, template: str, more: bool = False, message: str = ""
 ) -> Response:
     """Render the participant's next question with this template, or thanks after the last one."""
-    place = await visit.read(question_flow.place_of, visit.worker.loop, person)
+    place = await visit.worker.read(question_flow.place_of, visit.worker.loop, person)
     of = _questions(visit)
     question = None
     if place.answered < (max(of, ANSWERS) if more else of):

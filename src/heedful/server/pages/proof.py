@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 from starlette.responses import Response
@@ -96,7 +95,7 @@ async def _with_evaluation(visit: Visit, shown: Shown) -> Shown:
         for name in names:
             check_known(visit.loop, name.partition("@")[0])
         alpha = _number(visit.query, "alpha", ALPHA)
-        evaluation = await visit.read(visit.loop.evaluate, *names, alpha=alpha)
+        evaluation = await visit.worker.read(visit.loop.evaluate, *names, alpha=alpha)
     except ValueError as error:
         return shown._replace(unevaluated=_refusal(error))
     return shown._replace(evaluation=evaluation)
@@ -109,7 +108,7 @@ async def _with_plan(visit: Visit, shown: Shown) -> Shown:
         check_interleaves(visit.loop.projection)
         part, days = _share(visit.query), _number(visit.query, "days", DAYS)
         alpha = _number(visit.query, "alpha", ALPHA)
-        plan = await visit.read(visit.loop.plan_experiment, part, days=days, alpha=alpha)
+        plan = await visit.worker.read(visit.loop.plan_experiment, part, days=days, alpha=alpha)
     except ValueError as error:
         return shown._replace(unstarted=_refusal(error))
     return shown._replace(plan=plan, part=part)
@@ -123,7 +122,7 @@ async def start(visit: Visit) -> Response:
     of a wrong verdict, at most) and `id` (of the event)."""
     try:
         learner = check_known(visit.loop, visit.form.get("candidate", "").strip())
-        answer = await visit.run(
+        answer = await visit.worker.run(
             visit.loop.start_experiment,
             learner,
             share=_share(visit.form),
@@ -141,7 +140,7 @@ async def start(visit: Visit) -> Response:
 async def stop(visit: Visit) -> Response:
     """Handle the button that ends the experiment; render the page again (422) if none is running."""
     try:
-        answer = await visit.run(visit.loop.stop_experiment, id=visit.form.get("id") or None)
+        answer = await visit.worker.run(visit.loop.stop_experiment, id=visit.form.get("id") or None)
     except LookupError as error:
         return await _render(visit, Shown(unstarted=_refusal(error)), 422)
     visit.note("stop", outcome(answer))
@@ -160,7 +159,7 @@ async def promote(visit: Visit) -> Response:
             raise ValueError(f"force: expected 1 or nothing, got {describe(force)}")
         if learner:
             check_known(visit.loop, learner)
-        made = await visit.run(
+        made = await visit.worker.run(
             visit.loop.promote,
             learner or None,
             force=force == "1",
@@ -206,7 +205,7 @@ def _share(fields: Mapping[str, str]) -> float:
 
 async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
     """Render the page with `shown`, what answers the visitor's request, and the loop's experiment and promotions."""
-    context = await visit.read(partial(_context, visit.loop, bool(visit.query.get("evidence"))))
+    context = await visit.worker.read(_context, visit.loop, bool(visit.query.get("evidence")))
     fields = visit.form if visit.request.method == "POST" else visit.query
     return render(
         visit,

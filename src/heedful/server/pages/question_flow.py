@@ -9,7 +9,6 @@ the form `none`, which is not counted as an answer."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from hashlib import sha256
 from threading import Lock
 from typing import NamedTuple
@@ -126,18 +125,16 @@ async def question(worker: LoopWorker, study: Study, person: str) -> Question:
 
     One about an item that is no longer on offer is skipped. Raise Problem (404) if the person was forgotten."""
     while True:
-        place = await worker.read(partial(place_of, worker.loop, person))
+        place = await worker.read(place_of, worker.loop, person)
         id = decision_id(person, place.number)
         try:
-            decision = await worker.decide(
-                await worker.read(partial(_request, worker.loop, study, person, place.number))
-            )
+            decision = await worker.decide(await worker.read(_request, worker.loop, study, person, place.number))
         except LookupError as error:  # nobody who was forgotten comes back under the same name
             raise Problem("not-found", "the answers given here were erased, so there are no more questions") from error
-        prompt, shown = await worker.read(partial(_compared, worker.loop, study, id, decision.shown))
+        prompt, shown = await worker.read(_compared, worker.loop, study, id, decision.shown)
         if len(shown) == len(decision.shown):
-            mark = await worker.read(partial(_mark, worker, id))
-            return Question(place, tuple(shown), mark, await worker.read(partial(_plates, worker, shown)), prompt)
+            mark = await worker.read(_mark, worker, id)
+            return Question(place, tuple(shown), mark, await worker.read(_plates, worker, shown), prompt)
         event = event_id(person, place.number, place.attempt)
         await worker.feedback({"decision": id, "id": event, "none": True})
 
@@ -177,19 +174,19 @@ async def answer(worker: LoopWorker, person: str, form: Mapping[str, str]) -> st
     choice = form.get("choice", "")
     if choice not in CHOICES:
         raise ValueError(f"choice: expected {', '.join(CHOICES)}, got {describe(choice)}")
-    place = await worker.read(partial(place_of, worker.loop, person))
+    place = await worker.read(place_of, worker.loop, person)
     if number > place.number:
         raise Problem("rejected", "this question was not asked yet: load the page again")
     shown = form.get("shown", "")
-    if shown and shown != await worker.read(partial(_mark, worker, decision_id(person, number))):
+    if shown and shown != await worker.read(_mark, worker, decision_id(person, number)):
         raise Problem("rejected", "this answer is to another question than is asked here now: load the page again")
     event = event_id(person, number, attempt)
-    before = await worker.read(partial(_status_of, worker, event, choice))
+    before = await worker.read(_status_of, worker, event, choice)
     if before or (number, attempt) != (place.number, place.attempt):
         return before or "other"  # a question has one answer: a second one comes from an older page
     outcome = await worker.feedback({"decision": decision_id(person, number), "id": event, "choice": choice})
     if outcome.status == "rejected":
-        before = await worker.read(partial(_status_of, worker, event, choice))  # another window was sooner
+        before = await worker.read(_status_of, worker, event, choice)  # another window was sooner
         if not before:
             raise Problem("rejected", f"this answer could not be taken: {outcome.reason}")
         return before
@@ -216,10 +213,10 @@ def _status_of(worker: LoopWorker, event: str, choice: str) -> str:
 
 async def take_back(worker: LoopWorker, person: str, event: str) -> bool:
     """Undo the answer `event` if it is still the person's last one; return whether it was undone."""
-    place = await worker.read(partial(place_of, worker.loop, person))
+    place = await worker.read(place_of, worker.loop, person)
     if not event or place.last != event:
         return False
-    outcome = await worker.run(partial(worker.loop.undo, event))
+    outcome = await worker.run(worker.loop.undo, event)
     return outcome.status != "rejected"
 
 
@@ -236,7 +233,7 @@ def _plates(worker: LoopWorker, shown: Sequence[Thing]) -> Plates | None:
 async def image_response(worker: LoopWorker, number: str) -> Response:
     """Return the response that sends the picture with this `number`, a digest of its bytes. Raise Problem (404) if the
     study has none."""
-    image = await worker.read(partial(picture_in, worker.loop.path, number))
+    image = await worker.read(picture_in, worker.loop.path, number)
     if image is None:
         raise Problem("not-found", "there is no such picture")
     return Response(image[0], headers=PICTURE, media_type=image[1])

@@ -89,7 +89,7 @@ async def make(visit: Visit) -> Response:
         raise ValueError(f"shows: expected 0 or 1, got {describe(shows)}")
     segment = visit.form.get("segment", "")
     if shows == "1":
-        _people(await visit.read(segments, visit.loop), segment)
+        _people(await visit.worker.read(segments, visit.loop), segment)
     else:
         segment = " ".join(segment.split())
     if days not in DAYS:
@@ -99,7 +99,7 @@ async def make(visit: Visit) -> Response:
         visit.service.links.create,
         visit.caller.tenant,
         visit.name,
-        await visit.read(created_at, visit.worker),
+        await visit.worker.read(created_at, visit.worker),
         segment=segment,
         seconds=float(days) * 86_400,
         people=whole(visit.form, "people", PEOPLE, 1, MOST_PEOPLE),
@@ -138,14 +138,14 @@ def _show_once(visit: Visit, link: Link, token: str) -> NewLink:
 async def _render(visit: Visit, made: NewLink | None = None) -> Response:
     """Render the page of results; `made` is a link that was made just now."""
     study, loop = await study_in(visit), visit.loop
-    whose = await visit.read(segments, loop)
+    whose = await visit.worker.read(segments, loop)
     segment = made.segment if made is not None and made.shows else visit.query.get("segment", "")
     without = _without(visit)
     people = _people(whose, segment, without)
-    board = await visit.read(arena.arena_parts, loop, people) if study.kind == "answers" else None
+    board = await visit.worker.read(arena.arena_parts, loop, people) if study.kind == "answers" else None
     standing, fresh = (None, True) if study.kind == "answers" else await _summary(visit, people, segment, without)
     changed = await _changed(visit, study, whose, segment, without, standing) if without else ""
-    when = await visit.read(created_at, visit.worker)
+    when = await visit.worker.read(created_at, visit.worker)
     links = await in_thread(visit.service.pool, visit.service.links.all, visit.caller.tenant, visit.name, when)
     return render(
         visit, "results.html", tab="results", study=study, standing=standing, fresh=fresh, segment=segment,
@@ -199,7 +199,7 @@ async def _changed(
     one of the two rankings is not known yet."""
     everybody, rest = _people(whose, segment), _people(whose, segment, without)
     if study.kind == "answers":
-        boards = [await visit.read(leaderboard_of, visit.loop, people) for people in (everybody, rest)]
+        boards = [await visit.worker.read(leaderboard_of, visit.loop, people) for people in (everybody, rest)]
         first = [board.items[0] for board in boards if board is not None]
     else:
         before, _ = await summary(visit.worker, everybody, segment)
@@ -221,10 +221,10 @@ async def export(visit: Visit) -> Response:
     """Send all answers that were not taken back as a file: CSV, which `heedful rank` reads; JSON; or PrefLib (.toi)."""
     study, form, segment, people = await _export_of(visit, "answers are", TYPES)
     if study.kind == "answers" and form == "csv":
-        votes = await visit.read(arena.votes_file, visit.loop, people)
+        votes = await visit.worker.read(arena.votes_file, visit.loop, people)
         if votes is not None:
             return _file(visit, votes, "votes", segment, form, TYPES[form])
-    content = await visit.read(write_answers, visit.loop, study, visit.name, form, people)
+    content = await visit.worker.read(write_answers, visit.loop, study, visit.name, form, people)
     return _file(visit, content, "answers", segment, form, TYPES[form])
 
 
@@ -250,7 +250,7 @@ async def export_board(visit: Visit) -> Response:
     study, form, segment, people = await _export_of(visit, "the leaderboard is", arena.TYPES)
     if study.kind != "answers":
         raise Problem("not-found", "only an arena of models has a leaderboard")
-    content = await visit.read(arena.board_file, visit.loop, study, people, form)
+    content = await visit.worker.read(arena.board_file, visit.loop, study, people, form)
     if content is None:
         raise ValueError(NO_ANSWER)
     response = _file(visit, content, "leaderboard", segment, form, arena.TYPES[form])
@@ -265,7 +265,7 @@ async def _export_of(visit: Visit, what: str, types: Mapping[str, str]) -> tuple
     if form not in types:
         raise Problem("not-found", f"{what} written as {', '.join(types)}")
     segment = visit.query.get("segment", "")
-    return study, form, segment, _people(await visit.read(segments, visit.loop), segment, _without(visit))
+    return study, form, segment, _people(await visit.worker.read(segments, visit.loop), segment, _without(visit))
 
 
 def _file(visit: Visit, content: bytes, what: str, segment: str, form: str, media: str) -> Response:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -100,7 +99,7 @@ async def study_in(visit: Visit) -> Study:
     """Return the study of the loop that a page is about. Raise Problem (404) if people do not compare pairs in it."""
     if not compares_pairs(visit.loop):
         raise Problem("not-found", "in this loop people do not compare pairs")
-    return await visit.read(study_of, visit.loop.path)
+    return await visit.worker.read(study_of, visit.loop.path)
 
 
 async def summary(worker: LoopWorker, people: Sequence[str] | None, segment: str = "") -> tuple[Summary | None, bool]:
@@ -110,7 +109,7 @@ async def summary(worker: LoopWorker, people: Sequence[str] | None, segment: str
     key of the cache, and names those who are left out, too. The ranking is None if nobody answered, or while the first
     one is being computed."""
     loop = worker.loop
-    if not await worker.read(partial(_is_answered, loop, people)):
+    if not await worker.read(_is_answered, loop, people):
         return None, True
     version = loop.version
     cache, tasks = _cache.setdefault(loop, {}), _tasks.setdefault(loop, {})
@@ -132,7 +131,7 @@ async def _compute(worker: LoopWorker, people: Sequence[str] | None, segment: st
     """Compute the ranking by the answers of `people`, and put it into the cache under `segment` and `version`."""
     with worker:
         began = time.monotonic()
-        ranking = await worker.read(partial(summarise, worker.loop, people))
+        ranking = await worker.read(summarise, worker.loop, people)
         now = time.monotonic()
         if len(_cache[worker.loop]) >= CACHED:
             _cache[worker.loop].clear()

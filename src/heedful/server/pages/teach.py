@@ -87,7 +87,7 @@ async def live(visit: Visit) -> Response:
 
 async def _render(visit: Visit, template: str, hand: Hand, person: str | None, reply: Reply = NOTHING) -> Response:
     """Render the page, or the parts of it that change, with these cards; `reply` is a message on the last request."""
-    return render(visit, template, tab="teach", **await visit.read(_context, visit, hand, person, reply))
+    return render(visit, template, tab="teach", **await visit.worker.read(_context, visit, hand, person, reply))
 
 
 def _context(visit: Visit, hand: Hand, person: str | None, reply: Reply) -> dict[str, object]:
@@ -168,7 +168,7 @@ async def take_answer(visit: Visit) -> Response:
     person, event = person_of(visit.form), records.check_id("event", visit.form.get("event", ""))
     if len(event) > LONGEST_EVENT:
         raise ValueError(f"event: expected a text of at most {LONGEST_EVENT} characters, got {len(event)}")
-    await visit.read(look, visit)
+    await visit.worker.read(look, visit)
     names = items_on_offer(visit.loop, visit.form.get("hand", ""))
     if (scale := scale_widget.scale_of(visit.loop)) is not None:
         return await _take_number(visit, scale, names, event, person)
@@ -191,7 +191,7 @@ async def _take_order(visit: Visit, names: Sequence[str], event: str, person: st
         text = "None of these: noted, but there is no lesson in it. Here are others."
         return await _respond(visit, {}, person, Reply(text, event))
     placement = Placement(tuple(better), tuple(moved), kind, event, 0)
-    hand, reply = await visit.read(_rank_after, visit, dealt, person, before, answer, placement)
+    hand, reply = await visit.worker.read(_rank_after, visit, dealt, person, before, answer, placement)
     return await _respond(visit, hand, person, reply)
 
 
@@ -199,17 +199,17 @@ async def _take_number(visit: Visit, scale: Scale, names: Sequence[str], event: 
     """Log a number or an action for one card, and show the cards again; a number replaces the card's earlier one."""
     loop = visit.loop
     item, fields = scale_widget.parse(scale, visit.form)
-    before = await visit.read(scale_widget.prediction_of, loop, item, person)
+    before = await visit.worker.read(scale_widget.prediction_of, loop, item, person)
     if not visit.form.get("decision"):  # these cards were not logged as a list
         _check_cards([item], names)
     decision, answer = await write_answer(visit, fields, names, names, event, person)
-    for earlier in await visit.read(earlier_answers, loop, decision, item, event):
+    for earlier in await visit.worker.read(earlier_answers, loop, decision, item, event):
         await take_back(visit, earlier)
-    after = await visit.read(scale_widget.prediction_of, loop, item, person)
+    after = await visit.worker.read(scale_widget.prediction_of, loop, item, person)
     again = answer.status == "duplicate"
-    text = await visit.read(scale_widget.reply, loop, scale, item, fields, before, after, again)
+    text = await visit.worker.read(scale_widget.reply, loop, scale, item, fields, before, after, again)
     hand = await hand_of(visit, {**visit.form, "decision": decision}, person)
-    if scale.selects and await visit.read(scale_widget.is_finished, loop, scale, hand):
+    if scale.selects and await visit.worker.read(scale_widget.is_finished, loop, scale, hand):
         hand = await hand_of(visit, {}, person)
         text += " That was the last of these; here are the next." if hand.names else " That was the last of all."
     return await _respond(visit, hand, person, Reply(text, event))
@@ -223,7 +223,7 @@ async def _take_fields(visit: Visit, names: Sequence[str], event: str, person: s
         _check_cards(fields_widget.items_of(visit.loop, fields), names)
     before = visit.loop.weights_of(person)
     _, answer = await write_answer(visit, fields, names, names, event, person)
-    text = await visit.read(_describe_effect, visit, before, answer, person)
+    text = await visit.worker.read(_describe_effect, visit, before, answer, person)
     return await _respond(visit, await hand_of(visit, {}, person), person, Reply(text, event))
 
 
@@ -240,7 +240,7 @@ async def undo(visit: Visit) -> Response:
     event = records.check_id("event", form.get("back") or form.get("event", ""))  # an action's button has `back`
     answer_fields(await take_back(visit, event))
     hand = await hand_of(visit, visit.form, person)
-    lesson = await visit.read(_lesson, visit, event)
+    lesson = await visit.worker.read(_lesson, visit, event)
     return await _respond(visit, hand, person, Reply(f"Taken back: “{lesson}”."))
 
 
