@@ -98,7 +98,7 @@ class Coactive(Lists[Model]):
     # ------------------------------------------------------------------------ the fold
 
     def untrained(self, learner: Any) -> Model:
-        return Model(learner, self._shrink, self.manifest.settings.apprentice)
+        return Model(learner, self._shrink, self.manifest.settings.apprentice, self.forms)
 
     def columns(self, model: Model) -> Columns | None:
         """A model that keeps a state for each person learns from one example at a time."""
