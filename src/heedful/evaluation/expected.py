@@ -106,9 +106,9 @@ def gains(shown: Sequence[int], answer: Answer, expected: Expected, m: int, k: i
     the list `shown`, of the first `k` items; None if `answer` corrects no list.
 
     A choice between two items does not, nor does an action, nor clicks in later decisions."""
-    best: Any = answer.best or ()
+    best: Any = answer.listed
     later = answer.picked and any(j < 0 for j in best)
-    if expected.utilities is None or not best or answer.pairs or not answer.stated or later or not shown:
+    if expected.utilities is None or not best or later or not shown:
         return None
     u = expected.utilities(range(m))
     k = min(k, len(shown))
@@ -194,9 +194,9 @@ def picked_error(shown: Sequence[int], answer: Answer, expected: Expected) -> fl
 
     As people pick more at the top, this does not measure how good a learner is; a change over time says that something
     has changed."""
-    if expected.utilities is None or not answer.best or answer.pairs or not answer.stated:
+    if expected.utilities is None:
         return None
-    picked = sorted({j for j in answer.best if isinstance(j, int) and j >= 0})
+    picked = sorted({j for j in answer.listed if isinstance(j, int) and j >= 0})
     others = [j for j in shown if j not in picked]
     if not picked or not others:
         return None

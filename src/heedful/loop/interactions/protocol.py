@@ -25,7 +25,7 @@ from heedful.loop.interactions import contributions as parts_of
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
-from heedful.loop.interactions.forms import Form
+from heedful.loop.interactions.forms import Form, read_answer
 from heedful.loop.interactions.named import loop_learner, name_fitting
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.telling import Part
@@ -415,7 +415,7 @@ class Interaction(Protocol[M]):
 
     def why_empty(self, model: M, record: DecisionRecord, feedback: FeedbackRecord) -> str:
         """Return in words why `model` learned nothing from `feedback` on the decision in `record`, as a clause."""
-        if feedback.form == "none" or not (feedback.chosen or feedback.values):
+        if not (feedback.chosen or feedback.values):
             return self.words.nothing_said
         return self.words.nothing_new
 
@@ -742,8 +742,7 @@ class Interaction(Protocol[M]):
 
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
         """Return what `feedback` says of the items of `decision`, by its form and the settings of this kind."""
-        form = self.forms.get(feedback.form)
-        return Answer() if form is None else form.answer(feedback, decision.record.shown)
+        return read_answer(self.forms, feedback, decision.record.shown)
 
     def said(self, step: Step) -> Answer:
         """Return what the feedback in `step` says."""

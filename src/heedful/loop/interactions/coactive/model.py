@@ -29,7 +29,7 @@ import numpy.typing as npt
 from heedful.core.fold import copy_arrays, generators
 from heedful.evaluation.expected import corrected
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores, top
-from heedful.loop.interactions.forms import FORMS, Form
+from heedful.loop.interactions.forms import FORMS, Form, read_answer
 from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.records import DecisionRecord, FeedbackRecord, given_scores
 from heedful.spaces.ranking import difference, with_base_weight
@@ -268,12 +268,9 @@ class Model(LoopModel):
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
         record, x, _ = context
-        m, shown, form = len(x), record.shown, self.forms.get(feedback.form)
-        if form is None:
-            return None
+        m, shown, answer = len(x), record.shown, read_answer(self.forms, feedback, record.shown)
         if extra.shape[0]:
             x = np.concatenate([x, extra])
-        answer = form.answer(feedback, shown)
         if answer.verdict is not None:
             items, sign = answer.verdict
             z = x[items[0]] if len(items) == 1 else self._whole(x, np.array(items or shown, np.int64))

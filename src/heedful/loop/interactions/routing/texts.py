@@ -40,7 +40,6 @@ WORDS = Words(
         "no answer by {} has a thumb or an edit so far",
         "of either kind all answers are judged alike: chance cannot be told",
         "too few people have answered: of either kind it takes the answers of two at least",
-        frozenset(),
     ),
     notes=(
         "A thumb up counts 1, a thumb down 0, an edit the share of the answer that it left; less the cost of the model "
