@@ -135,14 +135,21 @@ def numbers_expected(shown: Sequence[int], answer: Answer, models: Sequence[Expe
     return np.array([answer.values[j] for j in items]), predicted
 
 
-def absolute_error(numbers: Floats, predicted: Floats, most: float = np.inf) -> Compared:
-    """Return how far the numbers `predicted` (L, k) are from the `numbers` stated (k,), at most `most`."""
+def absolute_error(both: tuple[Floats, Floats] | None, most: float = np.inf) -> Compared | None:
+    """Return how far the numbers predicted (L, k) are from those stated (k,), at most `most`; `both` is what
+    `numbers_expected` returns."""
+    if both is None:
+        return None
+    numbers, predicted = both
     return Compared(np.minimum(np.abs(predicted - numbers), most), np.ones(numbers.size))
 
 
-def value_order(numbers: Floats, predicted: Floats) -> Compared:
-    """Return, for each two items of which different `numbers` (k,) were stated, 1 if those `predicted` (L, k) are in
-    the same order, 1/2 if they are equal, otherwise 0."""
+def value_order(both: tuple[Floats, Floats] | None) -> Compared | None:
+    """Return, for each two items of which different numbers (k,) were stated, 1 if those predicted (L, k) are in the
+    same order, 1/2 if they are equal, otherwise 0; `both` is what `numbers_expected` returns."""
+    if both is None:
+        return None
+    numbers, predicted = both
     first, second = np.nonzero(np.triu(numbers[:, None] != numbers[None, :]))
     signs = np.sign(numbers[first] - numbers[second]) * np.sign(predicted[:, first] - predicted[:, second])
     return Compared((signs + 1.0) / 2.0, np.ones(first.size))

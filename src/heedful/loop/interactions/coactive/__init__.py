@@ -40,6 +40,8 @@ from heedful.loop.interactions.lists import (
     propose_list,
 )
 from heedful.loop.interactions.protocol import (
+    Compare,
+    LoggedAnswer,
     Proposal,
     Question,
     Step,
@@ -137,29 +139,30 @@ class Coactive(Lists[Model]):
 
     # ------------------------------------------------------------------------ looking back
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, once=True, counts="pair"),)
+    def measures(self) -> Sequence[tuple[Measure, Compare]]:
+        pairs = Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, once=True, counts="pair")
+        return ((pairs, self._compare_pairs),)
 
-    def compare(self, views: Sequence[View[Model]], step: Step) -> Sequence[Compared | None]:
+    def _compare_pairs(self, said: LoggedAnswer) -> Compared | None:
         """Compare pairs of neighbours that were shown in either order at random with a known probability.
 
         An answer contradicts what was shown far more often than it confirms it, and people click more at the top. Both
         effects cancel if a pair has the weight 1 / (2 P), P being the probability of the order in which the pair was
         shown."""
-        record, x = step.context.record, step.context.x
-        pairs = swapped_pairs(record, self.said(step))
+        record, x, _ = said.step.context
+        pairs = swapped_pairs(record, said.answer)
         if not pairs:
-            return (None,)
+            return None
         better = [record.shown[at - 1 if upper else at] for at, upper, _ in pairs]
         worse = [record.shown[at if upper else at - 1] for at, upper, _ in pairs]
         gaps = x.take(better, axis=0) - x.take(worse, axis=0)
-        ahead = np.array([gaps.dot(view.model.effective(view)) for view in views])
+        ahead = np.array([gaps.dot(view.model.effective(view)) for view in said.views])
         weights, swap = np.array([weight for _, _, weight in pairs]), record.proposal.get("swap") or 0.5
         most = MOST_WEIGHT if record.arm == "sampled" else 0.5 / swap
-        return (Compared(np.heaviside(ahead, 0.5), weights, most_weight=most),)
+        return Compared(np.heaviside(ahead, 0.5), weights, most_weight=most)
 
-    def clicks(self, views: Sequence[View[Model]], step: Step) -> Sequence[ListClick] | None:
-        record, best, picked = step.context.record, self.said(step).best, self.said(step).picked
+    def clicks(self, said: LoggedAnswer) -> Sequence[ListClick] | None:
+        record, best, picked = said.step.context.record, said.answer.best, said.answer.picked
         if best is None or (best and not picked) or record.unknown or record.after or len(record.shown) < 2:
             return None
         shown = record.shown[:MOST_PLACES]
@@ -171,9 +174,9 @@ class Coactive(Lists[Model]):
             upper[start : start + 2 * len(weights) : 2] = weights
             lower[start + 1 : start + 1 + 2 * len(weights) : 2] = weights
         rows = np.argsort(shown, kind="stable")  # the items shown in the order of the candidates, as ties go by that
-        x = step.context.x[np.array(shown)[rows]]
-        above = np.zeros((len(shown), len(views)), np.int64)
-        for j, view in enumerate(views):
+        x = said.step.context.x[np.array(shown)[rows]]
+        above = np.zeros((len(shown), len(said.views)), np.int64)
+        for j, view in enumerate(said.views):
             before = 0
             for place in rows[self.order(view, x)].tolist():
                 above[place, j] = before

@@ -12,7 +12,7 @@ import numpy as np
 
 from heedful.core.validation import describe
 from heedful.evaluation import answers
-from heedful.evaluation.expected import Compared, Expected, absolute_error, numbers_expected
+from heedful.evaluation.expected import Expected, absolute_error
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, lengths
 from heedful.loop.interactions.contributions import EXACT, REMOVED, sort_parts
@@ -27,6 +27,7 @@ from heedful.loop.interactions.ordinal.compiled import learn_grades
 from heedful.loop.interactions.ordinal.learners import DEFAULT, complete_spec, grader, spec_of_option
 from heedful.loop.interactions.ordinal.model import Grades, GradingModel
 from heedful.loop.interactions.protocol import (
+    Compare,
     ItemPrediction,
     Past,
     Proposal,
@@ -224,13 +225,9 @@ class Ordinal(Lists[GradingModel]):
     def full_spec(self, spec: str) -> str:
         return complete_spec(spec, self._k)
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (Measure("mean error", texts.ERROR, "nothing was graded", "More grades.", 0.0, self._k - 1.0, False),)
-
-    def compare(self, views: Sequence[View[GradingModel]], step: Step) -> Sequence[Compared | None]:
-        models = [self.expected(view, step) for view in views]
-        grades = numbers_expected(step.context.record.shown, self.said(step), models)
-        return (None if grades is None else absolute_error(*grades),)
+    def measures(self) -> Sequence[tuple[Measure, Compare]]:
+        error = Measure("mean error", texts.ERROR, "nothing was graded", "More grades.", 0.0, self._k - 1.0, False)
+        return ((error, lambda said: absolute_error(said.numbers)),)
 
     # ------------------------------------------------------------------------ reporting
 
