@@ -266,9 +266,6 @@ class Routing(Coactive):
                 found[j] = group + name[start + 3 :]
         return found
 
-    def adds_up(self, view: View[Any], feedback: FeedbackRecord) -> bool:
-        return False
-
     def full_spec(self, spec: str) -> str:
         if spec == CHEAPEST or spec.startswith((ALWAYS, COST_WEIGHT)):
             told = "a policy, which Loop.evaluate compares and which cannot serve"
