@@ -481,26 +481,6 @@ class Interaction(Protocol[M]):
         """Return a model of this loop's learner that has learned nothing."""
         return self.untrained(self.learner)
 
-    def imitation_record(
-        self, view: View[M], request: Request, shown: Ints, rng: np.random.Generator
-    ) -> dict[str, Any]:
-        """Return what the log keeps of a decision that is shown in the caller's order and from which the learner is to
-        learn.
-
-        These are "ranks", the rank, from 1, that the learner would give to each item shown, and, if the caller gave
-        scores, "scores", these as given.
-
-        - `request`, `shown`: the request with its m candidates, and the indices of the candidates shown
-        - `rng`: draws the order in which the learner sees the candidates, so that the ranks of items with equal scores
-          do not depend on the caller's order
-
-        Raise ValueError, naming the field, if the caller's scores cannot be imitated."""
-        drawn = rng.permutation(len(request.x))
-        ranks = np.empty(drawn.size, np.int64)
-        ranks[drawn[self.order(view, request.x[drawn])]] = 1 + np.arange(drawn.size)
-        kept: dict[str, Any] = {"ranks": ranks[shown].tolist()}
-        return kept | ({"scores": [request.scores[j] for j in shown.tolist()]} if request.scores else {})
-
     def columns(self, model: M) -> Columns | None:
         """Return how the training examples of `model` become columns of numbers, from which compiled code learns; None
         if they do not.
@@ -738,11 +718,6 @@ class Interaction(Protocol[M]):
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
         """Return what `feedback` says of the items of `decision`, by its form and the settings of this kind."""
         return read_answer(self.forms, feedback, decision.record.shown)
-
-    def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return how strongly `feedback` speaks for or against items that `decision` showed
-        (`heedful.evaluation.answers.credit`)."""
-        return answers.credit(decision.record.shown, self.answer(decision, feedback), self.scale)
 
     def score(self, decision: LoggedDecision, feedback: Sequence[FeedbackRecord]) -> float | None:
         """Return how good the list of `decision` was, judged by the `feedback` on it; None if that does not say.

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.core.validation import describe
 from heedful.evaluation import answers
 from heedful.evaluation.expected import Expected, absolute_error
 from heedful.jit.kernel import Floats, Ints
@@ -40,7 +39,6 @@ from heedful.loop.interactions.protocol import (
 )
 from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.request import Request
 from heedful.loop.settings import Manifest
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contribution, Contributions
@@ -99,19 +97,6 @@ class Ordinal(Lists[GradingModel]):
     def untrained(self, learner: Any) -> GradingModel:
         shared_only = not (hasattr(learner, "weights") and hasattr(learner, "thresholds"))  # nobody has an offset there
         return GradingModel(learner, 0.0 if shared_only else self.manifest.settings.shrink)
-
-    def imitation_record(
-        self,
-        view: View[GradingModel],
-        request: Request,
-        shown: Ints,
-        rng: np.random.Generator,
-    ) -> dict[str, Any]:
-        for name, score in zip(request.called, request.scores):
-            if score is not None and (not 1 <= score <= self._k or score != int(score)):
-                expected = f"expected the grade, a whole number from 1 to {self._k}, of what the learner imitates"
-                raise ValueError(f"prior[{describe(name)}]: {expected}, got {score:g}")
-        return super().imitation_record(view, request, shown, rng)
 
     def columns(self, model: GradingModel) -> Columns | None:
         learner = model.learner
