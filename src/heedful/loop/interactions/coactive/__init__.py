@@ -232,8 +232,8 @@ def _pairs(record: DecisionRecord) -> list[tuple[int, list[float]]]:
         return found
     if record.arm == "interleaved":
         # A coin turned a round's two items around, unless the second side wanted the first item, too.
-        teams, ranks = said["teams"], said["ranks"]
-        return [(0, [float(ranks[teams[i + 1]][i + 1] < ranks[teams[i + 1]][i]) for i in range(0, n - 1, 2)])]
+        teams, ranks, first = said["teams"], said["ranks"], 0 if said.get("opening") is None else 1
+        return [(first, [float(ranks[teams[i + 1]][i + 1] < ranks[teams[i + 1]][i]) for i in range(first, n - 1, 2)])]
     start, swap = said.get("start", -1), said.get("swap", 0.0)
     if record.arm != "learned" or start < 0 or swap == 0.0:
         return []
