@@ -15,10 +15,10 @@ import numpy as np
 from heedful.core.fold import copy_arrays, generators
 from heedful.core.validation import check_count, check_positive, finite_array, indices
 from heedful.evaluation.answers import Answer, likeliest_chosen
-from heedful.evaluation.expected import Compared, Expected, best_expected
+from heedful.evaluation.expected import Expected, best_expected
 from heedful.learners.registry import make_learner
 from heedful.loop.interactions.forms import ITEM, NONE, AnsweredDecision, Form, by_name
-from heedful.loop.interactions.protocol import Interaction, Proposal, Question, Step
+from heedful.loop.interactions.protocol import Compare, Interaction, Proposal, Question, Step
 from heedful.loop.interactions.words import BECAUSE, Words
 from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.packing import LoggedDecision
@@ -229,14 +229,11 @@ class BestWorstScaling(Interaction[Folding]):
 
     # ------------------------------------------------------------------------ looking back
 
-    def measures(self) -> tuple[Measure, ...]:
-        about = "Expected is the share of the others that were liked less than the best."
-        return (Measure("expected", about, "no best was named so far", "More answers."),)
-
-    def compare(self, views: Sequence[View[Folding]], step: Step) -> Sequence[Compared | None]:
+    def measures(self) -> Sequence[tuple[Measure, Compare]]:
         """Of the others, those that are liked less than the best, and half of those that are liked as much."""
-        models = [self.expected(view, step) for view in views]
-        return (best_expected(step.context.record.shown, self.said(step), models),)
+        about = "Expected is the share of the others that were liked less than the best."
+        expected = Measure("expected", about, "no best was named so far", "More answers.")
+        return ((expected, lambda said: best_expected(said.shown, said.answer, said.models)),)
 
     # ------------------------------------------------------------------------ reporting
 

@@ -13,10 +13,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fifth import BestWorst, BestWorstScaling, Folding
+from fifth import BestWorst, BestWorstScaling
 from heedful.features import Encoding, declare
-from heedful.loop.interactions.protocol import Step
-from heedful.loop.model import View
+from heedful.loop.interactions.protocol import ListValue, LoggedAnswer
 from heedful.loop.settings import Manifest
 from heedful.results.evaluation import Measure
 
@@ -57,20 +56,17 @@ class PricedScaling(BestWorstScaling):
         """The same learner with small steps."""
         return (f"{__file__}:PricedBestWorst:rate=0.001",)
 
-    def chances(self, views: Sequence[View[Folding]], step: Step) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def chances(self, said: LoggedAnswer) -> np.ndarray[Any, np.dtype[np.float64]]:
         """How likely each model shows just this list: its best, and others by chance, in any order."""
-        x, shown = step.context.x, step.context.record.shown
+        x, shown = said.step.context.x, said.shown
         m, k = len(x), len(shown)
-        best = [int(np.argmax(x @ view.shared.w)) for view in views]
+        best = [int(np.argmax(x @ view.shared.w)) for view in said.views]
         return np.array([(one in shown) * m / k / math.perm(m, k) for one in best])
 
-    def list_measures(self) -> tuple[Measure, ...]:
-        return (PRICE,)
-
-    def list_scores(self, step: Step) -> tuple[float] | None:
+    def list_measures(self) -> Sequence[tuple[Measure, ListValue]]:
         """The mean price of what was shown."""
         at = self.names.index("price")
-        return (float(step.context.x[list(step.context.record.shown), at].mean()),)
+        return ((PRICE, lambda said: float(said.step.context.x[list(said.shown), at].mean())),)
 
 
 class PricedBestWorst(BestWorst):

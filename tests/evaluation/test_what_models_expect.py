@@ -140,9 +140,13 @@ def test_numbers_are_compared_with_what_each_model_expects() -> None:
     assert found is not None
     np.testing.assert_array_equal(found[0], [2.0, 4.0])  # in the order shown
     np.testing.assert_array_equal(found[1], [[3.0, 3.0], [4.0, 5.0], [np.nan, np.nan]])
-    np.testing.assert_array_equal(absolute_error(*found).values, [[1.0, 1.0], [2.0, 1.0], [np.nan, np.nan]])
-    assert absolute_error(*found, 1.5).values.max(initial=0.0, where=~np.isnan(absolute_error(*found).values)) == 1.5
-    np.testing.assert_array_equal(value_order(*found).values, [[0.5], [1.0], [np.nan]])
+    errors, most, order = absolute_error(found), absolute_error(found, 1.5), value_order(found)
+    assert errors is not None
+    assert most is not None
+    assert order is not None
+    np.testing.assert_array_equal(errors.values, [[1.0, 1.0], [2.0, 1.0], [np.nan, np.nan]])
+    np.testing.assert_array_equal(most.values, [[1.0, 1.0], [1.5, 1.0], [np.nan, np.nan]])
+    np.testing.assert_array_equal(order.values, [[0.5], [1.0], [np.nan]])
     assert numbers_expected((0,), Answer({0: 4.0}, stated=False), models) is None
 
 

@@ -122,7 +122,7 @@ def test_unknown_items_and_hidden_candidates_change_nothing_of_it(kind: Kind, tm
 def test_a_grade_that_is_none_is_refused_by_its_name(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", "averaged-prank:n_ranks=5", apprentice=True) as loop:
         for wrong in (0, 6, 2.5):
-            with pytest.raises(ValueError, match=r"prior\['i1'\]: expected the grade, a whole number from 1 to 5"):
+            with pytest.raises(ValueError, match=r"prior\['i1'\]: expected a whole number from 1 to 5"):
                 loop.decide(["i0", "i1"], prior={"i0": 3, "i1": wrong})
         assert loop.projection.log.counts().get("decision") is None
 

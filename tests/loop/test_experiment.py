@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from heedful import Loop
+from heedful.evaluation.answers import credit
 from heedful.evaluation.interleaving import Match, interleave
 from heedful.io import export_lines, import_lines
 from heedful.learners.coactive.fair_pairs import FairPairs
@@ -836,4 +837,5 @@ def test_credit_of_numbers(tmp_path: Path, make: Any) -> None:
             feedback, expected = {"rating": {made.shown[0]: 5, made.shown[1]: 2}}, {0: 2.0, 1: -1.0}
         known = loop.projection.find_decision("d")
         draft = loop.feedback_reader.read("d", "x", None, feedback)
-        assert loop.projection.interaction.credit(known, draft.feedback) == expected
+        kind = loop.projection.interaction
+        assert credit(known.record.shown, kind.answer(known, draft.feedback), kind.scale) == expected

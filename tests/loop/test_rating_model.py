@@ -54,6 +54,16 @@ def test_what_was_not_said_teaches_nothing() -> None:
     assert identical(m.shared.learned.pairs, before.learned.pairs)
 
 
+def test_an_item_that_is_gone_is_left_out_of_a_lesson_about_others_too() -> None:
+    one, other = model("bmf"), model("bmf")
+    for m in (one, other):
+        told(m, [3, 4, 5], person="q", rating={3: 4, 5: 2})
+        m.put(4, there=False)
+    assert told(one, [4, 5, 3], rating={4: 1, 5: 5})
+    assert told(other, [5, 3], rating={5: 5})
+    assert identical(one.shared, other.shared)
+
+
 def test_before_anything_is_known_the_middle_is_expected() -> None:
     m = model("bmf")
     assert m.ratings(m.view(), np.array([2, 0])).tolist() == [3.0, 3.0]  # type: ignore[union-attr]

@@ -156,6 +156,15 @@ def test_an_order_of_two_answers_contradicts_the_model_as_a_choice_does(tmp_path
         assert loop.report().feedback.contradictory == 1
 
 
+def test_moves_of_a_router_are_to_first_order(tmp_path: Path) -> None:
+    """Also with a perceptron, whose steps along a choice add up: probabilities of a thumb up do not."""
+    with make(tmp_path / "r", learner="perceptron") as loop:
+        for i in range(4):
+            d = loop.decide(show=2, context={"embedding": embedding(i % 3)}, id=f"d{i}")
+            loop.feedback(d.id, choice="second" if i % 2 else "first")
+        assert loop.why("d3", d.shown[0], budget=0.0).events_by == "movement"
+
+
 @pytest.mark.slow
 def test_evaluate_says_what_policies_are_worth_and_what_they_cost(tmp_path: Path) -> None:
     """The value of a policy that was never shown: thumbs less cost, within its interval; costs follow exactly."""

@@ -35,6 +35,16 @@ class Answer(NamedTuple):
     stated: bool = True
     """False: read from actions by the settings, so that predictions are not judged by it"""
 
+    @property
+    def listed(self) -> tuple[Item, ...]:
+        """what was wanted before all else of a list, as `best`; () if that was not stated, or of two items alone"""
+        return (self.best or ()) if self.stated and not self.pairs else ()
+
+    @property
+    def mute(self) -> bool:
+        """whether it judges what was shown, or corrects an item, without saying what was wanted before all else"""
+        return self.best is None and bool(self.verdict or self.pairs)
+
 
 class Scale(NamedTuple):
     """The numbers with which people answer in one kind of feedback."""

@@ -106,9 +106,9 @@ def gains(shown: Sequence[int], answer: Answer, expected: Expected, m: int, k: i
     the list `shown`, of the first `k` items; None if `answer` corrects no list.
 
     A choice between two items does not, nor does an action, nor clicks in later decisions."""
-    best: Any = answer.best or ()
+    best: Any = answer.listed
     later = answer.picked and any(j < 0 for j in best)
-    if expected.utilities is None or not best or answer.pairs or not answer.stated or later or not shown:
+    if expected.utilities is None or not best or later or not shown:
         return None
     u = expected.utilities(range(m))
     k = min(k, len(shown))
@@ -135,14 +135,21 @@ def numbers_expected(shown: Sequence[int], answer: Answer, models: Sequence[Expe
     return np.array([answer.values[j] for j in items]), predicted
 
 
-def absolute_error(numbers: Floats, predicted: Floats, most: float = np.inf) -> Compared:
-    """Return how far the numbers `predicted` (L, k) are from the `numbers` stated (k,), at most `most`."""
+def absolute_error(both: tuple[Floats, Floats] | None, most: float = np.inf) -> Compared | None:
+    """Return how far the numbers predicted (L, k) are from those stated (k,), at most `most`; `both` is what
+    `numbers_expected` returns."""
+    if both is None:
+        return None
+    numbers, predicted = both
     return Compared(np.minimum(np.abs(predicted - numbers), most), np.ones(numbers.size))
 
 
-def value_order(numbers: Floats, predicted: Floats) -> Compared:
-    """Return, for each two items of which different `numbers` (k,) were stated, 1 if those `predicted` (L, k) are in
-    the same order, 1/2 if they are equal, otherwise 0."""
+def value_order(both: tuple[Floats, Floats] | None) -> Compared | None:
+    """Return, for each two items of which different numbers (k,) were stated, 1 if those predicted (L, k) are in the
+    same order, 1/2 if they are equal, otherwise 0; `both` is what `numbers_expected` returns."""
+    if both is None:
+        return None
+    numbers, predicted = both
     first, second = np.nonzero(np.triu(numbers[:, None] != numbers[None, :]))
     signs = np.sign(numbers[first] - numbers[second]) * np.sign(predicted[:, first] - predicted[:, second])
     return Compared((signs + 1.0) / 2.0, np.ones(first.size))
@@ -194,9 +201,9 @@ def picked_error(shown: Sequence[int], answer: Answer, expected: Expected) -> fl
 
     As people pick more at the top, this does not measure how good a learner is; a change over time says that something
     has changed."""
-    if expected.utilities is None or not answer.best or answer.pairs or not answer.stated:
+    if expected.utilities is None:
         return None
-    picked = sorted({j for j in answer.best if isinstance(j, int) and j >= 0})
+    picked = sorted({j for j in answer.listed if isinstance(j, int) and j >= 0})
     others = [j for j in shown if j not in picked]
     if not picked or not others:
         return None

@@ -2,7 +2,7 @@
 
 In a loop with the setting `apprentice` every decision shows the order of the caller's scores, or the candidates as they
 come if there are none, until the loop's learner is promoted. With each decision the log keeps the rank that the learner
-would have given to each item shown, before it learned from that order (`Interaction.imitation_record`). From these,
+would have given to each item shown, before it learned from that order (`heedful.loop.decide`). From these,
 `look` counts
 
     pairs    of the first k items of a list, those that the caller's scores tell apart: the share that the learner puts

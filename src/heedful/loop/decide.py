@@ -230,7 +230,7 @@ class Decider:
         places, size = tuple(made.shown.tolist()), made.shown.size
         carried = made.carried
         if arm == "imitated" and size:
-            carried = interaction.imitation_record(view, request, made.shown, rng)
+            carried = _imitated(interaction, view, request, made.shown, rng)
         if rival is not None and eligible is not None:
             rival = rival[np.isin(rival, eligible)]
         kept_names = () if rival is None else tuple([request.called[j] for j in rival[:size].tolist()])
@@ -483,3 +483,22 @@ def generator_for(seed: int, id: str) -> np.random.Generator:
 _generators = threading.local()
 _ZEROS = np.zeros(4, np.uint64)
 _FRESH = {"bit_generator": "Philox", "buffer": _ZEROS, "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
+
+
+def _imitated(
+    interaction: Interaction[Any], view: View[Any], request: Request, shown: Ints, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Return what the log keeps of a decision in the caller's order that the learner is to learn: "ranks", the rank,
+    from 1, that the learner would give to each item shown, and "scores", those of the caller, if there are any.
+
+    The learner sees the candidates in an order that `rng` draws, so that the ranks of items with equal scores do not
+    depend on the caller's. Raise ValueError, naming the field, if the caller's scores cannot be imitated."""
+    if interaction.scale is not None:
+        for name, score in zip(request.called, request.scores):
+            if score is not None:
+                interaction.scale.check(f"prior[{describe(name)}]", score)
+    drawn = rng.permutation(len(request.x))
+    ranks = np.empty(drawn.size, np.int64)
+    ranks[drawn[interaction.order(view, request.x[drawn])]] = 1 + np.arange(drawn.size)
+    kept: dict[str, Any] = {"ranks": ranks[shown].tolist()}
+    return kept | ({"scores": [request.scores[j] for j in shown.tolist()]} if request.scores else {})

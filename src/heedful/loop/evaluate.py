@@ -27,8 +27,8 @@ from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.growing import Column, GrowingTable, Marks, People
 from heedful.loop.history import History
-from heedful.loop.interactions.protocol import Interaction, Step, find_candidate
-from heedful.loop.model import View
+from heedful.loop.interactions.lists import place_weights
+from heedful.loop.interactions.protocol import Interaction, LoggedAnswer, Step, find_candidate
 from heedful.loop.records import check_time
 from heedful.loop.silence import silent_steps
 from heedful.results.evaluation import Evaluation, LearnerEvaluation, Measure, PositionBias, Value, Verdict
@@ -105,7 +105,8 @@ def evaluate(
     named = [own, *dict.fromkeys(spec for spec in specs if spec != own)]
     folds = [_Fold(projection, spec) for spec in named]
     interaction, after = projection.interaction, max(fold.after for fold in folds)
-    sums = [_Sums(measure, len(folds)) for measure in interaction.measures()]
+    compared = [(_Sums(measure, len(folds)), compare) for measure, compare in interaction.measures()]
+    sums = [each for each, _ in compared]
     clicks, answered = _Clicks(len(folds)), Marks()
     lists, places = _Lists(interaction, len(folds), least_probability), _Places(interaction, len(folds))
     models = [fold.model for fold in folds]
@@ -118,18 +119,18 @@ def evaluate(
             if event.seq > after:
                 who = decision.seq if decision.person is None else decision.person
                 answered.add(decision.seq)
-                views = [model.view(decision.person) for model in models]
-                for sum_, compared in zip(sums, interaction.compare(views, step), strict=True):
-                    sum_.add(who, decision.seq, compared)
-                clicks.add(who, decision.seq, interaction.clicks(views, step))
-                lists.add(who, views, step)
-                places.add(who, views, step)
+                said = LoggedAnswer(interaction, [model.view(decision.person) for model in models], step)
+                for sum_, compare in compared:
+                    sum_.add(who, decision.seq, compare(said))
+                clicks.add(who, decision.seq, interaction.clicks(said))
+                lists.add(who, said)
+                places.add(who, said)
             for fold in folds:
                 fold.learn(step)
         except Exception as error:  # whatever a learner of somebody's own raises
             raise ValueError(f"learner: {' or '.join(named)} failed on feedback {event.id}: {error}") from error
     known: list[_Sums | _ClickValue | _ListValue | _PlaceValue]
-    known = [*sums, *clicks.found(interaction.measures()[0].remedy), *lists.found(), *places.found()]
+    known = [*sums, *clicks.found(sums[0].measure.remedy), *lists.found(), *places.found()]
     known.sort(key=lambda each: not each.measure.decisive)  # stable
     values = [[needing(value, answered.n) for value in each.values(alpha)] for each in known]
     found = [
@@ -283,7 +284,9 @@ class _Lists:
         low, high = interaction.span()
         own = interaction.list_measures()
         about = LISTS.format(score=interaction.words.score)
-        self._measures = own or (Measure("list value", about, NO_LISTS, EXPLORE, low, high, once=True, counts="list"),)
+        mean = Measure("list value", about, NO_LISTS, EXPLORE, low, high, once=True, counts="list")
+        self._values = own or ((mean, self._score),)
+        self._measures = [measure for measure, _ in self._values]
         self._always = bool(own)
         """whether the measures are told of even if no list has a value"""
         self._interaction, self._learners = interaction, learners
@@ -295,14 +298,17 @@ class _Lists:
         self._drawn = False
         """whether any of them was drawn at random"""
 
-    def add(self, who: str | int, views: Sequence[View[Any]], step: Step) -> None:
-        decision = step.decision
+    def _score(self, said: LoggedAnswer) -> float | None:
+        return self._interaction.score(said.step.decision, [said.step.feedback])
+
+    def add(self, who: str | int, said: LoggedAnswer) -> None:
+        decision = said.step.decision
         mu = decision.record.probability
         if mu is None or decision.seq in self._counted:
             return
-        scores = self._interaction.list_scores(step)
-        pi = None if scores is None else self._interaction.chances(views, step)
-        if scores is None or pi is None:
+        scores = [score for _, value in self._values if (score := value(said)) is not None]
+        pi = self._interaction.chances(said) if len(scores) == len(self._values) else None
+        if pi is None:
             return
         self._counted.add(decision.seq)
         self._who.append(self._people.number(who))
@@ -467,13 +473,11 @@ class _Places:
         """for each answer, the weights of each learner at each place (L, 3)"""
         self._chosen = GrowingTable(3)
 
-    def add(self, who: str | int, views: Sequence[View[Any]], step: Step) -> None:
-        if step.decision.record.arm != "sampled":
-            return
-        told = self._interaction.places(views, step)
+    def add(self, who: str | int, said: LoggedAnswer) -> None:
+        told = place_weights(self._interaction, said)
         if told is None:
             return
-        self._decisions.append(step.decision.seq)
+        self._decisions.append(said.step.decision.seq)
         self._who.append(self._people.number(who))
         for kept, part in zip((self._each, self._so_far, self._chosen), told):
             kept.append(part.ravel())

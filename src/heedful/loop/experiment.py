@@ -4,7 +4,7 @@ promotions.
 An experiment compares a candidate learner (side B) with the one that serves (side A). For a share of people both sides
 draft each list together (team-draft interleaving, `heedful.evaluation.interleaving`). Such a list, with all its pages,
 is one session. Of each page only the first answer counts that says anything. The first of these that credits the items
-of one side more (`Interaction.credit`) decides the session for that side.
+of one side more (`heedful.evaluation.answers.credit`) decides the session for that side.
 
 All of it is computed from the log in one pass over what came since the experiment began, so it is the same for anyone
 who looks, at any time: feedback that was undone and people who were forgotten leave no trace. The file is long because
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heedful.core.validation import check_alpha, check_between
+from heedful.evaluation import answers
 from heedful.evaluation.interleaving import (
     Match,
     Plan,
@@ -200,7 +201,8 @@ class _Sums:
         if shown is None or event.target is None or event.target in self._decided:
             return
         known = self._history.decision(shown.event)
-        credit = self._interaction.credit(known, records.decode_feedback(event.payload))
+        answer = self._interaction.answer(known, records.decode_feedback(event.payload))
+        credit = answers.credit(known.record.shown, answer, self._interaction.scale)
         if credit is None:
             return
         self._decided.add(event.target)
@@ -462,7 +464,8 @@ def plan_experiment(history: History, share: float, days: float, alpha: float) -
         if asked is None or asked.seq in told or event.seq in retractions:
             continue
         decision = history.decision(asked)
-        credit = history.interaction.credit(decision, records.decode_feedback(event.payload))
+        answer = history.interaction.answer(decision, records.decode_feedback(event.payload))
+        credit = answers.credit(decision.record.shown, answer, history.interaction.scale)
         if credit is not None:
             told.add(asked.seq)
             who[decision.person or ""] += 1

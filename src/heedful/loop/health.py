@@ -27,7 +27,7 @@ from heedful.evaluation.expected import gains, picked_error
 from heedful.jit.kernel import Floats
 from heedful.loop.arms import DrawnArms, ShownList, sample_ratio
 from heedful.loop.history import History
-from heedful.loop.interactions.protocol import Interaction, Step, item_key, prediction_scale
+from heedful.loop.interactions.protocol import Interaction, LoggedAnswer, Step, item_key, prediction_scale
 from heedful.loop.model import LoopModel, View
 from heedful.loop.records import DecisionRecord
 from heedful.loop.signals import Valued, WatchedLoop, one_person, ratio_signal, rise_signal
@@ -161,7 +161,7 @@ class _Reading:
         decision = self.shown[row]
         decision.first = event.time if decision.first is None else min(decision.first, event.time)
         interaction, model = self._interaction, self._model
-        answer = interaction.said(step)
+        answer = interaction.answer(step.decision, step.feedback)
         shown = self.lists.get(step.decision.seq)
         earlier = shown is not None and (shown.answered is None or event.time < shown.answered)
         if shown is not None and earlier and interaction.score(step.decision, [step.feedback]) is not None:
@@ -381,7 +381,8 @@ def _error(interaction: Interaction[Any], view: View[Any], step: Step, answer: A
     Where feedback corrects lists, it is the share of pairs in the wrong order, elsewhere the first of `measures()`."""
     if interaction.linear:
         return picked_error(step.context.record.shown, answer, interaction.expected(view, step))
-    measure, compared = interaction.measures()[0], interaction.compare([view], step)[0]
+    measure, compare = interaction.measures()[0]
+    compared = compare(LoggedAnswer(interaction, [view], step))
     if compared is None or not compared.weights.sum() > 0.0:
         return None
     value = float(compared.values[0] @ compared.weights / compared.weights.sum())

@@ -14,7 +14,7 @@ from heedful.evaluation.answers import chosen_over
 from heedful.jit.kernel import Floats
 from heedful.loop import records
 from heedful.loop.history import History
-from heedful.loop.interactions.forms import NONE, known_forms
+from heedful.loop.interactions.forms import known_forms, read_answer
 from heedful.loop.log import Event, Log
 from heedful.loop.model import Context, LoopModel
 from heedful.loop.packing import LoggedDecision
@@ -105,7 +105,7 @@ def _describe_lesson(history: History, event: Event, decided: Event, undone: boo
     names, forms = decision.names, known_forms(history.interaction)
     said = feedback.said if feedback.form == "unknown" else None
     named = next(name for name in said if name in forms) if said is not None else feedback.form
-    answer = forms.get(feedback.form, NONE).answer(feedback, record.shown)  # of an unknown form: nothing
+    answer = read_answer(forms, feedback, record.shown)
     chosen, over = chosen_over(record.shown, answer)
     chosen = [j for j in chosen if j >= 0 or feedback.chain]
     numbers = (answer.values or answer.weights) if feedback.values else {}

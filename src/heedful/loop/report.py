@@ -9,13 +9,13 @@ one pass over the log collects all of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from heedful.core.validation import check_count
-from heedful.evaluation.answers import Answer
+from heedful.evaluation.answers import Answer, credit
 from heedful.evaluation.expected import contradicts
 from heedful.loop import apprentice, records
 from heedful.loop.arms import DrawnArms, ShownList, arm_difference, compare_shares, sample_ratio
@@ -38,8 +38,8 @@ from heedful.results.report import (
     Window,
 )
 
-CLICKS = ("clicks", "action", "actions")
-"""The forms of feedback that say that something in a list was chosen, by the way, without judging the list."""
+Given: TypeAlias = tuple[Event, FeedbackRecord, Answer]
+"""One piece of feedback: its event in the log, its record, and what it says."""
 
 
 class _ScoredList(NamedTuple):
@@ -103,14 +103,12 @@ def report(history: History, last: int) -> Report:
         found,
         ""
         if found is not None
-        else unequal or _why_not_compared(words, settings.control, learned, control, _level(lists), looked.forms),
+        else unequal or _why_not_compared(words, settings.control, learned, control, _level(lists), looked.mute),
         _series(lists),
         Counts(**looked.counts),
         None if looked.truth is None else looked.truth.regret(looked.whole),
         prediction=None if looked.tally is None else looked.tally.report(),
-        thumbs=None
-        if interaction.scale is not None and "thumb" in interaction.forms
-        else _thumbs(looked.lists[::-1], thumb_ratio),
+        thumbs=_thumbs(looked.lists[::-1], thumb_ratio),
         unknown=looked.unknown or None,
         apprentice=apprentice.look(history),
         sample_ratio=ratio,
@@ -119,20 +117,18 @@ def report(history: History, last: int) -> Report:
     )
 
 
-def _why_not_compared(
-    words: Words, share: float, learned: Arm, control: Arm, level: bool, forms: Collection[str]
-) -> str:
+def _why_not_compared(words: Words, share: float, learned: Arm, control: Arm, level: bool, mute: bool) -> str:
     """Return in words why the model's lists cannot be compared with those of the control.
 
     - `words`: those of the loop's kind of feedback
     - `share`: the share of the control in the settings
     - `learned`, `control`: the counts of either sort of lists, and how good they were
     - `level`: whether all lists have the same score
-    - `forms`: the names of the forms of their feedback"""
+    - `mute`: whether all their feedback is mute (`Answer.mute`)"""
     if words.incomparable:
         return words.incomparable
     because = words.not_compared
-    if forms and because.mute.issuperset(forms):
+    if mute:
         return MUTE
     if share == 0.0 and control.shown == 0:
         return f"{because.no_control}, as control is 0: there is nothing to compare with"
@@ -163,11 +159,17 @@ class _Look:
         self.since: int | None = None
         self.whole = True
         self.lists: list[_ScoredList] = []
-        self.forms: set[str] = set()
+        self._said: set[bool] = set()
+        """whether answers to learned and control lists are mute"""
         self.counts = dict.fromkeys(Counts._fields, 0)
         known = history.settings.keep_unshown and not history.interaction.by_number  # else the best is not
         simulation = Simulation.read(history.path) if known else None
         self.truth = None if simulation is None else Truth(history, simulation)
+
+    @property
+    def mute(self) -> bool:
+        """whether all answers to learned and control lists are mute"""
+        return self._said == {True}
 
     def at(self, event: Event) -> None:
         self.until = max(self.until, event.time)
@@ -182,8 +184,9 @@ class _Look:
 
     def _add_decision(self, event: Event) -> None:
         answers = self._answers.pop(event.seq, [])[::-1]
-        given = [(each, records.decode_feedback(each.payload)) for each in answers if each.seq not in self._retractions]
-        decision = self._history.decision(event)
+        decision, read = self._history.decision(event), self._history.interaction.answer
+        kept = [(each, records.decode_feedback(each.payload)) for each in answers if each.seq not in self._retractions]
+        given = [(each, feedback, read(decision, feedback)) for each, feedback in kept]
         record = decision.record
         self.decisions, self.since = self.decisions + 1, event.time
         self.unknown += bool(record.unknown)
@@ -195,21 +198,20 @@ class _Look:
         if record.arm == "imported":
             self.imported += 1
         elif record.shown and record.arm in ("learned", "control"):  # unknown items alone say nothing of either arm
-            self.forms |= {feedback.form for _, feedback in given}
+            self._said |= {answer.mute for _, _, answer in given}
             self.lists.append(self._scored(event, decision, when, given))
 
-    def _scored(
-        self, event: Event, decision: LoggedDecision, when: int, given: list[tuple[Event, FeedbackRecord]]
-    ) -> _ScoredList:
+    def _scored(self, event: Event, decision: LoggedDecision, when: int, given: Sequence[Given]) -> _ScoredList:
         interaction, record, person = self._history.interaction, decision.record, decision.person
-        score = interaction.score(decision, [feedback for _, feedback in given])
+        score = interaction.score(decision, [feedback for _, feedback, _ in given])
         answered = None if score is None else answered_at(interaction, decision, given)
         clicked = any(
-            feedback.form in CLICKS
-            and any(value > 0.0 for value in (interaction.credit(decision, feedback) or {}).values())
-            for _, feedback in given
+            (answer.picked or not answer.stated)  # by the way, without judging the list
+            and any(value > 0.0 for value in (credit(record.shown, answer, interaction.scale) or {}).values())
+            for _, _, answer in given
         )
-        thumbs = [(each.time, float(feedback.values[0] > 0.0)) for each, feedback in given if feedback.form == "thumb"]
+        verdicts = [(each.time, answer.verdict) for each, _, answer in given]
+        thumbs = [(time, float(verdict[1] > 0.0)) for time, verdict in verdicts if verdict is not None]
         drawn = self._drawn.drawn(record, person)
         if not given and self._history.settings.none_after is not None:
             score = interaction.score(decision, [NONE])
@@ -217,31 +219,26 @@ class _Look:
             event.seq, when, record.arm == "learned", person, score, answered, clicked, tuple(thumbs), drawn
         )
 
-    def _count(
-        self, undone: int, given: list[tuple[Event, FeedbackRecord]], decision: LoggedDecision, when: int
-    ) -> None:
+    def _count(self, undone: int, given: Sequence[Given], decision: LoggedDecision, when: int) -> None:
         history, counts, truth = self._history, self.counts, self.truth
-        interaction = history.interaction
         counts["undone"] += undone
         if undone and truth is not None:
             truth.disturb("something was undone")
         if not given:
             return
-        said, answers = [], []
-        for event, feedback in given:
+        said = []
+        for event, feedback, answer in given:
             step = history.step(event, decision, feedback)
             lesson = history.model.lesson(step.context, feedback, step.extra)
             counts["given"] += 1
             counts["late"] += event.time - when > 1e6 * history.settings.late_after
             counts["empty"] += lesson is None or not history.model.teaches(lesson)
-            answer = interaction.answer(decision, feedback)
             counts["contradictory"] += lesson is not None and self._contradicts(step, answer)
-            said.append(SimulatedAnswer(step, answer if lesson is not None and interaction.linear else None))
-            answers.append((event, answer))
+            said.append(SimulatedAnswer(step, answer if lesson is not None and history.interaction.linear else None))
         if truth is not None:
             truth.take(decision, said)
         if self.tally is not None:
-            self.tally.take(decision, answers)
+            self.tally.take(decision, [(event, answer) for event, _, answer in given])
 
     def _contradicts(self, step: Step, answer: Answer) -> bool:
         interaction = self._history.interaction
@@ -253,12 +250,10 @@ class _Look:
 # ---------------------------------------------------------------------------- the arms
 
 
-def answered_at(
-    interaction: Interaction[Any], decision: LoggedDecision, given: Iterable[tuple[Event, FeedbackRecord]]
-) -> int | None:
+def answered_at(interaction: Interaction[Any], decision: LoggedDecision, given: Iterable[Given]) -> int | None:
     """Return when the first of the feedback `given` on `decision` came that says how good its list was, in microseconds
     since 1970; None if none does."""
-    times = (event.time for event, feedback in given if interaction.score(decision, [feedback]) is not None)
+    times = (event.time for event, feedback, _ in given if interaction.score(decision, [feedback]) is not None)
     return min(times, default=None)
 
 

@@ -529,6 +529,14 @@ FORMS: Mapping[str, Form] = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, ACTIONS
 """The forms of feedback that come with heedful, by name."""
 
 
+def read_answer(forms: Mapping[str, Form], record: FeedbackRecord, shown: Sequence[int]) -> Answer:
+    """Return what the logged feedback `record` says by its form; nothing if that is none of `forms`.
+
+    `shown` are the indices of the candidates shown, best first."""
+    form = forms.get(record.form)
+    return Answer() if form is None else form.answer(record, shown)
+
+
 def known_forms(*interactions: TakesForms) -> dict[str, Form]:
     """Return the forms of feedback that a loop can read, by name: all that come with heedful, and those of
     `interactions`.

@@ -5,15 +5,16 @@ Candidates that are not on offer ("unknown") keep the positions that the caller'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from heedful.core.validation import describe
+from heedful.evaluation.answers import credit
 from heedful.evaluation.plackett_luce import draw, place_probabilities, probability, step_probabilities
 from heedful.jit.kernel import Floats, Ints, visible
-from heedful.loop.interactions.protocol import Interaction, M, Proposal, Question, Shares, Step
+from heedful.loop.interactions.protocol import Interaction, LoggedAnswer, M, Proposal, Question, Shares
 from heedful.loop.model import View
 from heedful.loop.settings import Manifest, Settings
 
@@ -188,19 +189,18 @@ def _mix_arms(
     return float(found) or None
 
 
-def list_chances(interaction: Interaction[Any], views: Sequence[View[Any]], step: Step) -> Floats | None:
-    """Return the probability (L,) that each of L models shows exactly the list that was shown in a logged decision.
+def list_chances(interaction: Interaction[Any], said: LoggedAnswer) -> Floats | None:
+    """Return the probability (L,) that each of the L models of `said` shows exactly the list that was shown.
 
-    `step` is one piece of feedback with that decision, `interaction` the loop's kind of feedback. A model that draws
-    its lists at random (`draws`) and cannot tell the probability has nan. The probability is that of the model's own
-    lists, without those that a loop shows in the caller's order for comparison. Return None if the log kept too little
-    of the decision."""
-    record, x, _ = step.context
+    `interaction` is the loop's kind of feedback. A model that draws its lists at random (`draws`) and cannot tell the
+    probability has nan. The probability is that of the model's own lists, without those that a loop shows in the
+    caller's order for comparison. Return None if the log kept too little of the decision."""
+    record, x, _ = said.step.context
     if record.unknown or record.of or not record.shown:
         return None
     shown = np.array(record.shown, np.int64)
-    chances = np.empty(len(views))
-    for j, view in enumerate(views):
+    chances = np.empty(len(said.views))
+    for j, view in enumerate(said.views):
         order = interaction.order(view, x)
         chance_of = getattr(view.model.learner, "chance", None)
         if chance_of is not None:
@@ -216,38 +216,36 @@ PLACES = 3
 """How many places of a list that was drawn at random are compared with the places of another ranking."""
 
 
-def place_weights(
-    interaction: Interaction[Any], views: Sequence[View[Any]], step: Step
-) -> tuple[Floats, Floats, Floats] | None:
+def place_weights(interaction: Interaction[Any], said: LoggedAnswer) -> tuple[Floats, Floats, Floats] | None:
     """Return weights with which one list drawn at random counts in estimates of how other rankings would do at their
     first three places; None if it does not count.
 
-    What is estimated is how often people would choose the item at a place. The rankings are those that L models make
-    of the same candidates, without the random swaps of neighbours that some learners make. The three arrays returned
-    are:
+    What is estimated is how often people would choose the item at a place. The rankings are those that the L models of
+    `said` make of the same candidates, without the random swaps of neighbours that some learners make. The three arrays
+    returned are:
     - weights by item and place (L, 3): 1 / the probability that the draw puts the item shown at this place there if the
       model's ranking has the same item there, otherwise 0
     - weights by all places so far (L, 3): 1 / the probability of drawing the items shown down to this place if the
       model's ranking has the same items in all of them, otherwise 0
     - whether the answer chose the item shown at each place (3,): 1 or 0
 
-    `interaction` is the loop's kind of feedback, `step` one piece of feedback with the decision that it answers. The
-    result is None if the list was not drawn at random, has fewer than three items or items that were not on offer, if
-    the log did not keep all candidates, or if the answer does not say what it prefers."""
-    record, x, _ = step.context
-    said = record.proposal
+    `interaction` is the loop's kind of feedback. The result is None if the list was not drawn at random, has fewer than
+    three items or items that were not on offer, if the log did not keep all candidates, or if the answer does not say
+    what it prefers."""
+    record, x, _ = said.step.context
+    drawn = record.proposal
     if record.arm != "sampled" or record.unknown or record.of or len(record.shown) < PLACES:
         return None
-    credit = interaction.credit(step.decision, step.feedback)
-    if credit is None:
+    chosen_by = credit(record.shown, said.answer, interaction.scale)
+    if chosen_by is None:
         return None
     shown = np.array(record.shown[:PLACES], np.int64)
-    ranks, m, temperature = np.array(said["ranks"], np.int64), said["candidates"], said["temperature"]
+    ranks, m, temperature = np.array(drawn["ranks"], np.int64), drawn["candidates"], drawn["temperature"]
     each = place_probabilities(m, temperature)[ranks[:PLACES], np.arange(PLACES)]
     so_far = np.cumprod(step_probabilities(ranks, m, temperature)[:PLACES])
-    orders = [interaction.order(view, x)[:PLACES] for view in views]
+    orders = [interaction.order(view, x)[:PLACES] for view in said.views]
     same = np.array(orders) == shown
-    chosen = np.array([float(credit.get(j, 0.0) > 0.0) for j in shown.tolist()])
+    chosen = np.array([float(chosen_by.get(j, 0.0) > 0.0) for j in shown.tolist()])
     return same / each, np.logical_and.accumulate(same, axis=1) / so_far, chosen
 
 
@@ -264,8 +262,5 @@ class Lists(Interaction[M]):
         if self.manifest.settings.k == 1 and show != 1:
             raise ValueError(f"show: expected 1, as a loop with k = 1 shows a single item, got {describe(show)}")
 
-    def chances(self, views: Sequence[View[M]], step: Step) -> Floats | None:
-        return list_chances(self, views, step)
-
-    def places(self, views: Sequence[View[M]], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        return place_weights(self, views, step)
+    def chances(self, said: LoggedAnswer) -> Floats | None:
+        return list_chances(self, said)

@@ -8,14 +8,15 @@ list of methods, most with a body that suits most kinds."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from heedful.core.fold import must_interpret
 from heedful.evaluation import answers
 from heedful.evaluation.answers import Answer, Item, Scale
-from heedful.evaluation.expected import Compared, Expected, ListClick
+from heedful.evaluation.expected import Compared, Expected, ListClick, numbers_expected
 from heedful.evaluation.interleaving import draft_probability, interleave, slot_probabilities
 from heedful.features import Encoding
 from heedful.jit.kernel import Floats, Ints, scores
@@ -25,7 +26,7 @@ from heedful.loop.interactions import contributions as parts_of
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
-from heedful.loop.interactions.forms import Form
+from heedful.loop.interactions.forms import Form, read_answer
 from heedful.loop.interactions.named import loop_learner, name_fitting
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.telling import Part
@@ -248,6 +249,34 @@ class Step(NamedTuple):
         return np.concatenate([x, self.extra]).take([j if j >= 0 else m - 1 - j for j in items], axis=0)
 
 
+class LoggedAnswer:
+    """One answer in the log, and what L models expect of it that have not learned from it yet. Each is worked out
+    once, for all measures."""
+
+    def __init__(self, interaction: Interaction[Any], views: Sequence[View[Any]], step: Step) -> None:
+        """Take the feedback in `step`, and the models for the person who gave it."""
+        self.step, self.views = step, views
+        self.shown = step.context.record.shown
+        self.answer = interaction.answer(step.decision, step.feedback)
+        self._interaction = interaction
+
+    @cached_property
+    def models(self) -> Sequence[Expected]:
+        """what each model expects"""
+        return [self._interaction.expected(view, self.step) for view in self.views]
+
+    @cached_property
+    def numbers(self) -> tuple[Floats, Floats] | None:
+        """the numbers stated (k,) and those that each model expects (L, k), nan where none; None if none is stated"""
+        return numbers_expected(self.shown, self.answer, self.models)
+
+
+Compare: TypeAlias = Callable[[LoggedAnswer], Compared | None]
+"""A function that tells how good the prediction of each model was for an answer; None if that says nothing of it."""
+ListValue: TypeAlias = Callable[[LoggedAnswer], float | None]
+"""A function that tells how good the list was that was shown; None if the answer does not say."""
+
+
 class Past(Protocol[M_co]):
     """The log of a loop up to one decision, from which an interaction explains that decision."""
 
@@ -415,7 +444,7 @@ class Interaction(Protocol[M]):
 
     def why_empty(self, model: M, record: DecisionRecord, feedback: FeedbackRecord) -> str:
         """Return in words why `model` learned nothing from `feedback` on the decision in `record`, as a clause."""
-        if feedback.form == "none" or not (feedback.chosen or feedback.values):
+        if not (feedback.chosen or feedback.values):
             return self.words.nothing_said
         return self.words.nothing_new
 
@@ -451,26 +480,6 @@ class Interaction(Protocol[M]):
     def fresh(self) -> M:
         """Return a model of this loop's learner that has learned nothing."""
         return self.untrained(self.learner)
-
-    def imitation_record(
-        self, view: View[M], request: Request, shown: Ints, rng: np.random.Generator
-    ) -> dict[str, Any]:
-        """Return what the log keeps of a decision that is shown in the caller's order and from which the learner is to
-        learn.
-
-        These are "ranks", the rank, from 1, that the learner would give to each item shown, and, if the caller gave
-        scores, "scores", these as given.
-
-        - `request`, `shown`: the request with its m candidates, and the indices of the candidates shown
-        - `rng`: draws the order in which the learner sees the candidates, so that the ranks of items with equal scores
-          do not depend on the caller's order
-
-        Raise ValueError, naming the field, if the caller's scores cannot be imitated."""
-        drawn = rng.permutation(len(request.x))
-        ranks = np.empty(drawn.size, np.int64)
-        ranks[drawn[self.order(view, request.x[drawn])]] = 1 + np.arange(drawn.size)
-        kept: dict[str, Any] = {"ranks": ranks[shown].tolist()}
-        return kept | ({"scores": [request.scores[j] for j in shown.tolist()]} if request.scores else {})
 
     def columns(self, model: M) -> Columns | None:
         """Return how the training examples of `model` become columns of numbers, from which compiled code learns; None
@@ -670,30 +679,18 @@ class Interaction(Protocol[M]):
         With 5 grades, for example, "prank" becomes "prank:n_ranks=5"."""
         return spec
 
-    def measures(self) -> tuple[Measure, ...]:
-        """Return the measures (names, ranges and texts) by which learners are compared on a log of this kind, the main
-        one first."""
+    def measures(self) -> Sequence[tuple[Measure, Compare]]:
+        """Return the measures by which learners are compared on a log of this kind, the main one first: (names, range
+        and texts; the function that compares)."""
 
-    def compare(self, views: Sequence[View[M]], step: Step) -> Sequence[Compared | None]:
-        """Compare what each of L models predicts with the answer in `step`; return a comparison for each of
-        `measures()`, in that order.
-
-        `views` are the models for the person who answered, `step` is one piece of feedback with the decision that it
-        answers; no model has learned from it yet. A comparison is None if the answer says nothing by that measure."""
-
-    def clicks(self, views: Sequence[View[M]], step: Step) -> Sequence[ListClick] | None:
-        """Return the clicks in `step` on the items of a list, with what each of L models ranks before them.
-
-        `step` is one piece of feedback with the decision that it answers; no model has learned from it yet. Return None
-        if it does not say what of a list was clicked, or if the places that the items had are not known."""
+    def clicks(self, said: LoggedAnswer) -> Sequence[ListClick] | None:
+        """Return the clicks on the items of a list, with what each of the models of `said` ranks before them; None if
+        it does not say what of a list was clicked, or if the places that the items had are not known."""
         return None
 
-    def chances(self, views: Sequence[View[M]], step: Step) -> Floats | None:
-        """Return the probability (L,) with which each of L models would show exactly the list that was shown in
-        `step`.
-
-        `step` is one piece of feedback with the decision that it answers. The probability is nan for a model that
-        cannot tell. Return None if this kind of feedback has no such probabilities."""
+    def chances(self, said: LoggedAnswer) -> Floats | None:
+        """Return the probability (L,) with which each of the L models of `said` would show exactly the list that was
+        shown, nan for one that cannot tell; None if this kind of feedback has no such probabilities."""
         return None
 
     def baselines(self, items: Sequence[str]) -> Sequence[str]:
@@ -701,33 +698,11 @@ class Interaction(Protocol[M]):
         the items on offer."""
         return ()
 
-    def list_measures(self) -> tuple[Measure, ...]:
-        """Return the measures by which the lists are judged that another learner would have shown; () for the mean of
-        `score` alone.
-
-        Each has the range of the values that are possible, whatever the log has."""
+    def list_measures(self) -> Sequence[tuple[Measure, ListValue]]:
+        """Return the measures by which the lists are judged that another learner would have shown: (names, range of
+        all values that are possible, and texts; the value of the list that was shown); () for the mean of `score`
+        alone."""
         return ()
-
-    def list_scores(self, step: Step) -> Sequence[float] | None:
-        """Return the value of the list in `step`, by each of `list_measures()` or else by `score`; None if the feedback
-        does not say.
-
-        `step` is one piece of feedback with the decision that it answers."""
-        score = self.score(step.decision, [step.feedback])
-        return None if score is None else (score,)
-
-    def places(self, views: Sequence[View[M]], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        """Return weights with which one list drawn at random counts in estimates of how other rankings would do at
-        their first three places; None if it does not count.
-
-        The rankings are those of L models; `step` is one piece of feedback with the decision that it answers. The
-        three arrays are
-        - weights (L, 3) for each place, 0 unless the model's ranking has the item shown there,
-        - weights (L, 3) for each place, 0 unless the model's ranking has the items shown there and above,
-        - whether the answer chose the item shown at each place (3,).
-
-        `heedful.loop.interactions.lists.place_weights` computes them. Return None in kinds that draw no lists."""
-        return None
 
     # ------------------------------------------------------------------------ reporting
 
@@ -742,17 +717,7 @@ class Interaction(Protocol[M]):
 
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
         """Return what `feedback` says of the items of `decision`, by its form and the settings of this kind."""
-        form = self.forms.get(feedback.form)
-        return Answer() if form is None else form.answer(feedback, decision.record.shown)
-
-    def said(self, step: Step) -> Answer:
-        """Return what the feedback in `step` says."""
-        return self.answer(step.decision, step.feedback)
-
-    def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return how strongly `feedback` speaks for or against items that `decision` showed
-        (`heedful.evaluation.answers.credit`)."""
-        return answers.credit(decision.record.shown, self.answer(decision, feedback), self.scale)
+        return read_answer(self.forms, feedback, decision.record.shown)
 
     def score(self, decision: LoggedDecision, feedback: Sequence[FeedbackRecord]) -> float | None:
         """Return how good the list of `decision` was, judged by the `feedback` on it; None if that does not say.

@@ -40,8 +40,6 @@ class NotCompared(NamedTuple):
     """all have the same score"""
     few: str = "too few people have answered: of either kind of list it takes the answers of two at least"
     """too few people have answered"""
-    mute: frozenset[str] = frozenset(("thumb", "edit"))
-    """forms of feedback that never say what was preferred"""
 
 
 class Words(NamedTuple):

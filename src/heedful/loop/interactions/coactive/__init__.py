@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from heedful.evaluation.answers import Answer
 from heedful.evaluation.examination import MOST_PLACES
 from heedful.evaluation.expected import Compared, Expected, ListClick
 from heedful.evaluation.plackett_luce import pair_weights
@@ -21,12 +22,26 @@ from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.compiled import learn_orders, learn_proposals
 from heedful.loop.interactions.coactive.model import Lesson, Model, can_imitate
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, below, lengths
-from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
+from heedful.loop.interactions.forms import (
+    ACTION,
+    BETTER,
+    CHOICE,
+    CLICKS,
+    EDIT,
+    GRADE,
+    NONE,
+    RATING,
+    THUMB,
+    by_name,
+    read_answer,
+)
 from heedful.loop.interactions.lists import (
     Lists,
     propose_list,
 )
 from heedful.loop.interactions.protocol import (
+    Compare,
+    LoggedAnswer,
     Proposal,
     Question,
     Step,
@@ -81,24 +96,24 @@ class Coactive(Lists[Model]):
         return "would rather have another", {"better": ["ITEM"]}
 
     def why_empty(self, model: Model, record: DecisionRecord, feedback: FeedbackRecord) -> str:
-        form, chosen = feedback.form, feedback.chosen
-        if form in ("rating", "grade") and len(set(feedback.values)) < 2:
+        answer, chosen = read_answer(self.forms, feedback, record.shown), feedback.chosen
+        if answer.values and len(set(feedback.values)) < 2:
             return "that takes two items with different numbers"
-        if form == "thumb":
+        if answer.verdict is not None:
             return "it differs in nothing from what is usual among the thumbs so far, with which it is compared"
-        if form == "none" or (form == "choice" and feedback.values[0] < 0.0) or not (chosen or feedback.values):
+        if not (chosen or answer.best):
             return self.words.nothing_said
         if len(record.shown) == 1 and set(chosen) <= set(record.shown):
             thumbs = "send thumbs, up and down, or show" if model.refusal("thumb") is None else "show"
             return f"a single item was shown, which compares it with nothing: {thumbs} two or more"
-        if form == "clicks" and record.arm in texts.UNSWAPPED and model.draws:
+        if answer.picked and record.arm in texts.UNSWAPPED and model.draws:
             return f"this decision {texts.UNSWAPPED[record.arm]}, where nothing was swapped, so clicks compare nothing"
         return "it puts no item above one that was shown above it"
 
     # ------------------------------------------------------------------------ the fold
 
     def untrained(self, learner: Any) -> Model:
-        return Model(learner, self._shrink, self.manifest.settings.apprentice)
+        return Model(learner, self._shrink, self.manifest.settings.apprentice, self.forms)
 
     def columns(self, model: Model) -> Columns | None:
         """A model that keeps a state for each person learns from one example at a time."""
@@ -124,33 +139,34 @@ class Coactive(Lists[Model]):
 
     # ------------------------------------------------------------------------ looking back
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, once=True, counts="pair"),)
+    def measures(self) -> Sequence[tuple[Measure, Compare]]:
+        pairs = Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, once=True, counts="pair")
+        return ((pairs, self._compare_pairs),)
 
-    def compare(self, views: Sequence[View[Model]], step: Step) -> Sequence[Compared | None]:
+    def _compare_pairs(self, said: LoggedAnswer) -> Compared | None:
         """Compare pairs of neighbours that were shown in either order at random with a known probability.
 
         An answer contradicts what was shown far more often than it confirms it, and people click more at the top. Both
         effects cancel if a pair has the weight 1 / (2 P), P being the probability of the order in which the pair was
         shown."""
-        record, x = step.context.record, step.context.x
-        pairs = swapped_pairs(record, step.feedback)
+        record, x, _ = said.step.context
+        pairs = swapped_pairs(record, said.answer)
         if not pairs:
-            return (None,)
+            return None
         better = [record.shown[at - 1 if upper else at] for at, upper, _ in pairs]
         worse = [record.shown[at if upper else at - 1] for at, upper, _ in pairs]
         gaps = x.take(better, axis=0) - x.take(worse, axis=0)
-        ahead = np.array([gaps.dot(view.model.effective(view)) for view in views])
+        ahead = np.array([gaps.dot(view.model.effective(view)) for view in said.views])
         weights, swap = np.array([weight for _, _, weight in pairs]), record.proposal.get("swap") or 0.5
         most = MOST_WEIGHT if record.arm == "sampled" else 0.5 / swap
-        return (Compared(np.heaviside(ahead, 0.5), weights, most_weight=most),)
+        return Compared(np.heaviside(ahead, 0.5), weights, most_weight=most)
 
-    def clicks(self, views: Sequence[View[Model]], step: Step) -> Sequence[ListClick] | None:
-        record, form = step.context.record, step.feedback.form
-        if form not in ("clicks", "none") or record.unknown or record.after or len(record.shown) < 2:
+    def clicks(self, said: LoggedAnswer) -> Sequence[ListClick] | None:
+        record, best, picked = said.step.context.record, said.answer.best, said.answer.picked
+        if best is None or (best and not picked) or record.unknown or record.after or len(record.shown) < 2:
             return None
-        shown, chosen = record.shown[:MOST_PLACES], step.feedback.chosen
-        clicked = [place for place, j in enumerate(shown) if j in chosen]
+        shown = record.shown[:MOST_PLACES]
+        clicked = [place for place, j in enumerate(shown) if j in best]
         if not clicked:
             return ()
         upper, lower = np.zeros((2, len(record.shown)))
@@ -158,9 +174,9 @@ class Coactive(Lists[Model]):
             upper[start : start + 2 * len(weights) : 2] = weights
             lower[start + 1 : start + 1 + 2 * len(weights) : 2] = weights
         rows = np.argsort(shown, kind="stable")  # the items shown in the order of the candidates, as ties go by that
-        x = step.context.x[np.array(shown)[rows]]
-        above = np.zeros((len(shown), len(views)), np.int64)
-        for j, view in enumerate(views):
+        x = said.step.context.x[np.array(shown)[rows]]
+        above = np.zeros((len(shown), len(said.views)), np.int64)
+        for j, view in enumerate(said.views):
             before = 0
             for place in rows[self.order(view, x)].tolist():
                 above[place, j] = before
@@ -181,21 +197,21 @@ MOST_WEIGHT = 4.0
 """The greatest weight of a pair in a list drawn at random; a pair is left out if either of its orders weighs more."""
 
 
-def swapped_pairs(record: DecisionRecord, feedback: FeedbackRecord) -> list[tuple[int, bool, float]]:
+def swapped_pairs(record: DecisionRecord, answer: Answer) -> list[tuple[int, bool, float]]:
     """Return the pairs of neighbours in the list of `record` that can be compared: (position, from 1, of the upper item
-    of the two; whether `feedback` prefers the upper one; weight).
+    of the two; whether `answer` prefers the upper one; weight).
 
-    Such a pair was shown in either order at random, the order shown with a known probability P, and `feedback` prefers
+    Such a pair was shown in either order at random, the order shown with a known probability P, and `answer` prefers
     one of the two; its weight is 1 / (2 P)."""
-    if feedback.form not in ("clicks", "better") or not (found := _pairs(record)):
+    if not answer.listed or not (found := _pairs(record)):
         return []
     start, weights = found[0]
-    place = {j: i for i, j in enumerate(feedback.chosen)} if feedback.form == "better" else None
-    told, shown, chosen = [], record.shown, feedback.chosen
+    place: dict[Any, int] = {j: i for i, j in enumerate(answer.listed)}
+    told, shown = [], record.shown
     for at, weight in zip(range(start, len(shown), 2), weights):
         upper, lower = shown[at], shown[at + 1]
-        if place is None:
-            ahead = (upper in chosen) - (lower in chosen)
+        if answer.picked:
+            ahead = (upper in place) - (lower in place)
         else:  # an order: the lower of two neighbours is preferred where it was put first
             ahead = -int(place.get(lower, math.inf) < place.get(upper, math.inf))
         if ahead and weight > 0.0:
@@ -216,8 +232,8 @@ def _pairs(record: DecisionRecord) -> list[tuple[int, list[float]]]:
         return found
     if record.arm == "interleaved":
         # A coin turned a round's two items around, unless the second side wanted the first item, too.
-        teams, ranks = said["teams"], said["ranks"]
-        return [(0, [float(ranks[teams[i + 1]][i + 1] < ranks[teams[i + 1]][i]) for i in range(0, n - 1, 2)])]
+        teams, ranks, first = said["teams"], said["ranks"], 0 if said.get("opening") is None else 1
+        return [(first, [float(ranks[teams[i + 1]][i + 1] < ranks[teams[i + 1]][i]) for i in range(first, n - 1, 2)])]
     start, swap = said.get("start", -1), said.get("swap", 0.0)
     if record.arm != "learned" or start < 0 or swap == 0.0:
         return []

@@ -8,17 +8,18 @@ Before any feedback the caller's order is shown. The offset v is learned with th
 feedback, with the score for all people in place of the caller's; it is shrunk towards 0 and counts for little until
 there is much feedback.
 
-Every form of feedback becomes one training example (`lesson`). A thumb judges what was shown without saying what would
-be better, so a learner's `update` cannot use it: the weights take a step of logistic regression instead. In it a thumb
-is compared with what is usual in the loop (`Usual`): with the share of thumbs that were up, and with the features of
-what was judged before. Where most are down, it is not all that was shown that loses by it, but what gets still fewer.
+What feedback says (`Form.answer`) becomes one training example (`lesson`). A thumb judges what was shown without saying
+what would be better, so a learner's `update` cannot use it: the weights take a step of logistic regression instead. In
+it a thumb is compared with what is usual in the loop (`Usual`): with the share of thumbs that were up, and with the
+features of what was judged before. Where most are down, it is not all that was shown that loses by it, but what gets
+still fewer.
 
-The file is long because it makes an example of each form of feedback."""
+The file is long because it makes an example of all that an answer can say."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -26,7 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.fold import copy_arrays, generators
+from heedful.evaluation.expected import corrected
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores, top
+from heedful.loop.interactions.forms import FORMS, Form, read_answer
 from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.records import DecisionRecord, FeedbackRecord, given_scores
 from heedful.spaces.ranking import difference, with_base_weight
@@ -116,8 +119,11 @@ class Model(LoopModel):
     version = 2
     """the version of the fold: raised when the same log would give another state"""
 
-    def __init__(self, learner: Any, shrink: float = 0.0, blind: bool = False) -> None:
+    def __init__(
+        self, learner: Any, shrink: float = 0.0, blind: bool = False, forms: Mapping[str, Form] = FORMS
+    ) -> None:
         self.learner = learner
+        self.forms = forms
         self.shrink = shrink
         self.blind = blind
         # For a person the shared score is the prior, and how much that counts is not theirs to learn.
@@ -262,56 +268,38 @@ class Model(LoopModel):
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
         record, x, _ = context
-        form, m = feedback.form, x.shape[0]
-        chosen = [j if j >= 0 else m - 1 - j for j in feedback.chosen]
+        m, shown, answer = len(x), record.shown, read_answer(self.forms, feedback, record.shown)
         if extra.shape[0]:
             x = np.concatenate([x, extra])
-        if form == "thumb":
-            z = x[chosen[0]] if chosen else self._whole(x, np.array(record.shown, np.int64))
-            seen = x[list(record.shown)].mean(axis=0, dtype=np.float64)
-            among = seen if len(record.shown) > 1 else np.zeros(x.shape[1])
-            return Thumb(np.array(z, np.float64), feedback.values[0], among)
-        if form in ("rating", "grade"):
-            rated = dict(zip(feedback.chosen, feedback.values))
-            there = set(record.shown)
-            places = [*(j for j in record.shown if j in rated), *sorted(j for j in rated if j not in there)]
-            values = np.array([rated[j] for j in places])
-            order = np.argsort(-values, kind="stable")
-            return self._between(x[places], np.arange(values.size), order, order) if np.ptp(values) > 0.0 else None
-        if form == "choice":
-            if feedback.values[0] < 0.0:
+        if answer.verdict is not None:
+            items, sign = answer.verdict
+            z = x[items[0]] if len(items) == 1 else self._whole(x, np.array(items or shown, np.int64))
+            seen = x[list(shown)].mean(axis=0, dtype=np.float64)
+            return Thumb(np.array(z, np.float64), sign, seen if len(shown) > 1 else np.zeros(x.shape[1]))
+        if answer.values or answer.pairs:  # of these alone; what else was shown, nobody looked at for this
+            named = answer.values or {j for pair in answer.pairs for j in pair}
+            before, after = corrected([j for j in shown if j in named], answer)
+            first = len({better for better, _ in answer.pairs}) or len(after)
+            place = {j: i for i, j in enumerate(before)}
+            order = np.array([place[j] for j in after], np.int64)
+            if answer.values and len(set(answer.values.values())) < 2:
                 return None
-            winner = int(feedback.values[0])
-            order = np.array([winner, 1 - winner])
-            return self._between(x[list(record.shown[:2])], np.arange(2), order[:1], order)
-        if form == "edit":  # better than what was edited; what else was shown, nobody looked at for this
-            pair = [feedback.base, chosen[0]]
-            return (
-                self._between(x[pair], np.arange(2), np.array([1]), np.array([1, 0])) if chosen[0] != pair[0] else None
-            )
-        weight = 1.0
-        if form == "action":
-            weight = abs(feedback.values[0])
-            if feedback.values[0] < 0.0:  # everything else that was shown is better
-                chosen = [j for j in record.shown if j != chosen[0]]
-        if not chosen or weight == 0.0:
+            y = self._plain(None, np.arange(order.size))
+            x = x[[j if j >= 0 else m - 1 - j for j in before]]
+            return None if y is None else Lesson(x, y, order[:first] if self._partial else order, 1.0)
+        weight = max(map(abs, answer.weights.values()), default=1.0)
+        best: Any = answer.best
+        if best is None and answer.weights:  # it speaks against them: everything else that was shown is better
+            best = [j for j in shown if j not in answer.weights]
+        if not best or weight == 0.0:
             return None
-        displayed = np.array(record.shown, np.int64)
-        y = self._as_proposed(record, displayed) if form == "clicks" else self._plain(record, displayed)
+        displayed = np.array(shown, np.int64)
+        y = self._as_proposed(record, displayed) if answer.picked else self._plain(record, displayed)
         if y is None:
             return None
-        if not self._partial:
-            named = set(chosen)
-            chosen += [j for j in record.shown if j not in named]
-        return Lesson(x, y, np.array(chosen, np.int64), weight)
-
-    def _between(self, x: Floats, y: Ints, chosen: Ints, order: Ints) -> Lesson | None:
-        """Return the training example for a comparison of a few of m candidates; None if nothing is to be learned.
-
-        `x` (m, N) are their N features, `y` is the order shown, `order` the better one, and `chosen` the beginning of
-        that; a learner that takes partial orders gets `chosen` alone."""
-        plain = self._plain(None, y)
-        return None if plain is None else Lesson(x, plain, chosen if self._partial else order, 1.0)
+        ahead = set(best)
+        chosen = best if self._partial else [*best, *(j for j in shown if j not in ahead)]
+        return Lesson(x, y, np.array([j if j >= 0 else m - 1 - j for j in chosen], np.int64), weight)
 
     def _whole(self, x: Floats, displayed: Ints) -> Array:
         """Return the N features phi of a whole list (N,): the mean of its items' features, weighted by 1 / log2(1 +

@@ -13,7 +13,7 @@ import numpy as np
 
 from heedful.core.wording import count
 from heedful.evaluation.answers import Answer, likeliest_chosen
-from heedful.evaluation.expected import Compared, Expected, best_expected
+from heedful.evaluation.expected import Expected, best_expected
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.comparison import texts
 from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose, chooser
@@ -23,6 +23,7 @@ from heedful.loop.interactions.contributions import gradient, none
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
+    Compare,
     Interaction,
     ItemPrediction,
     Past,
@@ -198,12 +199,9 @@ class Comparison(Interaction[ChoiceModel]):
         slopes = self.learner.utility_gradient(model.ready(view.shared), model.user(view), number)
         return gradient(self.names, slopes, view.shared.things[number], SCORE)
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (Measure("expected", texts.EXPECTED, "nothing was chosen", "More answers."),)
-
-    def compare(self, views: Sequence[View[ChoiceModel]], step: Step) -> Sequence[Compared | None]:
-        models = [self.expected(view, step) for view in views]
-        return (best_expected(step.context.record.shown, self.said(step), models),)
+    def measures(self) -> Sequence[tuple[Measure, Compare]]:
+        expected = Measure("expected", texts.EXPECTED, "nothing was chosen", "More answers.")
+        return ((expected, lambda said: best_expected(said.shown, said.answer, said.models)),)
 
     # ------------------------------------------------------------------------ reporting
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.core.validation import describe
 from heedful.evaluation import answers
-from heedful.evaluation.expected import Compared, Expected, absolute_error, numbers_expected
+from heedful.evaluation.expected import Expected, absolute_error
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, lengths
 from heedful.loop.interactions.contributions import EXACT, REMOVED, sort_parts
@@ -27,6 +26,7 @@ from heedful.loop.interactions.ordinal.compiled import learn_grades
 from heedful.loop.interactions.ordinal.learners import DEFAULT, complete_spec, grader, spec_of_option
 from heedful.loop.interactions.ordinal.model import Grades, GradingModel
 from heedful.loop.interactions.protocol import (
+    Compare,
     ItemPrediction,
     Past,
     Proposal,
@@ -39,7 +39,6 @@ from heedful.loop.interactions.protocol import (
 )
 from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.request import Request
 from heedful.loop.settings import Manifest
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contribution, Contributions
@@ -98,19 +97,6 @@ class Ordinal(Lists[GradingModel]):
     def untrained(self, learner: Any) -> GradingModel:
         shared_only = not (hasattr(learner, "weights") and hasattr(learner, "thresholds"))  # nobody has an offset there
         return GradingModel(learner, 0.0 if shared_only else self.manifest.settings.shrink)
-
-    def imitation_record(
-        self,
-        view: View[GradingModel],
-        request: Request,
-        shown: Ints,
-        rng: np.random.Generator,
-    ) -> dict[str, Any]:
-        for name, score in zip(request.called, request.scores):
-            if score is not None and (not 1 <= score <= self._k or score != int(score)):
-                expected = f"expected the grade, a whole number from 1 to {self._k}, of what the learner imitates"
-                raise ValueError(f"prior[{describe(name)}]: {expected}, got {score:g}")
-        return super().imitation_record(view, request, shown, rng)
 
     def columns(self, model: GradingModel) -> Columns | None:
         learner = model.learner
@@ -224,13 +210,9 @@ class Ordinal(Lists[GradingModel]):
     def full_spec(self, spec: str) -> str:
         return complete_spec(spec, self._k)
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (Measure("mean error", texts.ERROR, "nothing was graded", "More grades.", 0.0, self._k - 1.0, False),)
-
-    def compare(self, views: Sequence[View[GradingModel]], step: Step) -> Sequence[Compared | None]:
-        models = [self.expected(view, step) for view in views]
-        grades = numbers_expected(step.context.record.shown, self.said(step), models)
-        return (None if grades is None else absolute_error(*grades),)
+    def measures(self) -> Sequence[tuple[Measure, Compare]]:
+        error = Measure("mean error", texts.ERROR, "nothing was graded", "More grades.", 0.0, self._k - 1.0, False)
+        return ((error, lambda said: absolute_error(said.numbers)),)
 
     # ------------------------------------------------------------------------ reporting
 

@@ -16,11 +16,12 @@ from heedful.core.wording import count
 from heedful.data.ratings import read_ratings
 from heedful.data.roles import fitting
 from heedful.evaluation import answers
-from heedful.evaluation.expected import Compared, Expected, absolute_error, numbers_expected, value_order
+from heedful.evaluation.expected import Expected, absolute_error, value_order
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
+    Compare,
     Interaction,
     ItemPrediction,
     Past,
@@ -220,17 +221,14 @@ class Rating(Interaction[RatingModel]):
     def contributions(self, view: View[RatingModel], x: Ints, place: int) -> Contributions:
         return rating_contributions(view, int(x[place]))
 
-    def measures(self) -> tuple[Measure, ...]:
-        low, high = self.span()
+    def measures(self) -> Sequence[tuple[Measure, Compare]]:
+        most = self.scale.high - self.scale.low
+        error = Measure("mean error", texts.ERROR, "nothing was rated", texts.MORE, 0.0, most, False)
+        order = Measure("pairs in order", texts.PAIRS, "no answer rates two items differently", texts.MORE)
         return (
-            Measure("mean error", texts.ERROR, "nothing was rated", texts.MORE, 0.0, high - low, False),
-            Measure("pairs in order", texts.PAIRS, "no answer rates two items differently", texts.MORE),
+            (error, lambda said: absolute_error(said.numbers, most)),
+            (order, lambda said: value_order(said.numbers)),
         )
-
-    def compare(self, views: Sequence[View[RatingModel]], step: Step) -> Sequence[Compared | None]:
-        (low, high), models = self.span(), [self.expected(view, step) for view in views]
-        ratings = numbers_expected(step.context.record.shown, self.said(step), models)
-        return (None, None) if ratings is None else (absolute_error(*ratings, high - low), value_order(*ratings))
 
     # ------------------------------------------------------------------------ reporting
 

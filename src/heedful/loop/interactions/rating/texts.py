@@ -38,7 +38,6 @@ WORDS = Words(
         "nothing that was {} was rated so far",
         "all ratings of either kind of list were the same: chance cannot be told",
         "too few people have rated: of either kind of list it takes the ratings of two at least",
-        frozenset(),
     ),
     notes=(
         "A list counts with the mean of the ratings that were given to what was in it. Lists of the control show what "

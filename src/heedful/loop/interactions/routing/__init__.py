@@ -28,7 +28,15 @@ from heedful.loop.interactions.contributions import EXACT, sort_parts
 from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
 from heedful.loop.interactions.lists import propose_list
 from heedful.loop.interactions.options import LoopOption
-from heedful.loop.interactions.protocol import ItemPrediction, Proposal, Question, Step
+from heedful.loop.interactions.protocol import (
+    Compare,
+    ItemPrediction,
+    ListValue,
+    LoggedAnswer,
+    Proposal,
+    Question,
+    Step,
+)
 from heedful.loop.interactions.routing import table, texts
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
@@ -47,8 +55,6 @@ ALWAYS, CHEAPEST, COST_WEIGHT = "always:", "cheapest", "cost-weight:"
 learner with another cost weight."""
 FEW = 8
 """From how many models on `evaluate` names them no more by itself."""
-ANSWERS = "no answer of a single model with a known probability was judged by a thumb or an edit"
-MORE = "More answers, or a higher temperature (heedful init --route --temperature 2), at which others are tried more."
 
 
 class Routing(Coactive):
@@ -260,9 +266,6 @@ class Routing(Coactive):
                 found[j] = group + name[start + 3 :]
         return found
 
-    def adds_up(self, view: View[Any], feedback: FeedbackRecord) -> bool:
-        return False
-
     def full_spec(self, spec: str) -> str:
         if spec == CHEAPEST or spec.startswith((ALWAYS, COST_WEIGHT)):
             told = "a policy, which Loop.evaluate compares and which cannot serve"
@@ -290,48 +293,26 @@ class Routing(Coactive):
     def baselines(self, items: Sequence[str]) -> Sequence[str]:
         return [CHEAPEST, *(f"{ALWAYS}{name}" for name in items if len(items) <= FEW and name in self._models)]
 
-    def measures(self) -> tuple[Measure, ...]:
-        about = (
-            "Squared error is that of the predicted probability of a thumb up and the thumb (1 or 0, of an edit the "
-            "share that was left), or of the probability that the chosen of two answers is chosen and 1; each before "
-            "it was learned from."
-        )
-        cost = "Cost is the mean cost of the models that would have been chosen, over the prompts that were answered."
-        return (
-            Measure("squared error", about, "no answer was judged", "More thumbs.", 0.0, 1.0, False, decisive=False),
-            Measure(
-                "cost", cost, "no answer of a single model was judged", "More thumbs.", 0.0, 0.0, False, decisive=False
-            ),
-        )
+    def measures(self) -> Sequence[tuple[Measure, Compare]]:
+        return (texts.SQUARED_ERROR, _squared_error), (texts.COST, self._compare_costs)
 
-    def compare(self, views: Sequence[View[Any]], step: Step) -> Sequence[Compared | None]:
-        shown, x = step.context.record.shown, step.context.x
-        missed = _missed(views, x, self.said(step))
-        error = None if missed is None else Compared(np.square(missed)[:, None], np.ones(1))
-        if len(shown) != 1 or not self.said(step).values:
-            return error, None
-        prices = self._costs.price(x)
-        chosen = [view.model.order(view, x)[:1] for view in views]
-        cost = [prices[each[0]] if each.size else np.nan for each in chosen]
-        return error, Compared(np.array(cost)[:, None], np.ones(1), most=float(prices.max()))
-
-    def list_measures(self) -> tuple[Measure, ...]:
-        low, high = self.span()
-        what = "of the answers that a policy would have shown: those that were shown, each weighted by the probability "
-        what += "with which the policy would have chosen its model over that with which it was chosen."
-        return (
-            Measure("value", f"Value is the mean thumb less cost weight times cost {what}", ANSWERS, MORE, low, high,
-                    counts="answer"),
-            Measure("thumbs", f"Thumbs is the share of thumbs up {what}", ANSWERS, MORE, decisive=False,
-                    counts="answer"),
-        )  # fmt: skip
-
-    def list_scores(self, step: Step) -> Sequence[float] | None:
-        thumbs = self.said(step).values
-        if len(step.context.record.shown) != 1 or not thumbs:
+    def _compare_costs(self, said: LoggedAnswer) -> Compared | None:
+        if len(said.shown) != 1 or not said.answer.values:
             return None
-        [(model, thumb)] = thumbs.items()
-        return max(thumb - float(self._costs.charge(step.context.x[[model]])[0]), -1.0), thumb
+        x = said.step.context.x
+        prices = self._costs.price(x)
+        chosen = [view.model.order(view, x)[:1] for view in said.views]
+        cost = [prices[each[0]] if each.size else np.nan for each in chosen]
+        return Compared(np.array(cost)[:, None], np.ones(1), most=float(prices.max()))
+
+    def list_measures(self) -> Sequence[tuple[Measure, ListValue]]:
+        return (texts.VALUE, self._value), (texts.THUMBS, _thumb)
+
+    def _value(self, said: LoggedAnswer) -> float | None:
+        thumb = _thumb(said)
+        if thumb is None:
+            return None
+        return max(thumb - float(self._costs.charge(said.step.context.x[list(said.answer.values)])[0]), -1.0)
 
     # ------------------------------------------------------------------------ reporting
 
@@ -362,12 +343,20 @@ class Routing(Coactive):
         )
 
 
-def _missed(views: Sequence[View[Any]], x: Floats, answer: Answer) -> Floats | None:
-    """Return the difference (L,) between what each of L models predicts of the `answer` and what it says; None if
-    nothing is predicted of it."""
-    margins = [view.model.margins(view, x) for view in views]
-    for j, thumb in answer.values.items():
-        return sigmoid(np.array([m[j] for m in margins])) - thumb
-    for better, worse in answer.pairs:
-        return sigmoid(np.array([m[better] - m[worse] for m in margins])) - 1.0
-    return None
+def _thumb(said: LoggedAnswer) -> float | None:
+    """Return the thumb on the answer of a single model, as a share that is up; None if there is none."""
+    return next(iter(said.answer.values.values()), None) if len(said.shown) == 1 else None
+
+
+def _squared_error(said: LoggedAnswer) -> Compared | None:
+    values, pairs = said.answer.values, said.answer.pairs
+    if not (values or pairs):
+        return None
+    margins = [view.model.margins(view, said.step.context.x) for view in said.views]
+    if values:
+        j, thumb = next(iter(values.items()))
+        missed = sigmoid(np.array([m[j] for m in margins])) - thumb
+    else:
+        better, worse = pairs[0]
+        missed = sigmoid(np.array([m[better] - m[worse] for m in margins])) - 1.0
+    return Compared(np.square(missed)[:, None], np.ones(1))

@@ -96,6 +96,10 @@ class RouteModel(Model):
         found = super().lesson(context._replace(x=x), feedback, extra)
         return found._replace(among=None) if isinstance(found, Thumb) else found
 
+    def adds_up(self, view: View[Any], feedback: FeedbackRecord) -> bool:
+        """Log-odds may, probabilities do not."""
+        return False
+
     def refusal(self, form: str) -> str | None:
         if form in ("thumb", "choice", "better", "none"):
             return super().refusal(form)

@@ -8,6 +8,7 @@ from heedful.core.wording import share
 from heedful.loop.interactions.coactive import texts as coactive
 from heedful.loop.interactions.telling import Line, Part
 from heedful.loop.interactions.words import NotCompared, Words
+from heedful.results.evaluation import Measure
 
 if TYPE_CHECKING:
     from heedful.results.explanation import Explanation
@@ -40,7 +41,6 @@ WORDS = Words(
         "no answer by {} has a thumb or an edit so far",
         "of either kind all answers are judged alike: chance cannot be told",
         "too few people have answered: of either kind it takes the answers of two at least",
-        frozenset(),
     ),
     notes=(
         "A thumb up counts 1, a thumb down 0, an edit the share of the answer that it left; less the cost of the model "
@@ -55,6 +55,42 @@ WORDS = Words(
     no_control="no prompt goes to your first model, so that it got better cannot be shown",
     all_single=coactive.WORDS.all_single,
     all_control=coactive.WORDS.all_control,
+)
+
+SQUARED_ERROR = Measure(
+    "squared error",
+    "Squared error is that of the predicted probability of a thumb up and the thumb (1 or 0, of an edit the share that "
+    "was left), or of the probability that the chosen of two answers is chosen and 1; each before it was learned from.",
+    "no answer was judged",
+    "More thumbs.",
+    more_is_better=False,
+    decisive=False,
+)
+COST = Measure(
+    "cost",
+    "Cost is the mean cost of the models that would have been chosen, over the prompts that were answered.",
+    "no answer of a single model was judged",
+    "More thumbs.",
+    high=0.0,
+    more_is_better=False,
+    decisive=False,
+)
+_ANSWERS = "no answer of a single model with a known probability was judged by a thumb or an edit"
+_MORE = "More answers, or a higher temperature (heedful init --route --temperature 2), at which others are tried more."
+_WEIGHTED = (
+    "of the answers that a policy would have shown: those that were shown, each weighted by the probability with which "
+    "the policy would have chosen its model over that with which it was chosen."
+)
+VALUE = Measure(
+    "value",
+    f"Value is the mean thumb less cost weight times cost {_WEIGHTED}",
+    _ANSWERS,
+    _MORE,
+    -1.0,
+    counts="answer",
+)
+THUMBS = Measure(
+    "thumbs", f"Thumbs is the share of thumbs up {_WEIGHTED}", _ANSWERS, _MORE, decisive=False, counts="answer"
 )
 
 
