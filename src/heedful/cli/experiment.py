@@ -173,7 +173,8 @@ def _started(experiment: Experiment, name: str) -> list[Part]:
 def _experiment(experiment: Experiment, name: str) -> list[Part]:
     """Return lines and tables on the state of the `experiment` in the loop `name`."""
     from heedful.loop.experiment import VERDICTS
-    from heedful.loop.interactions.telling import Line, Table
+    from heedful.loop.interactions.telling import Line
+    from heedful.results.table import Table
 
     verdict, split = experiment.verdict, experiment.agreement
     how = (
@@ -225,7 +226,8 @@ def _experiment(experiment: Experiment, name: str) -> list[Part]:
 
 
 def _plan(plan: PlannedExperiment, share: float) -> list[Part]:
-    from heedful.loop.interactions.telling import Line, Table
+    from heedful.loop.interactions.telling import Line
+    from heedful.results.table import Table
 
     rows = [
         (percent(win.share), f"{win.found:.2f}", "" if win.days is None else f"{win.days:.1f}") for win in plan.wins
@@ -238,7 +240,8 @@ def _plan(plan: PlannedExperiment, share: float) -> list[Part]:
 
 
 def _promotions(promotions: tuple[Promotion, ...]) -> list[Part]:
-    from heedful.loop.interactions.telling import Line, Table
+    from heedful.loop.interactions.telling import Line
+    from heedful.results.table import Table
 
     if not promotions:
         return [Line("nobody was promoted: the loop has the learner that it was made with")]

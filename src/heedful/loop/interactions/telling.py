@@ -16,6 +16,7 @@ from heedful.loop.interactions.findings import basis
 from heedful.loop.signals import duration
 from heedful.results.sentences import number
 from heedful.results.sentences import sentence as as_sentence
+from heedful.results.table import Table
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.findings import Findings, Picture
@@ -41,22 +42,6 @@ class Line(NamedTuple):
     """A paragraph of plain text (`text`)."""
 
     text: str
-
-
-class Table(NamedTuple):
-    """A table of texts: rows under headings, each with an optional line chart over time."""
-
-    title: str
-    """the heading of the table"""
-    columns: tuple[str, ...]
-    """the headings of the columns"""
-    rows: tuple[tuple[str, ...], ...]
-    """the cells of each row, as texts"""
-    texts: tuple[int, ...] = (0,)
-    """indices of the columns that hold texts; the others hold numbers"""
-    trends: tuple[tuple[float | None, ...], ...] = ()
-    """for each row the values of its line chart over time, scaled to 0 to 1, None where unknown; () for a table without
-    charts"""
 
 
 Part = Line | Table
@@ -352,17 +337,15 @@ def value_texts(value: Value, share: bool) -> tuple[str, str, str]:
 # ---------------------------------------------------------------------------- a report
 
 
-def report(found: Findings, words: Words) -> list[Part]:
+def report(found: Findings) -> list[Part]:
     """Return the findings of a report, `found`, as lines and tables: a table of learned and control lists, the verdict,
     the sections.
 
-    `words` are those of the loop's kind of feedback. A picture becomes a table with a line chart for each row, unless
+    A picture becomes a table with a line chart for each row, unless
     the table of lists shows the same values already."""
     parts: list[Part] = []
-    if found.rows:
-        rows = tuple([(row.name, f"{row.shown:,}", f"{row.answered:,}", row.mean) for row in found.rows])
-        trends = tuple([row.trend for row in found.rows])
-        parts.append(Table(words.score, (f"{words.shown}s", "shown", "answered", "mean"), rows, trends=trends))
+    if found.table is not None:
+        parts.append(found.table)
     elif found.picture is not None:
         parts.append(picture_table(found.picture))
     parts.append(Line(" ".join((found.verdict.short, *found.verdict.more))))
