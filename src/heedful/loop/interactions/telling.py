@@ -14,6 +14,7 @@ from heedful.core.times import day
 from heedful.core.wording import count, percent
 from heedful.loop.interactions.findings import basis
 from heedful.loop.signals import duration
+from heedful.results.evaluation import WEIGHT_COLUMNS
 from heedful.results.sentences import number
 from heedful.results.sentences import sentence as as_sentence
 from heedful.results.table import Table
@@ -281,19 +282,15 @@ def _of(names: Sequence[str], found: Evaluation) -> str:
 def _weights(learners: Sequence[LearnerEvaluation], values: Sequence[Value]) -> list[Part]:
     """Return a table of the weights of importance-weighted `values`, a line that explains it, and a line for each
     learner whose value should not be trusted."""
-    rows = [
-        (each.learner, f"{value.effective:,.0f}", f"{value.mean_weight:.2f}", percent(value.unsupported or 0.0))
-        for each, value in zip(learners, values)
-        if value.mean_weight is not None
-    ]
-    columns = ("learner", "effective sample size", "mean weight", "not in the log")
+    weighted = {each.learner: value for each, value in zip(learners, values) if value.mean_weight is not None}
     warnings = [Line(f"{each.learner}: {value.warning}.") for each, value in zip(learners, values) if value.warning]
     about = (
         "Answers count the more, the likelier this learner would have shown what was shown. The effective sample size "
         "is the number of answers of equal weight that would tell as much. The mean weight is 1, but for chance, if "
         "all is well: there is no value where it is above that, or far below."
     )
-    return [Table("Weights", columns, tuple(rows)), Line(about), *warnings] if rows else [*warnings]
+    table = Table.named("Weights", "learner", WEIGHT_COLUMNS, weighted)
+    return [table, Line(about), *warnings] if weighted else [*warnings]
 
 
 def is_weighted(value: Value) -> bool:
