@@ -124,7 +124,7 @@ def test_position_bias_is_drawn_where_it_lies(visitor: Visitor, tmp_path: Path) 
     ]
     low, high = min(1.0, *(each.low for each in bias)), max(1.0, *(each.high for each in bias))
     for row, each in zip(rows, bias):
-        assert f"{each.ratio:.2f} {each.low:.2f} to {each.high:.2f} {each.clicks:,}" in words(row)
+        assert f"{each.ratio:.3f} {each.low:.3f} to {each.high:.3f} {each.clicks:,}" in words(row)
         _, even, bar, _ = row.findall("td")[0].findall("svg/rect")
         start, length = low - 0.04 * (high - low), 1.08 * (high - low)
         found = [float(part.attrib["x"].rstrip("%")) for part in (even, bar)]
