@@ -230,7 +230,15 @@ def test_an_experiment_from_its_plan_to_its_end(visitor: Visitor, tmp_path: Path
     e_value = page.one("div[@class='evidence']/svg/rect")
     expected = min(max(np.log(found.verdict.e_value) / np.log(20.0), 0.0), 1.0)
     assert float(e_value.attrib["width"]) == pytest.approx(100.0 * expected, abs=0.1)
-    assert len(page.all("details[@id='moves']//tbody/tr")) == len(found.agreement.moves) > 0
+    assert (
+        [words(row) for row in page.all("details[@id='moves']//tbody/tr")]
+        == [
+            f"{move.item} {move.shown:,} {move.proposed:,} "
+            + ("–" if move.places is None else f"{move.places:+.1f}".replace("-", "−"))
+            for move in found.agreement.moves
+        ]
+        != []
+    )
     assert len(page.all("details[@id='whose']//tbody/tr")) == len(found.agreement.people) > 0
     assert f"{PROOF}/start" not in {form.get("action") for form in page.all("form")}
     stop = {"id": page.fields(f"{PROOF}/stop")["id"]}
