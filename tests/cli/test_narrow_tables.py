@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heedful.cli.parts import print_parts
-from heedful.loop.interactions.telling import Table
+from heedful.results.table import Table
 
 
 @pytest.mark.parametrize("width", [60, 72, 80])

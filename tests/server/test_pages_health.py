@@ -23,4 +23,4 @@ def test_an_alarm_says_what_to_do(visitor: Visitor, tmp_path: Path) -> None:
         assert told in page.at("alarms")
     assert [words(each) for each in page.all("h3")] == ["Empty"]
     assert "<b>" not in page.html
-    assert [words(each) for each in page.all("td[@data-label='alarm']")].count("alarm") == 1
+    assert [words(each) for each in page.all("td[@data-label='Alarm']")].count("alarm") == 1

@@ -124,7 +124,7 @@ def test_position_bias_is_drawn_where_it_lies(visitor: Visitor, tmp_path: Path) 
     ]
     low, high = min(1.0, *(each.low for each in bias)), max(1.0, *(each.high for each in bias))
     for row, each in zip(rows, bias):
-        assert f"{each.ratio:.2f} {each.low:.2f} to {each.high:.2f} {each.clicks:,}" in words(row)
+        assert f"{each.ratio:.3f} {each.low:.3f} to {each.high:.3f} {each.clicks:,}" in words(row)
         _, even, bar, _ = row.findall("td")[0].findall("svg/rect")
         start, length = low - 0.04 * (high - low), 1.08 * (high - low)
         found = [float(part.attrib["x"].rstrip("%")) for part in (even, bar)]
@@ -230,7 +230,15 @@ def test_an_experiment_from_its_plan_to_its_end(visitor: Visitor, tmp_path: Path
     e_value = page.one("div[@class='evidence']/svg/rect")
     expected = min(max(np.log(found.verdict.e_value) / np.log(20.0), 0.0), 1.0)
     assert float(e_value.attrib["width"]) == pytest.approx(100.0 * expected, abs=0.1)
-    assert len(page.all("details[@id='moves']//tbody/tr")) == len(found.agreement.moves) > 0
+    assert (
+        [words(row) for row in page.all("details[@id='moves']//tbody/tr")]
+        == [
+            f"{move.item} {move.shown:,} {move.proposed:,} "
+            + ("–" if move.places is None else f"{move.places:+.1f}".replace("-", "−"))
+            for move in found.agreement.moves
+        ]
+        != []
+    )
     assert len(page.all("details[@id='whose']//tbody/tr")) == len(found.agreement.people) > 0
     assert f"{PROOF}/start" not in {form.get("action") for form in page.all("form")}
     stop = {"id": page.fields(f"{PROOF}/stop")["id"]}

@@ -42,7 +42,8 @@ def run(as_json: bool, plot: Path | None, seed: int = 0) -> None:
 
 def _run_steps(proof: Proof) -> Iterator[tuple[str, list[Part]]]:
     """Yield the title of each step and what came out, as lines and tables."""
-    from heedful.loop.interactions.telling import Line, Table
+    from heedful.loop.interactions.telling import Line
+    from heedful.results.table import Table
 
     sizes = proof.sizes
     about = f"A made shop, seed {proof.seed}: {sizes.people} simulated people with known tastes, who look at lower "
@@ -63,7 +64,8 @@ def _run_steps(proof: Proof) -> Iterator[tuple[str, list[Part]]]:
 
 def _log(evaluation: Evaluation, true: dict[str, float]) -> list[Part]:
     """Return what an evaluation says, next to the learners' `true` values, and why some values cannot be told."""
-    from heedful.loop.interactions.telling import Line, Table
+    from heedful.loop.interactions.telling import Line
+    from heedful.results.table import Table
 
     parts: list[Part] = []
     for j, measure in enumerate(evaluation.measures):
@@ -85,7 +87,8 @@ def _log(evaluation: Evaluation, true: dict[str, float]) -> list[Part]:
 
 
 def _shadow(proof: Proof) -> list[Part]:
-    from heedful.loop.interactions.telling import Line, Table
+    from heedful.loop.interactions.telling import Line
+    from heedful.results.table import Table
 
     rows = []
     for trial in proof.trials:
@@ -98,7 +101,8 @@ def _shadow(proof: Proof) -> list[Part]:
 
 
 def _plan_parts(proof: Proof) -> list[Part]:
-    from heedful.loop.interactions.telling import Line, Table
+    from heedful.loop.interactions.telling import Line
+    from heedful.results.table import Table
 
     plan = proof.plan
     rows = [
@@ -113,7 +117,8 @@ def _plan_parts(proof: Proof) -> list[Part]:
 
 def _experiment_parts(proof: Proof) -> list[Part]:
     """Return how the experiments ended, and the evidence at each look as a small chart."""
-    from heedful.loop.interactions.telling import Line, Table
+    from heedful.loop.interactions.telling import Line
+    from heedful.results.table import Table
 
     rows, charts, trends = [], [], []
     limit = 1.0 / proof.trials[0].found.alpha

@@ -173,7 +173,9 @@ def _started(experiment: Experiment, name: str) -> list[Part]:
 def _experiment(experiment: Experiment, name: str) -> list[Part]:
     """Return lines and tables on the state of the `experiment` in the loop `name`."""
     from heedful.loop.experiment import VERDICTS
-    from heedful.loop.interactions.telling import Line, Table
+    from heedful.loop.interactions.telling import Line
+    from heedful.results.experiment import MOVE_COLUMNS, PERSON_COLUMNS
+    from heedful.results.table import Table
 
     verdict, split = experiment.verdict, experiment.agreement
     how = (
@@ -201,18 +203,13 @@ def _experiment(experiment: Experiment, name: str) -> list[Part]:
         parts.append(Table("Which one people prefer", ("drafted lists that were answered", "so far"), tuple(rows)))
         parts.append(Line(VERDICTS[verdict.verdict].format(learner=experiment.learner, against=experiment.against)))
     if split.decisions and split.overlap is not None and split.same_first is not None:
-        moves = [
-            (move.item, f"{move.shown:,}", f"{move.proposed:,}", "" if move.places is None else f"{move.places:+.1f}")
-            for move in split.moves[:10]
-        ]
-        people = [(person.person, f"{person.decisions:,}", percent(person.overlap, 2)) for person in split.people[:5]]
         parts += [
-            Table("Items that would move", ("item", "shown", "proposed", "places up"), tuple(moves)),
+            Table.of("Items that would move", MOVE_COLUMNS, split.moves[:10]),
             Line(
                 "Shown and proposed are the numbers of the loop's own lists, and of the candidate's for the same "
                 "requests, that have the item; places up is how many places higher the candidate has it, on average."
             ),
-            Table("People whose lists would change most", ("person", "lists", "items in common"), tuple(people)),
+            Table.of("People whose lists would change most", PERSON_COLUMNS, split.people[:5]),
             Line(
                 f"Of {split.decisions:,} of the loop's own lists {percent(split.same_first, 2)} would have the same "
                 f"first item, and {percent(split.overlap, 2)} of the items shown would be in them."
@@ -225,20 +222,20 @@ def _experiment(experiment: Experiment, name: str) -> list[Part]:
 
 
 def _plan(plan: PlannedExperiment, share: float) -> list[Part]:
-    from heedful.loop.interactions.telling import Line, Table
+    from heedful.loop.interactions.telling import Line
+    from heedful.results.experiment import WIN_COLUMNS
+    from heedful.results.table import Table
 
-    rows = [
-        (percent(win.share), f"{win.found:.2f}", "" if win.days is None else f"{win.days:.1f}") for win in plan.wins
-    ]
     text = f"With {percent(share)} of the people: about {count(plan.people, 'person', 'people')} and "
     text += f"{count(plan.sessions, 'session')} in "
     text += f"{plan.days:g} days, of which {percent(plan.ties, 2)} are ties."
-    table = Table("If the candidate won so many", ("sessions won", "found to be better", "median days"), tuple(rows))
+    table = Table.of("If the candidate won so many", WIN_COLUMNS, plan.wins)
     return [table, Line(text), *([Line(f"Take it with care: {plan.caveat}.")] if plan.caveat else [])]
 
 
 def _promotions(promotions: tuple[Promotion, ...]) -> list[Part]:
-    from heedful.loop.interactions.telling import Line, Table
+    from heedful.loop.interactions.telling import Line
+    from heedful.results.table import Table
 
     if not promotions:
         return [Line("nobody was promoted: the loop has the learner that it was made with")]

@@ -10,7 +10,8 @@ from heedful.cli.console import console, new_table, print_json, say, width
 if TYPE_CHECKING:
     import rich.table
 
-    from heedful.loop.interactions.telling import Part, Table
+    from heedful.loop.interactions.telling import Part
+    from heedful.results.table import Table
 
 BARS = "▁▂▃▄▅▆▇█"
 COLUMNS, FEWEST = 40, 10
@@ -30,7 +31,7 @@ def print_parts(parts: Sequence[Part], title: str = "", beyond: str = "--json ha
     `title` is put before the title of every table. Of a long table `ROWS` rows are printed, and `beyond` says where the
     others are. With `apart`, an empty line follows each line, as after a paragraph.
     """
-    from heedful.loop.interactions.telling import Table
+    from heedful.results.table import Table
 
     screen = console()
     for part in parts:

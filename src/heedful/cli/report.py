@@ -61,7 +61,7 @@ def _show(loop: Loop, report: Report, findings: Findings, title: str) -> None:
     from heedful.loop.interactions import telling
 
     screen, words = console(), loop.projection.interaction.words
-    print_parts(telling.report(findings, words), title, apart=True)
+    print_parts(telling.report(findings), title, apart=True)
     if report.thumbs is not None:
         screen.print(f"{_thumbs(report.thumbs, words.arms[1])}\n", soft_wrap=True)
     screen.print(f"{_feedback(report)}\n", soft_wrap=True)

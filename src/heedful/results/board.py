@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from heedful.core.notebooks import table
 from heedful.core.wording import one_line, percent, share
 from heedful.data.frames import frame_of
+from heedful.results.table import Column
 
 Goal = Literal["best", "ranking"]
 LONGEST = 80
@@ -59,16 +60,6 @@ class BoardRow(NamedTuple):
         if self.utility is None:
             return self.score_low, self.score, self.score_high  # type: ignore[return-value]
         return self.utility_low, self.utility, self.utility_high  # type: ignore[return-value]
-
-
-class Column(NamedTuple):
-    """A column of a ranking as it is shown: the field of `BoardRow` that it needs, what stands above it, what that
-    means, and the text of a cell."""
-
-    name: str
-    heading: str
-    help: str
-    cell: Callable[[BoardRow], str]
 
 
 def _places(row: BoardRow) -> str:

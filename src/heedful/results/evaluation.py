@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from heedful.core.notebooks import table
+from heedful.core.wording import percent
 from heedful.data.frames import frame_of
 from heedful.results.answers import Finite
+from heedful.results.sentences import number
+from heedful.results.table import Column
 
 
 class Measure(NamedTuple):
@@ -109,6 +112,32 @@ class Value(NamedTuple):
     """about how many decisions it takes, in all, until the interval of the difference leaves out 0, if the difference
     stays as it was measured, which is a guess while it cannot be told; None without a difference, with fewer than 30
     people or an effective sample size below 30, and if it takes more than 1e9"""
+
+
+WEIGHT_COLUMNS = (
+    Column(
+        "effective",
+        "effective sample size",
+        "How many comparisons of equal weight would tell as much: the squared sum of the weights over the sum of their "
+        "squares",
+        lambda value: "–" if value.value is None else f"{value.effective:,.0f}",
+    ),
+    Column(
+        "mean_weight",
+        "mean weight",
+        "The mean of the probability of a list under the learner over the probability with which it was shown. It is 1 "
+        "if all that the learner would show is in the log",
+        lambda value: number(value.mean_weight),
+    ),
+    Column(
+        "unsupported",
+        "not in the log",
+        "The probability that the learner shows a list that is not in the log",
+        lambda value: "–" if value.unsupported is None else percent(value.unsupported),
+    ),
+)
+"""The columns in which the weights of values are shown in the terminal and on pages; of values without weights the
+first alone."""
 
 
 class LearnerEvaluation(NamedTuple):

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from heedful.core.notebooks import table
+from heedful.core.wording import percent
 from heedful.evaluation.interleaving import Verdict
 from heedful.results.answers import Answer
+from heedful.results.sentences import number
+from heedful.results.table import Column
 
 
 class ItemMove(NamedTuple):
@@ -23,6 +26,25 @@ class ItemMove(NamedTuple):
     has"""
 
 
+MOVE_COLUMNS = (
+    Column("item", "item", "", lambda move: move.item, True),
+    Column("shown", "shown", "How many of the loop's own lists have it", lambda move: f"{move.shown:,}"),
+    Column(
+        "proposed",
+        "proposed",
+        "How many of the candidate's lists for the same requests have it",
+        lambda move: f"{move.proposed:,}",
+    ),
+    Column(
+        "places",
+        "places up",
+        "How many places higher the candidate has it, on average over the lists where both have it",
+        lambda move: number(move.places, 1, True),
+    ),
+)
+"""The columns in which items that would move are shown in the terminal and on pages."""
+
+
 class PersonAgreement(NamedTuple):
     """How much the lists of a candidate learner for one person agree with those that the person was shown."""
 
@@ -32,6 +54,14 @@ class PersonAgreement(NamedTuple):
     """how many of the person's lists are compared"""
     overlap: float
     """the share of the items in them that the candidate's lists have, too, on average"""
+
+
+PERSON_COLUMNS = (
+    Column("person", "person", "", lambda each: each.person, True),
+    Column("decisions", "lists", "", lambda each: f"{each.decisions:,}"),
+    Column("overlap", "items in common", "", lambda each: percent(each.overlap, 2)),
+)
+"""The columns in which people are shown whose lists would change most."""
 
 
 class Agreement(NamedTuple):
@@ -192,6 +222,14 @@ class PlannedWin(NamedTuple):
     """the probability of the verdict that the candidate is better"""
     days: float | None
     """the median number of days until that verdict; None if most experiments of that length would not reach it"""
+
+
+WIN_COLUMNS = (
+    Column("share", "sessions won", "", lambda win: percent(win.share), True),
+    Column("found", "found to be better", "", lambda win: percent(win.found, 2)),
+    Column("days", "median days", "", lambda win: number(win.days, 1)),
+)
+"""The columns in which is shown what a planned experiment would find."""
 
 
 class PlannedExperiment(NamedTuple):

@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 from heedful.core.notebooks import table
 from heedful.core.wording import count
 from heedful.data.frames import frame_of
-from heedful.results.sentences import CLICK_THROUGH, interval, prediction_sentences, sentence, shares_sentence
+from heedful.results.sentences import (
+    CLICK_THROUGH,
+    interval,
+    number,
+    prediction_sentences,
+    sentence,
+    shares_sentence,
+)
+from heedful.results.table import Column, Table
 
 
 class Difference(NamedTuple):
@@ -211,6 +219,14 @@ class Arm(NamedTuple):
     item); None if there are none"""
 
 
+ARM_COLUMNS = (
+    Column("shown", "shown", "How many were shown", lambda arm: f"{arm.shown:,}"),
+    Column("answered", "answered", "How many of them say what was preferred", lambda arm: f"{arm.answered:,}"),
+    Column("mean", "mean", "The mean score of those answered", lambda arm: number(arm.mean)),
+)
+"""The columns in which arms are compared in the terminal, on pages and in notebooks, after that of their names."""
+
+
 class Window(NamedTuple):
     """Counts and mean scores of learned lists, in the model's order, and of control lists, in the caller's own, among
     some consecutive lists: one point of a line over time."""
@@ -306,8 +322,8 @@ class Report(NamedTuple):
         return frame_of(columns, package)
 
     def _repr_html_(self) -> str:
-        arms: list[Any] = [("learned", *self.learned), ("control", *self.control)]
-        title, columns = f"Report on {count(self.decisions, 'decision')}", ["arm", "shown", "answered", "mean"]
+        arms = {"learned": self.learned, "control": self.control}
+        told_arms = Table.named(f"Report on {count(self.decisions, 'decision')}", "arm", ARM_COLUMNS, arms)
         told = sentence(self.unsaid) if self.difference is None else interval(self.difference)
         if self.thumbs is not None:
             told += f" {shares_sentence('Thumbs up', self.thumbs, 'learned', 'control')}."
@@ -319,7 +335,7 @@ class Report(NamedTuple):
         given += f"{counts.undone:,} more undone."
         predicted = [] if self.prediction is None else [" ".join(prediction_sentences(self.prediction))]
         imitates = [] if self.apprentice is None else [self.apprentice.told]
-        return table(title, columns, arms, [told, *predicted, given, *imitates])
+        return table(told_arms.title, told_arms.columns, told_arms.rows, [told, *predicted, given, *imitates])
 
 
 class GradeDetails(NamedTuple):

@@ -16,7 +16,7 @@ from heedful.core.wording import one_line, share, share_of
 
 if TYPE_CHECKING:
     from heedful.boards.leaderboard import Effect, Leaderboard
-    from heedful.results.board import Column
+    from heedful.results.table import Column
 
 MATRIX = 30
 """The most models of the matrix of wins on a page."""

@@ -15,6 +15,7 @@ from heedful.core.times import utc
 from heedful.core.wording import count as count
 from heedful.loop.interactions.words import MUTE
 from heedful.loop.signals import duration
+from heedful.results.report import ARM_COLUMNS
 from heedful.results.sentences import (
     CLICK_THROUGH,
     _measure,
@@ -24,6 +25,7 @@ from heedful.results.sentences import (
     sentence,
     shares_sentence,
 )
+from heedful.results.table import Table
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.words import Words
@@ -48,22 +50,6 @@ class Verdict(NamedTuple):
     """the answer in one sentence"""
     more: tuple[str, ...]
     """the sentences that give the numbers, or say what is missing"""
-
-
-class Row(NamedTuple):
-    """One row of the table that compares learned lists with control lists (in the caller's order): what is counted of
-    one of the two sorts."""
-
-    name: str
-    """the name of the sort of lists"""
-    shown: int
-    """how many lists were shown"""
-    answered: int
-    """how many of them have feedback that says what was preferred"""
-    mean: str
-    """the mean score of the answered lists, as text"""
-    trend: tuple[float | None, ...] = ()
-    """the mean score in each window of time, scaled to 0 to 1; None where nothing was answered"""
 
 
 class Stroke(NamedTuple):
@@ -110,12 +96,12 @@ class Findings(NamedTuple):
 
     verdict: Verdict
     """the answer to the question whether learning helps"""
-    rows: tuple[Row, ...] = ()
-    """the rows of the table that compares learned lists with control lists; () for no table"""
+    table: Table | None = None
+    """the table that compares learned lists with control lists, with their mean scores over time; None for none"""
     picture: Picture | None = None
     """the mean score of these lists over time; None with too few points"""
     excluded: str = ""
-    """a sentence on which lists are in no row of the table; "" if every list is in one"""
+    """a sentence on which lists are in no row of `table`; "" if every list is in one"""
     sections: tuple[Section, ...] = ()
     """further parts, such as how well answers were predicted"""
     notes: tuple[str, ...] = ()
@@ -200,14 +186,15 @@ def compare_arms(
     - `notes`: sentences on how this is measured"""
     axis = words.axis or span
     low, high = (0.0, 1.0) if isinstance(axis, str) else axis
-    rows = []
-    for name, arm, field in zip(words.arms, (report.learned, report.control), ("learned", "control")):
-        means = [getattr(window, field).mean for window in report.series]
-        trend = tuple([None if mean is None else (mean - low) / (high - low) for mean in means])
-        rows.append(Row(f"{name[:1].upper()}{name[1:]}", arm.shown, arm.answered, number(arm.mean), trend))
+    arms = {f"{name[:1].upper()}{name[1:]}": arm for name, arm in zip(words.arms, (report.learned, report.control))}
+    trends = [
+        tuple([None if mean is None else (mean - low) / (high - low) for mean in means])
+        for means in zip(*[(window.learned.mean, window.control.mean) for window in report.series])
+    ]
+    table = Table.named(words.score, f"{words.shown}s", ARM_COLUMNS, arms)._replace(trends=tuple(trends))
     return Findings(
         compare(report, words, settings),
-        tuple(rows) if any(row.shown for row in rows) else (),
+        table if any(arm.shown for arm in arms.values()) else None,
         arms_picture(report, words, axis),
         excluded_sentence(report, words),
         click_section(report, words),

@@ -14,8 +14,10 @@ from heedful.core.times import day
 from heedful.core.wording import count, percent
 from heedful.loop.interactions.findings import basis
 from heedful.loop.signals import duration
+from heedful.results.evaluation import WEIGHT_COLUMNS
 from heedful.results.sentences import number
 from heedful.results.sentences import sentence as as_sentence
+from heedful.results.table import Table
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.findings import Findings, Picture
@@ -41,22 +43,6 @@ class Line(NamedTuple):
     """A paragraph of plain text (`text`)."""
 
     text: str
-
-
-class Table(NamedTuple):
-    """A table of texts: rows under headings, each with an optional line chart over time."""
-
-    title: str
-    """the heading of the table"""
-    columns: tuple[str, ...]
-    """the headings of the columns"""
-    rows: tuple[tuple[str, ...], ...]
-    """the cells of each row, as texts"""
-    texts: tuple[int, ...] = (0,)
-    """indices of the columns that hold texts; the others hold numbers"""
-    trends: tuple[tuple[float | None, ...], ...] = ()
-    """for each row the values of its line chart over time, scaled to 0 to 1, None where unknown; () for a table without
-    charts"""
 
 
 Part = Line | Table
@@ -296,19 +282,15 @@ def _of(names: Sequence[str], found: Evaluation) -> str:
 def _weights(learners: Sequence[LearnerEvaluation], values: Sequence[Value]) -> list[Part]:
     """Return a table of the weights of importance-weighted `values`, a line that explains it, and a line for each
     learner whose value should not be trusted."""
-    rows = [
-        (each.learner, f"{value.effective:,.0f}", f"{value.mean_weight:.2f}", percent(value.unsupported or 0.0))
-        for each, value in zip(learners, values)
-        if value.mean_weight is not None
-    ]
-    columns = ("learner", "effective sample size", "mean weight", "not in the log")
+    weighted = {each.learner: value for each, value in zip(learners, values) if value.mean_weight is not None}
     warnings = [Line(f"{each.learner}: {value.warning}.") for each, value in zip(learners, values) if value.warning]
     about = (
         "Answers count the more, the likelier this learner would have shown what was shown. The effective sample size "
         "is the number of answers of equal weight that would tell as much. The mean weight is 1, but for chance, if "
         "all is well: there is no value where it is above that, or far below."
     )
-    return [Table("Weights", columns, tuple(rows)), Line(about), *warnings] if rows else [*warnings]
+    table = Table.named("Weights", "learner", WEIGHT_COLUMNS, weighted)
+    return [table, Line(about), *warnings] if weighted else [*warnings]
 
 
 def is_weighted(value: Value) -> bool:
@@ -352,17 +334,15 @@ def value_texts(value: Value, share: bool) -> tuple[str, str, str]:
 # ---------------------------------------------------------------------------- a report
 
 
-def report(found: Findings, words: Words) -> list[Part]:
+def report(found: Findings) -> list[Part]:
     """Return the findings of a report, `found`, as lines and tables: a table of learned and control lists, the verdict,
     the sections.
 
-    `words` are those of the loop's kind of feedback. A picture becomes a table with a line chart for each row, unless
+    A picture becomes a table with a line chart for each row, unless
     the table of lists shows the same values already."""
     parts: list[Part] = []
-    if found.rows:
-        rows = tuple([(row.name, f"{row.shown:,}", f"{row.answered:,}", row.mean) for row in found.rows])
-        trends = tuple([row.trend for row in found.rows])
-        parts.append(Table(words.score, (f"{words.shown}s", "shown", "answered", "mean"), rows, trends=trends))
+    if found.table is not None:
+        parts.append(found.table)
     elif found.picture is not None:
         parts.append(picture_table(found.picture))
     parts.append(Line(" ".join((found.verdict.short, *found.verdict.more))))

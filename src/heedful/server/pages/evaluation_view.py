@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heedful.loop.interactions.telling import value_texts
+from heedful.results.evaluation import WEIGHT_COLUMNS as WEIGHT_COLUMNS
 from heedful.results.evaluation import Evaluation, LearnerEvaluation, Measure, PositionBias, Value
 from heedful.server.pages.charts import Axis
 

@@ -21,6 +21,7 @@ from heedful.loop.interactions import telling
 from heedful.loop.interactions.registry import interaction_of
 from heedful.loop.serving import CALLER, NOT_INTERLEAVED
 from heedful.loop.settings import candidate_manifest
+from heedful.results import experiment as results
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Experiment, PlannedExperiment
 from heedful.server.api import check_known
@@ -215,6 +216,7 @@ async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
         shown=shown,
         view=evaluation_view,
         telling=telling,
+        results=results,
         verdicts=VERDICTS,
         broken=BROKEN,
         base=visit.base,

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from heedful.loop import Loop
-from heedful.results.board import Board, BoardRow, Column
+from heedful.results.board import Board, BoardRow
+from heedful.results.table import Column
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.card_selection import compares_pairs
 from heedful.server.pages.page import Visit

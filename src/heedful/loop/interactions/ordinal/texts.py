@@ -16,9 +16,10 @@ from heedful.loop.interactions.findings import (
     lists_sentence,
     prediction_picture,
 )
-from heedful.loop.interactions.telling import Part, Table
+from heedful.loop.interactions.telling import Part
 from heedful.loop.interactions.words import Words
 from heedful.results.sentences import prediction_sentences
+from heedful.results.table import Table
 
 if TYPE_CHECKING:
     from heedful.results.explanation import Explanation

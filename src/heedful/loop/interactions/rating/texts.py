@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from heedful.core.formatting import short, signed
 from heedful.core.wording import count
 from heedful.loop.interactions.findings import Findings
-from heedful.loop.interactions.telling import Line, Part, Table, lessons_table, sentence, there
+from heedful.loop.interactions.telling import Line, Part, lessons_table, sentence, there
 from heedful.loop.interactions.words import NotCompared, Words
 from heedful.results.report import Difference
 from heedful.results.sentences import interval, number
+from heedful.results.table import Table
 
 if TYPE_CHECKING:
     from heedful.results.explanation import Explanation
