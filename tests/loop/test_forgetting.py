@@ -301,6 +301,22 @@ def test_late_retries_of_what_was_forgotten(tmp_path: Path) -> None:
             assert traces(folder, "annemarie") == set()
 
 
+def test_she_may_come_back(home: Place) -> None:
+    """What is forgotten is what there was, not the right to use the loop."""
+    with texts_loop(home / "loop") as loop:
+        live(loop, "annemarie")
+        loop.forget("annemarie")
+        empty = bits(loop)
+        d = loop.decide(NAMES, person="annemarie", id="back")
+        assert loop.feedback("back", id="back-1", clicks=[d.shown[2]]).learned
+        assert "annemarie" in loop.projection.model.people
+        assert loop.forget("annemarie").events == 2
+        assert bits(loop) == empty == bits_from_scratch(loop)
+        assert loop.feedback("back", id="back-1", clicks=["i3"]).status == "rejected"
+        assert len(list(loop.projection.log.events(kinds=["forget"]))) == 2
+        assert len(list(loop.projection.log.events(kinds=["erased"]))) == 2
+
+
 def test_nobody_there(tmp_path: Path) -> None:
     with texts_loop(tmp_path / "loop") as loop:
         live(loop, "annemarie")

@@ -797,6 +797,29 @@ def test_without_keys_only_those_nearby(plain: Caller, cars: str) -> None:
     assert "decision" not in ok(plain.get(cars))["events"]
 
 
+def test_with_a_key_from_anywhere(tmp_path: Path) -> None:
+    small_loop(tmp_path / "cars.heedful").close()
+    with served(tmp_path) as url, closing(Caller(url)) as before:
+        assert ok(before.get("/v1/loops"))
+        with closing(Keys(tmp_path)) as keys:
+            key, text = keys.create("ci", scopes=["read", "decide"])
+        with closing(Caller(url, text)) as caller:
+            assert ok(caller.get("/v1/loops")) == {"loops": ["cars"]}
+            told = is_problem(before.get("/v1/loops"), "no-key")
+            assert "heedful keys create" in told["detail"]
+            assert before.get("/v1/loops").headers["www-authenticate"] == "Bearer"
+            assert ok(caller.post("/v1/loops/cars/decisions", {}, host="api.example.com", origin="https://a.b"))
+            assert ok(caller.get("/v1/loops/cars", sec_fetch_site="cross-site", sec_fetch_mode="no-cors"))
+            for scope, call in {"feedback": ("POST", "/v1/loops/x/feedback"), "admin": ("POST", "/v1/loops")}.items():
+                assert repr(scope) in is_problem(caller(*call, {}), "no-scope")["detail"]
+            assert before.get("/healthz").status == before.get("/openapi.json").status == 200
+            with closing(Keys(tmp_path)) as keys:
+                keys.revoke(key.prefix)
+            until(lambda: caller.get("/v1/loops").status == 401)
+            is_problem(caller.get("/v1/loops"), "no-key")
+            is_problem(before.get("/v1/loops"), "no-key")
+
+
 def test_a_rate_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten at once, and two a second by the clock of the server; a batch takes as many as it has answers."""
     now = [0.0]
@@ -835,6 +858,22 @@ UNREADABLE = [
     ({"content-type": MSGPACK}, b"\xc1", "malformed", "body"),
     ({"content-type": MSGPACK}, b"{}", "malformed", "body"),
 ]
+
+
+def test_too_much_is_refused(tmp_path: Path) -> None:
+    small_loop(tmp_path / "cars.heedful").close()
+    with served(tmp_path, Options(limits=Limits(body=10_000, batch=20))) as url, closing(Caller(url)) as caller:
+        ok(caller.post("/v1/loops/cars/decisions", {"id": "d"}))
+        for method, path in (("POST", "decisions"), ("POST", "feedback"), ("POST", "records"), ("PUT", "items")):
+            target = f"/v1/loops/cars/{path}"
+            for n in (10_001, 200_000):
+                is_problem(caller.send(method, target, b" " * n), "too-large", "body")
+            assert is_problem(caller.send(method, target, b" " * 10_000), "malformed", "body")
+        assert ok(caller.post("/v1/loops/cars/feedback", [{"decision": "d", "none": True}] * 20))
+        is_problem(caller.post("/v1/loops/cars/feedback", [{"decision": "d", "none": True}] * 21), "too-large", "body")
+        assert ok(caller("PUT", "/v1/loops/cars/items", [{"id": f"x{i}"} for i in range(200)]))
+        is_problem(caller("PUT", "/v1/loops/cars/items", [{"id": f"x{i}"} for i in range(201)]), "too-large", "body")
+        assert ok(caller.get("/v1/loops/cars"))["events"] == {"loop": 1, "item": 212, "decision": 1, "feedback": 20}
 
 
 @pytest.mark.parametrize("route", ["decisions", "feedback", "records", "activate", "undo", "evaluations"])

@@ -369,6 +369,6 @@ class History:
         Return its position, a sequence number: it has learned the events up to there. It is 0 if there is no such
         state.
         """
-        return snapshots.restore(snapshots.shelf_of(self.log), model, self.log, version, self.stamp(), lambda _: None)[
-            0
-        ]
+        shelf = snapshots.shelf_of(self.log)
+        position, _ = snapshots.restore(shelf, model, self.log, version, self.stamp(), lambda _: None)
+        return position

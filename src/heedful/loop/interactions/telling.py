@@ -338,8 +338,7 @@ def report(found: Findings) -> list[Part]:
     """Return the findings of a report, `found`, as lines and tables: a table of learned and control lists, the verdict,
     the sections.
 
-    A picture becomes a table with a line chart for each row, unless
-    the table of lists shows the same values already."""
+    A picture becomes a table with a line chart for each row, unless the table of lists shows the same values."""
     parts: list[Part] = []
     if found.table is not None:
         parts.append(found.table)

@@ -176,7 +176,7 @@ class Routing(Coactive):
     # ------------------------------------------------------------------------ the fold
 
     def untrained(self, learner: Any) -> RouteModel:
-        return RouteModel(learner, self._shrink, self._costs)
+        return RouteModel(learner, self._shrink, self._costs, self.forms)
 
     def columns(self, model: Any) -> Columns | None:
         return None
@@ -287,7 +287,7 @@ class Routing(Coactive):
                 weight = table.check_weight(f"learner: {COST_WEIGHT[:-1]}", float(told))
             except ValueError:
                 raise ValueError(f"learner: {COST_WEIGHT}W: expected a number from 0 to 1000, got {told!r}") from None
-            return RouteModel(self.learner, self._shrink, self._costs._replace(weight=weight))
+            return RouteModel(self.learner, self._shrink, self._costs._replace(weight=weight), self.forms)
         return self.untrained(self.make_learner(spec, self.manifest))
 
     def baselines(self, items: Sequence[str]) -> Sequence[str]:

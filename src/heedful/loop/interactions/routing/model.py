@@ -12,7 +12,7 @@ learning does not see, so the weights do not depend on the cost weight, which ma
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from heedful.jit.kernel import Floats, Ints, scores
 from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
+from heedful.loop.interactions.forms import Form
 from heedful.loop.model import Context, View
 from heedful.loop.records import FeedbackRecord
 
@@ -62,8 +63,8 @@ class RouteModel(Model):
     version = 2
     """the version of the fold: raised when the same log would give another state"""
 
-    def __init__(self, learner: Any, shrink: float, costs: Costs) -> None:
-        super().__init__(learner, shrink)
+    def __init__(self, learner: Any, shrink: float, costs: Costs, forms: Mapping[str, Form]) -> None:
+        super().__init__(learner, shrink, forms=forms)
         self.costs = costs
 
     def effective(self, view: View[Any]) -> Array:
@@ -162,7 +163,7 @@ class FixedRoute(RouteModel):
     """A policy that learns nothing, to compare with: always one model, or always the cheapest."""
 
     def __init__(self, learner: Any, costs: Costs, column: int | None) -> None:
-        super().__init__(learner, 0.0, costs)
+        super().__init__(learner, 0.0, costs, {})
         self._column = column
 
     def order(self, view: View[Any], x: Floats) -> Ints:
