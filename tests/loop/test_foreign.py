@@ -16,7 +16,6 @@ import pytest
 from heedful import Loop
 from heedful.loop.log import Log, checksum
 from heedful.loop.simulation import Simulation
-from heedful.loop.snapshots import snapshots
 from heedful.studies.study import picture_in, study_of
 from loops import bits, small_loop
 
@@ -137,7 +136,7 @@ def test_a_decision_that_is_none_is_damage_and_says_where(path: Path, payload: s
 
 def grown(path: Path, size: int) -> Path:
     """A snapshot whose last array has so many bytes, as its header says; there is nothing on the disk of them."""
-    [(_, snapshot)] = snapshots(path)
+    [snapshot] = path.glob("snapshot-*.safetensors")
     raw = snapshot.read_bytes()
     [n] = struct.unpack("<Q", raw[:8])
     header = json.loads(raw[8 : 8 + n])

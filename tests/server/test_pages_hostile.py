@@ -232,7 +232,7 @@ def test_why_there_is_no_snapshot_is_in_the_log(
 def test_a_stream_ends_with_its_session(folder: Path, keys: Keys, visitor: Visitor, url: str, held: ExitStack) -> None:
     full = keys.create("full")[1]
     visitor.sign_in(full)
-    lines, over = list[str](), threading.Event()
+    lines, began, over = list[str](), threading.Event(), threading.Event()
     token = {cookie_of(folder): visitor.http.cookies[cookie_of(folder)]}
 
     def read() -> None:
@@ -240,10 +240,13 @@ def test_a_stream_ends_with_its_session(folder: Path, keys: Keys, visitor: Visit
             httpx.Client(base_url=url, timeout=30, verify=NO_TLS, cookies=token) as other,
             other.stream("GET", "/loops/cars/live?after=0") as answer,
         ):
-            lines.extend(answer.iter_lines())
+            for line in answer.iter_lines():
+                lines.append(line)
+                began.set()
         over.set()
 
     threading.Thread(target=read, daemon=True).start()
+    assert began.wait(60)
     stays = held.enter_context(closing(Visitor(url)))
     stays.sign_in(full)
     with stays.http.stream("GET", "/loops/cars/live?after=0") as open_still:
@@ -253,7 +256,6 @@ def test_a_stream_ends_with_its_session(folder: Path, keys: Keys, visitor: Visit
         assert over.wait(60)
         program(held, url, full).post("/v1/loops/cars/decisions", json={"person": SECRET})
         assert any(SECRET in line for line in parts)
-    assert lines
     assert not any(SECRET in line for line in lines)
 
 
