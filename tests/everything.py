@@ -17,6 +17,8 @@ from kinds import NAMES, Kind, ask, teach
 
 STRANGE = "nope"
 """An item that is never on offer."""
+DIFFERENT = ("s0-p0", "s1-p0", "s2-p0", "s3-p0", "imported", "imported-strange", "d13", "d33")
+"""A decision of each sort: to ask why costs a fold for each answer before it."""
 
 
 def everything(kind: Kind, path: Path, **settings: Any) -> Loop:
@@ -108,7 +110,7 @@ def reports(loop: Loop, kind: Kind) -> Iterator[tuple[str, Callable[[], object]]
         yield f"standing of {person}", lambda person=person: loop.standing(person)
     for line in decisions(loop):
         yield f"explain {line['id']}", lambda line=line: loop.explain(line["id"])
-        for item in dict.fromkeys([*line["shown"][:1], *line["candidates"][-1:], STRANGE]):
+        for item in dict.fromkeys([*line["shown"][:1], STRANGE]) if line["id"] in DIFFERENT else ():
             yield f"why {line['id']} {item}", lambda line=line, item=item: loop.why(line["id"], item)
     for each in FORMATS.values():
         if each.write is not None:

@@ -206,7 +206,7 @@ def test_every_promise_is_kept_interpreted(
 def test_every_promise_is_kept(learner: Any, name: str, world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     few = FACTOR == 1 and type(learner).__name__ in SLOW
     compiled = name in COMPILED[type(learner).__name__]
-    check(learner, name, world, compiled, 24 if few else conformance.ROUNDS, monkeypatch)
+    check(learner, name, world, compiled, 12 if few else conformance.ROUNDS, monkeypatch)
 
 
 def check(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from budget import FACTOR
 from heedful import Loop
 from heedful.evaluation.answers import credit
 from heedful.evaluation.interleaving import Match, interleave
@@ -206,7 +207,7 @@ def test_the_gate_promotes_a_worse_or_an_equal_candidate_as_seldom_as_stated(
     tmp_path: Path, prefer: float, better: bool
 ) -> None:
     """Whole loops, looked at after each 40 lists and promoted once that is allowed; `bench/gate.py` has a thousand."""
-    runs, promoted = 8, 0
+    runs, promoted = 4 * min(FACTOR, 5), 0
     for seed in range(runs):
         rng = np.random.default_rng([seed, 9])
         with fixed_loop(tmp_path / f"l{seed}", control=0.0, durable="feedback", seed=seed) as loop:

@@ -83,7 +83,7 @@ def usual(loop: Loop, person: str, prefix: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", specs())
+@pytest.mark.parametrize(("store", "spec"), [*(("sqlite", spec) for spec in specs()), ("postgres", specs()[0])])
 def test_undo_is_never_having_seen_it(home: Place, spec: str) -> None:
     """For each form of feedback, in the midst of others, for each learner that a loop takes, with people's offsets."""
     folder, learned, undone = home, 0, 0

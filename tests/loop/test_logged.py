@@ -10,10 +10,11 @@ import pytest
 
 from heedful import Loop, Settings
 from heedful.io import import_lines
+from budget import FACTOR
 from logged import ALPHA, DOWN, ITEMS, LOGS, RISING, SOUND, live, look, truths
 from loops import lines_of, small_loop
 
-RUNS = 8
+RUNS = 4 * min(FACTOR, 5)
 each_sound = pytest.mark.parametrize("name", SOUND)
 
 

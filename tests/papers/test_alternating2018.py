@@ -363,9 +363,8 @@ def test_little_is_gained() -> None:
 
 
 @pytest.fixture
-def small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def small(folder: Path, unrendered: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A few rounds, of grids three panels with two cells."""
-    pytest.importorskip("matplotlib")
     for figure in MINE:
         panels = figure.panels[:3] if figure.id.endswith("grid") else figure.panels
         fewer = [panel._replace(quick=Size(6, 2)) for panel in panels]
@@ -398,7 +397,7 @@ def test_each_is_drawn_and_its_claims_are_judged(small: Path, figure: Any) -> No
     assert judged <= {HOLDS, FAILS, OPEN} | ({NOT_RUN} if figure.id.endswith("grid") else set())
     assert judged - {NOT_RUN}
     for kind in ("png", "svg"):
-        assert (small / "out" / f"{figure.id.replace('/', '-')}.{kind}").stat().st_size > 1000
+        assert (small / "out" / f"{figure.id.replace('/', '-')}.{kind}").stat().st_size > 500
 
 
 @pytest.mark.slow

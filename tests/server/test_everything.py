@@ -20,7 +20,7 @@ from heedful.server.pages.formatting import describe_event, describe_lesson
 from kinds import NAMES, Kind, each_kind
 from loops import as_json, small_loop
 
-WHYS = 20
+WHYS = 6
 """How many explanations are asked for: each replays a part of the log."""
 NOTHING = ("s2-p0", "s3-p0")
 """The decisions that showed nothing which was on offer."""

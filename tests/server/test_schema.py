@@ -46,7 +46,7 @@ CHECKS = [
     response_schema_conformance,
     response_headers_conformance,
 ]
-EXAMPLES = 40 * FACTOR
+EXAMPLES = 10 * FACTOR
 DESCRIBED = json.loads(description())
 OPERATIONS = [(method.upper(), path) for path, methods in DESCRIBED["paths"].items() for method in methods]
 ONE = "/v1/loops/{loop}"
