@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from budget import FACTOR
 from heedful import Loop, Settings
 from heedful.io import import_lines
-from budget import FACTOR
 from logged import ALPHA, DOWN, ITEMS, LOGS, RISING, SOUND, live, look, truths
 from loops import lines_of, small_loop
 
