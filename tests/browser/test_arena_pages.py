@@ -101,11 +101,13 @@ def test_the_results_are_a_leaderboard(opened: Opened, loop: Served) -> None:
     assert box["width"] > 100
     expect(page.get_by_role("main")).to_contain_text("would be first, or level with quartz-9b")
     assert findings(page) == []
-    shown = opened(loop.server.url + link_to(loop.path, shows=True), **SMALL)
+    link = link_to(loop.path, shows=True)
+    shown = opened(loop.server.url + link, **SMALL)
     expect(shown.locator("table.ranking tbody tr th").first).to_have_text("quartz-9b")
     assert shown.evaluate(SIDEWAYS) == 0
+    written = shown.content().replace(link, "")  # its token is drawn, and may hold any two letters
     for person in ("p0", "p1", "p2"):
-        assert person not in shown.content()
+        assert person not in written
 
 
 def test_the_leaderboard_as_a_page_alone(browser: Browser, tmp_path: Path) -> None:
