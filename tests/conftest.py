@@ -18,7 +18,7 @@ import postgres as postgresql
 from budget import FACTOR
 from heedful.core import ids
 from heedful.storage import Address, Place
-from quick import QuickRule, Run, is_quick
+from quick import QuickRule, Run
 from unprivileged import unprivileged
 
 if FACTOR == 1:  # before numpy starts them: the threads of two workers wait for each other, three times as long
@@ -59,13 +59,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 for name, told in report.user_properties:
                     if name == "told":
                         terminalreporter.write_line(f"measured: {told}")
-
-
-@pytest.fixture(autouse=True)
-def one_core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Quick tests run their tasks in this process, also where a busy machine makes other processes seem worth while."""
-    if is_quick(request.node):
-        monkeypatch.setattr("os.sched_getaffinity", lambda process: {0}, raising=False)
 
 
 # ---------------------------------------------------------------------------- where tests write
