@@ -609,7 +609,9 @@ def test_a_reader_holds_up_the_erasing(tmp_path: Path) -> None:
         usual(loop, "bob", "b")
         without = bits(loop)
         usual(loop, "annemarie", "a")
-        loop.projection.log.store._writer.execute("PRAGMA busy_timeout = 100")
+        store: Any = loop.projection.log.store
+        store._database.wait = 0.1
+        store._writer.execute("PRAGMA busy_timeout = 100")
         with closing(sqlite3.connect(tmp_path / "loop" / "log.db", isolation_level=None)) as reader:
             reader.execute("BEGIN")
             reader.execute("SELECT count(*) FROM event").fetchall()
