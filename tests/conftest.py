@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,11 +18,15 @@ import postgres as postgresql
 from budget import FACTOR
 from heedful.core import ids
 from heedful.storage import Address, Place
-from quick import QuickRule, Run, is_quick
+from quick import QuickRule, Run
 from unprivileged import unprivileged
 
 if FACTOR == 1:  # before numpy starts them: the threads of two workers wait for each other, three times as long
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+MEMORY = Path("/dev/shm")
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2**32:  # a commit waits for the disk otherwise
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 # As heedful starts a cluster of Ray, which reads it once in a process, when it is imported: the nodes of a cluster that
 # was started otherwise would take the actors of this process for gone.
@@ -55,11 +61,23 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                         terminalreporter.write_line(f"measured: {told}")
 
 
-@pytest.fixture(autouse=True)
-def one_core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Quick tests run their tasks in this process, also where a busy machine makes other processes seem worth while."""
-    if is_quick(request.node):
-        monkeypatch.setattr("os.sched_getaffinity", lambda process: {0}, raising=False)
+# ---------------------------------------------------------------------------- where tests write
+
+FOLDERS = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A new folder, whose path no other test of this process had; it stays if the test fails.
+
+    It is counted here: pytest lists all folders of a run for each that it makes."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    path = tmp_path_factory.getbasetemp() / f"{name}{next(FOLDERS)}"
+    path.mkdir(0o700)
+    failed = request.session.testsfailed
+    yield path
+    if request.session.testsfailed == failed:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 # ---------------------------------------------------------------------------- what is drawn at random

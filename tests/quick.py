@@ -8,10 +8,11 @@ as a busy machine needs more seconds than a quiet one. A test that wants a datab
 from __future__ import annotations
 
 import multiprocessing.process
+import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +55,24 @@ class QuickRule:
         sys.addaudithook(self.heard)
         multiprocessing.process.BaseProcess.start = self.watched(multiprocessing.process.BaseProcess.start)
         cache._loops = Loops(self)
+        os.sched_getaffinity = self.cores(getattr(os, "sched_getaffinity", None))
         event.register("numba:compile", Compilations(self))
 
     def heard(self, name: str, arguments: tuple[Any, ...]) -> None:
         """Refuse processes to quick tests."""
         if name in PROCESSES and (not arguments or arguments[0] not in FONTS):
             self.refuse("starts a process")
+
+    def cores(self, found: Callable[[int], set[int]] | None) -> Callable[[int], set[int]]:
+        """Return `found`, the function that says which cores there are, which to a quick test are one: its tasks run in
+        this process, also where a busy machine makes others seem worth while."""
+
+        def call(process: int) -> set[int]:
+            if self.holds:
+                return {0}
+            return set(range(os.cpu_count() or 1)) if found is None else found(process)
+
+        return call
 
     def watched(self, start: Any) -> Any:
         """Return `start`, the method that starts a process, refused to quick tests."""

@@ -198,7 +198,7 @@ def test_every_promise_is_kept_interpreted(
     learner: Any, name: str, world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In one world, and fewer rounds where these are slow."""
-    check(learner, name, world, False, 8 if type(learner).__name__ in SLOW else conformance.ROUNDS, monkeypatch)
+    check(learner, name, world, False, 6 if type(learner).__name__ in SLOW else conformance.ROUNDS, monkeypatch)
 
 
 @pytest.mark.slow
@@ -268,7 +268,7 @@ def test_the_same_arrivals_for_every_learner(interaction: str, name: str, least:
     met = []
     for cls in find_learners().values():
         if summarise(cls).interaction == interaction:
-            met.append(tuple(copy_arrays(r.x) for r, _ in play(made(cls, space), world, 70, 11)))
+            met.append(tuple(copy_arrays(r.x) for r, _ in play(made(cls, space), world, 30, 11)))
     assert len(met) >= least
-    assert len(met[0]) == 70
+    assert len(met[0]) == 30
     assert all(identical(m, met[0]) for m in met)

@@ -7,6 +7,7 @@ import contextlib
 import io
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -77,15 +78,20 @@ def commands() -> list[list[str]]:
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
 def test_every_command_of_the_pages_exists_with_its_options(words: list[str]) -> None:
-    from heedful.cli import app
-
-    runner = CliRunner()
     name = [w for w in words[:2] if not w.startswith("-") and "." not in w and "/" not in w]
     name = name[:2] if name[0] == "simulate" else name[:1]
-    result = runner.invoke(app, [*name, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
-    assert result.exit_code == 0, result.output
+    told = help_of(*name)
     for option in (w for w in words if w.startswith("--")):
-        assert option in result.output
+        assert option in told
+
+
+@cache
+def help_of(*name: str) -> str:
+    from heedful.cli import app
+
+    result = CliRunner().invoke(app, [*name, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    assert result.exit_code == 0, result.output
+    return result.output
 
 
 @pytest.mark.slow

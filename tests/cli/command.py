@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any, NamedTuple
 
-from typer.testing import CliRunner
+from typer import testing
 
 from heedful.cli import app
+
+testing._get_command = cache(testing._get_command)  # made once, and not for each line
 
 
 class Ended(NamedTuple):
@@ -27,7 +30,7 @@ def heedful(line: str, *paths: object, width: int = 160, charset: str = "utf-8")
     characters are those of `charset`."""
     filled = iter(map(str, paths))
     args = [word.replace("{}", next(filled)) if "{}" in word else word for word in line.split()]
-    result = CliRunner(charset=charset).invoke(app, args, env={"COLUMNS": str(width)}, prog_name="heedful")
+    result = testing.CliRunner(charset=charset).invoke(app, args, env={"COLUMNS": str(width)}, prog_name="heedful")
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Ended(result.exit_code, result.stdout, result.stderr)

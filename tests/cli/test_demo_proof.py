@@ -75,6 +75,7 @@ def test_exploration_lets_the_log_tell(proof: Proof) -> None:
                 assert value.verdict != "worse" or true[each.learner] < true[SERVED]
 
 
+@pytest.mark.slow
 def test_the_rollback_is_bit_for_bit(proof: Proof) -> None:
     back = proof.rollback
     assert back is not None
@@ -86,6 +87,7 @@ def test_the_rollback_is_bit_for_bit(proof: Proof) -> None:
     assert back.problems == ()
 
 
+@pytest.mark.slow
 def test_the_plan_is_that_of_the_experiments(proof: Proof) -> None:
     """Half of the people take part, and nearly all of their lists are sessions but those drawn at random."""
     assert proof.plan.sessions == pytest.approx(0.5 * SMALL.limit, rel=0.1)

@@ -29,28 +29,29 @@ def covariance_of(people: UserCovariance) -> Array:
 # ---------------------------------------------------------------------------- against the transcription
 
 
-@pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("D", [3, 7])
 @pytest.mark.parametrize("people", [None, user_covariance(PEOPLE), user_covariance(PEOPLE, rho=0.6)])
 def test_items_are_pairs_factor_by_factor(
-    people: UserCovariance | None, D: int, listed: bool, monkeypatch: pytest.MonkeyPatch
+    people: UserCovariance | None, D: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Eq. 12 and 13, 15 cycles: weights, predictions of all pairs (Eq. 7 and 8) and the evidence, to 1e-8."""
-    if listed:
-        monkeypatch.setattr(cells_module, "FULL", 0)
+    """Eq. 12 and 13, 15 cycles: weights, predictions of all pairs (Eq. 7 and 8) and the evidence, to 1e-8; with a full
+    table of cells and with lists of them."""
     naive = EPVB(SMALL.K, 6, triples(SMALL.rows), D, None if people is None else covariance_of(people))
     naive.cycles(15)
-    got = fit(SMALL.K, 6, SMALL.rows, D=D, user_cov=people, cycles=15, tolerance=0.0)
-    assert bool(got.cells.lists) == listed
-    np.testing.assert_allclose(np.abs(got.mw), np.abs(naive.mw), atol=1e-8)  # a function and its weights may turn round
-    np.testing.assert_allclose(got.vw, naive.vw, atol=1e-8)
     u, a, b = queries(6, 5)
-    wanted = np.array([naive.predict(*query) for query in zip(u, a, b)])
-    mean, var = got.gap(u, a, b)
-    np.testing.assert_allclose(mean, wanted[:, 0], atol=1e-8)
-    np.testing.assert_allclose(var, wanted[:, 1], atol=1e-8)
-    np.testing.assert_allclose(got.predict_proba(u, a, b), ndtr(wanted[:, 0] / np.sqrt(1 + wanted[:, 1])), atol=1e-8)
-    assert got.log_evidence == pytest.approx(naive.log_evidence(), abs=1e-8)
+    wanted, evidence = np.array([naive.predict(*query) for query in zip(u, a, b)]), naive.log_evidence()
+    for full in (cells_module.FULL, 0):
+        monkeypatch.setattr(cells_module, "FULL", full)
+        got = fit(SMALL.K, 6, SMALL.rows, D=D, user_cov=people, cycles=15, tolerance=0.0)
+        assert bool(got.cells.lists) == (full == 0)
+        np.testing.assert_allclose(np.abs(got.mw), np.abs(naive.mw), atol=1e-8)  # a function may turn round
+        np.testing.assert_allclose(got.vw, naive.vw, atol=1e-8)
+        mean, var = got.gap(u, a, b)
+        np.testing.assert_allclose(mean, wanted[:, 0], atol=1e-8)
+        np.testing.assert_allclose(var, wanted[:, 1], atol=1e-8)
+        probabilities = ndtr(wanted[:, 0] / np.sqrt(1 + wanted[:, 1]))
+        np.testing.assert_allclose(got.predict_proba(u, a, b), probabilities, atol=1e-8)
+        assert got.log_evidence == pytest.approx(evidence, abs=1e-8)
 
 
 @pytest.mark.slow

@@ -124,8 +124,7 @@ def test_undo_is_never_having_seen_it(home: Place, spec: str) -> None:
     assert learned >= (len(FORMS) - 3 if undone == len(FORMS) else 4)
 
 
-@pytest.mark.parametrize("snapshot_every", [1, 2, 1000])
-@pytest.mark.parametrize("between", [1, 3, 1000])
+@pytest.mark.parametrize(("snapshot_every", "between"), [(1, 1000), (1000, 1), (2, 3), (1000, 1000)])
 def test_undoing_everything_is_the_beginning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot_every: int, between: int
 ) -> None:
@@ -610,7 +609,9 @@ def test_a_reader_holds_up_the_erasing(tmp_path: Path) -> None:
         usual(loop, "bob", "b")
         without = bits(loop)
         usual(loop, "annemarie", "a")
-        loop.projection.log.store._writer.execute("PRAGMA busy_timeout = 100")
+        store: Any = loop.projection.log.store
+        store._database.wait = 0.1
+        store._writer.execute("PRAGMA busy_timeout = 100")
         with closing(sqlite3.connect(tmp_path / "loop" / "log.db", isolation_level=None)) as reader:
             reader.execute("BEGIN")
             reader.execute("SELECT count(*) FROM event").fetchall()

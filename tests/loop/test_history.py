@@ -272,6 +272,26 @@ def test_few_lessons_are_found_among_many_other_events(loop: Loop, monkeypatch: 
     assert [one.id for one in loop.projection.log.newest_first(by_index[0].seq, "feedback")] == ["e1", "e0"]
 
 
+def test_few_events_of_a_kind_are_read_as_many_are(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in (3, 0, 5, 1, 2, 4):  # the index has them by their ids
+        loop.decide(FIVE, id=f"d{i}")
+        loop.feedback(f"d{i}", id=f"e{i}", better=["i1"])
+    for i in (0, 5, 2, 1):
+        loop.undo(f"e{i}")
+    log = loop.projection.log
+    loop.rollback(log.last()[0] - 1)
+    loop.rollback(log.last()[0] - 3)
+
+    def found() -> object:
+        seqs = log.places("feedback")
+        middle = [log.places("feedback", after, up_to) for after, up_to in ((seqs[0], seqs[4]), (0, seqs[2]))]
+        return seqs, middle, [log.retractions(up_to) for up_to in (None, *range(log.last()[0] + 1))]
+
+    few = found()
+    monkeypatch.setattr("heedful.loop.log.reader.FEW", 1)
+    assert found() == few
+
+
 # ---------------------------------------------------------------------------- the order of the model
 
 

@@ -133,8 +133,7 @@ def test_what_another_process_put_there_is_known(loop: Loop) -> None:
 # ---------------------------------------------------------------------------- what is random
 
 
-@pytest.mark.parametrize("prior", [None, [3.0, 2.5, 2.0, 1.5, 1.0]])
-@pytest.mark.parametrize("show", [2, 3, 5])
+@pytest.mark.parametrize(("prior", "show"), [(None, 2), ([3.0, 2.5, 2.0, 1.5, 1.0], 3), (None, 5)])
 def test_the_probability_is_that_of_the_list_as_shown(tmp_path: Path, prior: Any, show: int) -> None:
     """Swaps and the control: every list is shown as often as its decision says, whichever arm shows it."""
     with small_loop(tmp_path / "l", "fair-pairs", control=0.3, exploration=0.4) as loop:

@@ -255,8 +255,9 @@ def test_erasing_while_another_process_reads(tmp_path: Path, monkeypatch: pytest
                     found.append(file.name)
         return found
 
-    with here(folder, Options(idle=2.0)) as (_, client), ThreadPoolExecutor(20) as pool:
+    with here(folder, Options(idle=2.0)) as (app, client), ThreadPoolExecutor(20) as pool:
         told = taught(client, "a", range(20))
+        patience(app, "a", 2.0)
         record = {"candidates": ["i1", "i2"], "shown": ["i1"], "id": "marker-p1", "person": "marker-p2"}
         assert client.post("/v1/loops/a/records", json=record).status_code == 200
         with closing(sqlite3.connect(folder / "a.heedful" / "log.db", isolation_level=None)) as reader:

@@ -7,6 +7,7 @@ that command is run.
 from __future__ import annotations
 
 import gc
+from functools import cache
 from importlib import import_module
 from inspect import getdoc
 from typing import Annotated, Any, NamedTuple
@@ -238,6 +239,7 @@ STYLE: Any = {
 app = typer.Typer(name="heedful", cls=Group, epilog="Begin with: heedful demo", **STYLE)
 
 
+@cache
 def command(path: str) -> Any:
     """Return the command at `path`, such as "decide" or "keys create", with its options. Raise KeyError if there is
     none."""

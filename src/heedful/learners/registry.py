@@ -20,6 +20,7 @@ import re
 import sys
 import typing
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, cast
@@ -67,6 +68,7 @@ class LearnerSummary(NamedTuple):
 # ---------------------------------------------------------------------------- finding learners
 
 
+@cache
 def kebab(name: str) -> str:
     """Return the class name `name` in kebab case: SecondOrderPerceptron as second-order-perceptron, PRank as prank,
     NMFBandit as nmf-bandit."""
@@ -101,6 +103,11 @@ def why_not_learner(cls: object) -> str:
 
 def find_learners() -> dict[str, type]:
     """Return the class of every learner in the folder heedful/learners, keyed and sorted by short name."""
+    return dict(_packaged())
+
+
+@cache
+def _packaged() -> dict[str, type]:
     classes = {cls.__name__: cls for module in learners.families() for cls in _learners_of(module)}
     return {short: classes[name] for short, name in sorted(short_names(classes).items())}
 
@@ -133,10 +140,19 @@ def summarise(cls: type) -> LearnerSummary:
 def _find_packaged(name: str) -> type | None:
     """Return the only learner class of the package with the short or full name `name`; None if there are none or
     several. Only modules that define such a name are imported."""
-    names = (class_name for class_name in learners.modules_by_name() if name in (kebab(class_name), _short(class_name)))
-    classes = [getattr(learners, class_name) for class_name in names]
+    classes = [getattr(learners, class_name) for class_name in _defined().get(name, ())]
     matching = [cls for cls in classes if not why_not_learner(cls)]
     return matching[0] if len(matching) == 1 else None
+
+
+@cache
+def _defined() -> dict[str, list[str]]:
+    """Return the names of what modules of learners define, by short and by full name: each loop that is opened asks."""
+    found: dict[str, list[str]] = {}
+    for class_name in learners.modules_by_name():
+        for name in {kebab(class_name), _short(class_name)}:
+            found.setdefault(name, []).append(class_name)
+    return found
 
 
 def _learners_of(module: ModuleType) -> list[type]:

@@ -47,6 +47,7 @@ class LogFile:
     ) -> None:
         """Open the file `path`, or create it if `create` is True; the arguments and errors are those of `Log`."""
         self.path = Path(path)
+        self._name = str(self.path)  # a path made anew from its parts takes longer than to look whether it is there
         self._opened: dict[str, tuple[int, ...]] = {}  # which files the open ones are, by the ends of their names
         self._database = Database(self.path, SCHEMA, wait=wait)
         self._errors = self._database.errors
@@ -241,14 +242,14 @@ class LogFile:
 
     def _note_opened(self, *suffixes: str) -> None:
         for suffix in suffixes:
-            if (identity := _identity(self._beside(suffix), self._immutable)) is not None:
+            if (identity := _identity(self._name + suffix, self._immutable)) is not None:
                 self._opened[suffix] = identity
 
     def _missing(self) -> str | None:
         """Return the end of the name ("", "-wal", "-shm") of the first open file that is no longer at its path; None if
         all are."""
         for suffix, identity in self._opened.items():
-            if _identity(self._beside(suffix), self._immutable) != identity:
+            if _identity(self._name + suffix, self._immutable) != identity:
                 return suffix
         return None
 
@@ -367,7 +368,7 @@ class LogFile:
         """Return None: the process that commits next is the owner meanwhile."""
 
 
-def _identity(path: Path, unchanged: bool = False) -> tuple[int, ...] | None:
+def _identity(path: str, unchanged: bool = False) -> tuple[int, ...] | None:
     """Return what the system knows the file at `path` by, and if it is to be `unchanged`, when it was written last;
     None if there is none."""
     try:

@@ -39,6 +39,13 @@ class LogReader:
         with self.store.scanning() as run:
             return run(query, parameters)
 
+    def _few_of(self, columns: str, kind: str) -> list[Any] | None:
+        """Return the rows of all events of the `kind`, in no particular order; None if there are more than `FEW`.
+
+        The index lists them, so no other event is read, and no connection is opened, which takes longer."""
+        rows = self.store.few(f"SELECT {columns} FROM event WHERE kind = ? LIMIT ?", (kind, FEW + 1))
+        return rows if len(rows) <= FEW else None
+
     # ------------------------------------------------------------------------ single events
 
     def find(self, kind: str, id: str) -> Event | None:
@@ -103,10 +110,15 @@ class LogReader:
     def retractions(self, up_to: int | None = None) -> Retractions:
         """Return which events do not count (undone or rolled back), given the events up to sequence number `up_to`;
         None for all."""
-        query = "SELECT seq, target, payload FROM event WHERE kind = ? AND seq <= ?"
         most = 2**62 if up_to is None else up_to
-        undos = [(seq, target) for seq, target, _ in self._scan(query, ("undo", most)) if target is not None]
-        rollbacks = [(seq, rollback_target(told)) for seq, _, told in self._scan(query, ("rollback", most))]
+
+        def rows(columns: str, kind: str) -> list[Any]:
+            if (few := self._few_of(columns, kind)) is not None:
+                return [row for row in few if row[0] <= most]
+            return self._scan(f"SELECT {columns} FROM event WHERE kind = ? AND seq <= ?", (kind, most))
+
+        undos = [(seq, target) for seq, target in rows("seq, target", "undo") if target is not None]
+        rollbacks = [(seq, rollback_target(told)) for seq, told in rows("seq, payload", "rollback")]
         return find_retractions(undos, rollbacks)
 
     def retracted_by(self, undo: str) -> int:
@@ -133,6 +145,8 @@ class LogReader:
     def places(self, kind: str, after: int = 0, up_to: int = 2**62) -> list[int]:
         """Return the sequence numbers, in order, of the events of the kind `kind` that are above `after` and at most
         `up_to`."""
+        if (few := self._few_of("seq", kind)) is not None:
+            return sorted(seq for [seq] in few if after < seq <= up_to)
         query = "SELECT seq FROM event WHERE kind = ? AND seq > ? AND seq <= ? ORDER BY +seq"
         return [seq for [seq] in self._scan(query, (kind, after, up_to))]
 
@@ -158,14 +172,12 @@ class LogReader:
         None.
 
         The log is read a page at a time, no further than the caller iterates."""
-        if kind is not None:
-            few = self.store.few("SELECT seq FROM event WHERE kind = ? LIMIT ?", (kind, FEW + 1))
-            if len(few) <= FEW:  # the index lists them: no other event is read
-                left = sorted(seq for [seq] in few if seq < before)
-                while left:
-                    left, page = left[:-PAGE], left[-PAGE:]
-                    yield from sorted(self.many(page), key=lambda event: -event.seq)
-                return
+        if kind is not None and (few := self._few_of("seq", kind)) is not None:
+            left = sorted(seq for [seq] in few if seq < before)
+            while left:
+                left, page = left[:-PAGE], left[-PAGE:]
+                yield from sorted(self.many(page), key=lambda event: -event.seq)
+            return
         chosen = "" if kind is None else "AND +kind = ?"
         query = f"SELECT {COLUMNS} FROM event WHERE seq < ? {chosen} ORDER BY seq DESC LIMIT {PAGE}"
         while True:
