@@ -16,7 +16,7 @@ import numpy as np
 from heedful.core.fold import must_interpret
 from heedful.evaluation import answers
 from heedful.evaluation.answers import Answer, Item, Scale
-from heedful.evaluation.expected import Compared, Expected, ListClick, numbers_expected
+from heedful.evaluation.expected import Compared, Expected, numbers_expected
 from heedful.evaluation.interleaving import draft_probability, interleave, slot_probabilities
 from heedful.features import Encoding
 from heedful.jit.kernel import Floats, Ints, scores
@@ -333,8 +333,6 @@ class Interaction(Protocol[M]):
     so"""
     setting: str = ""
     """the field of `Settings` that makes a loop one of this kind, whatever its learner; "" if the learner decides"""
-    learners_of: str = ""
-    """the kind of feedback whose learners it takes; "" for its own"""
     default_learner: str = ""
     """the learner of a loop of this kind if none is named"""
     options: tuple[LoopOption, ...] = ()
@@ -368,6 +366,8 @@ class Interaction(Protocol[M]):
     """the named tuple of what `PredictionReport.details` has; None if it has none"""
     policies: tuple[str, ...] = ()
     """how to write what is no learner and can be compared with learners ("always:MODEL")"""
+    span: tuple[float, float] = (0.0, 1.0)
+    """the (least, greatest) value of `score`"""
     linear: bool = False
     """whether candidates are ordered by a score that is linear in their features, with the weights that
     `LoopModel.effective` returns, and feedback corrects lists, so that `gains` says how much better one is"""
@@ -416,8 +416,7 @@ class Interaction(Protocol[M]):
 
         Raise ValueError if there is no such learner, or if it does not fit the loop."""
         space = WithBaseScore(Ranking(manifest.settings.k))
-        kind = cls.learners_of or cls.name
-        return loop_learner(spec, len(feature_names(cls, manifest)), space, kind, cls.words.learner)
+        return loop_learner(spec, len(feature_names(cls, manifest)), space, cls.name, cls.words.learner)
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
@@ -463,7 +462,7 @@ class Interaction(Protocol[M]):
         It compares the model's lists with lists in the caller's order (the control), and predictions with a baseline if
         there are predictions."""
         notes = [self.fill(note) for note in self.words.notes]
-        told = compare_arms(found, self.words, self.manifest.settings, self.span(), notes)
+        told = compare_arms(found, self.words, self.manifest.settings, self.span, notes)
         if found.prediction is None:
             return told
         return told.with_section(prediction_section(found.prediction, self.prediction_sentences(found.prediction)))
@@ -683,11 +682,6 @@ class Interaction(Protocol[M]):
         """Return the measures by which learners are compared on a log of this kind, the main one first: (names, range
         and texts; the function that compares)."""
 
-    def clicks(self, said: LoggedAnswer) -> Sequence[ListClick] | None:
-        """Return the clicks on the items of a list, with what each of the models of `said` ranks before them; None if
-        it does not say what of a list was clicked, or if the places that the items had are not known."""
-        return None
-
     def chances(self, said: LoggedAnswer) -> Floats | None:
         """Return the probability (L,) with which each of the L models of `said` would show exactly the list that was
         shown, nan for one that cannot tell; None if this kind of feedback has no such probabilities."""
@@ -722,7 +716,7 @@ class Interaction(Protocol[M]):
     def score(self, decision: LoggedDecision, feedback: Sequence[FeedbackRecord]) -> float | None:
         """Return how good the list of `decision` was, judged by the `feedback` on it; None if that does not say.
 
-        The score lies between the two numbers that `span` returns. By default it is the reciprocal rank of what was
+        The score lies between the two numbers of `span`. By default it is the reciprocal rank of what was
         preferred."""
         record = decision.record
         shown = around(record.shown, record, str) if record.unknown else record.shown
@@ -732,10 +726,6 @@ class Interaction(Protocol[M]):
         if feedback.said is None:
             return self.answer(decision, feedback)
         return answer_by_name(feedback.said, shown, decision.names)
-
-    def span(self) -> tuple[float, float]:
-        """Return the (least, greatest) value of `score`."""
-        return 0.0, 1.0
 
 
 def find_candidate(interaction: Interaction[M], spec: str, others: Sequence[str] = ()) -> M:

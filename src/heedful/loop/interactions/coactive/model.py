@@ -30,6 +30,7 @@ from heedful.core.fold import copy_arrays, generators
 from heedful.evaluation.expected import corrected
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores, top
 from heedful.loop.interactions.forms import FORMS, Form, read_answer
+from heedful.loop.interactions.neighbours import drafted_pairs
 from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.records import DecisionRecord, FeedbackRecord, given_scores
 from heedful.spaces.ranking import difference, with_base_weight
@@ -401,27 +402,6 @@ def _learn_thumb(learner: Any, state: State, thumb: Thumb, seen: Callable[[Float
     if not learner.space.adjusted:
         D[-1] = 0.0
     return State(learner.step(state.learned, D), usual if thumb.among is None else usual.after(thumb))
-
-
-def drafted_pairs(record: DecisionRecord) -> Ints:
-    """Return the p pairs of candidates (p, 2) whose order in the drafted list of `record` was decided by a coin, the
-    upper one first.
-
-    A pair is the two picks of a round in which each learner ranks its own pick above the other's. With the other coin
-    the same two would stand in the other order, and nothing else would differ before them or, in its distribution,
-    after them. If both learners like the same item best, the coin decides which item comes next to it, so the two are
-    no such pair."""
-    shown, made = record.shown, record.proposal
-    teams, ranks = made.get("teams", ()), made.get("ranks", ((), ()))
-    first = 0 if made.get("opening") is None else 1  # a round that the page before began
-    return np.array(
-        [
-            (shown[i], shown[i + 1])
-            for i in range(first, len(teams) - 1, 2)
-            if ranks[1 - teams[i]][i + 1] < ranks[1 - teams[i]][i]
-        ],
-        np.int64,
-    ).reshape(-1, 2)
 
 
 def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Ints) -> Array:

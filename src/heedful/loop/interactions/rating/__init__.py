@@ -77,7 +77,7 @@ class Rating(Interaction[RatingModel]):
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
-        low, high = learner.space.low, learner.space.high
+        low, high = self.span = learner.space.low, learner.space.high
         self.scale = answers.Scale(low, high, (high - low) / 2.0, apart=(high - low) / 4.0)
 
     def table_lines(
@@ -118,10 +118,10 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def facts(self) -> dict[str, Any]:
-        return {"ratings": list(self.span())}
+        return {"ratings": list(self.span)}
 
     def gaps(self) -> dict[str, Any]:
-        (low, high), settings = self.span(), self.manifest.settings
+        (low, high), settings = self.span, self.manifest.settings
         actions = [
             f"\n  {name}: a rating of {value:g} that counts as {weight:g}"
             for name, (value, weight) in settings.actions.items()
@@ -133,7 +133,7 @@ class Rating(Interaction[RatingModel]):
         }
 
     def example(self, model: RatingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        low, high = self.span()
+        low, high = self.span
         return f"rates it, {low:g} to {high:g}", {"rating": {shown[0]: high}}
 
     def findings(self, found: Report) -> Findings:
@@ -251,6 +251,3 @@ class Rating(Interaction[RatingModel]):
 
     def score(self, decision: LoggedDecision, feedback: Sequence[FeedbackRecord]) -> float | None:
         return answers.mean_value([self.answer(decision, each) for each in feedback])
-
-    def span(self) -> tuple[float, float]:
-        return self.learner.space.low, self.learner.space.high

@@ -61,11 +61,12 @@ class Routing(Coactive):
     """Feedback on the answers of models: thumbs, edits, and choices between two answers."""
 
     name, words = "routing", texts.WORDS
-    learners_of, default_learner = "coactive", "pairwise-logistic:rate=0.3"
+    default_learner = "pairwise-logistic:rate=0.3"
     setting = "cost_weight"
     forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
     model_type: type[Any] = RouteModel
     ranks = orders = linear = False
+    span = -1.0, 1.0
     arrange = staticmethod(table.arrange)
     tell_explanation = staticmethod(texts.explanation)
     details = RouteDetails
@@ -318,9 +319,6 @@ class Routing(Coactive):
 
     def tally(self) -> NumberTally:
         return thumb_tally()
-
-    def span(self) -> tuple[float, float]:
-        return -1.0, 1.0
 
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
         shown = decision.record.shown
