@@ -473,12 +473,9 @@ class Interaction(Protocol[M]):
 
     # ------------------------------------------------------------------------ the fold
 
-    def untrained(self, learner: Any) -> M:
-        """Return a model of `learner`, this loop's own or another that fits it, that has learned nothing."""
-
     def fresh(self) -> M:
         """Return a model of this loop's learner that has learned nothing."""
-        return self.untrained(self.learner)
+        return self.model_type(self.learner, self.manifest)
 
     def columns(self, model: M) -> Columns | None:
         """Return how the training examples of `model` become columns of numbers, from which compiled code learns; None
@@ -571,10 +568,6 @@ class Interaction(Protocol[M]):
         - `rng`: the random generator of this one decision"""
 
     # ------------------------------------------------------------------------ taking feedback
-
-    def form(self, given: Mapping[str, object]) -> Mapping[str, Any]:
-        """Return the JSON fields `given` of feedback, renamed or converted into a form that this kind of loop takes."""
-        return given
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         """Return why `feedback` cannot answer a decision that showed the candidates `shown` (indices); None if it
@@ -670,7 +663,7 @@ class Interaction(Protocol[M]):
         """Return an untrained model of another learner, named by `spec`, to be evaluated on this loop's log.
 
         Raise ValueError if there is no such learner, or it does not fit the loop."""
-        return self.untrained(self.make_learner(spec, self.manifest))
+        return self.model_type(self.make_learner(spec, self.manifest), self.manifest)
 
     def full_spec(self, spec: str) -> str:
         """Return `spec`, the name of a learner to try in this loop, with the parameters that the loop prescribes added.
@@ -738,6 +731,17 @@ def find_candidate(interaction: Interaction[M], spec: str, others: Sequence[str]
     except UnknownLearner as error:
         fitting = name_fitting(error, lambda name: interaction.candidate(interaction.full_spec(name)), others)
         raise fitting from None
+
+
+def why_refused(interaction: Interaction[Any], model: LoopModel, form: str) -> str | None:
+    """Return why a loop cannot learn from feedback of the form with the name `form` ("clicks"); None if it can.
+
+    The kind of feedback has to take that form, and the learner of the `model` to be able to use it."""
+    forms, words = list(interaction.forms), interaction.words
+    if form in forms:
+        return model.refusal(form)
+    hint = f"; {words.instead[form]}" if form in words.instead else ""
+    return f"{form}: expected {', '.join(forms[:-1])} or {forms[-1]}: {interaction.fill(words.learns)}{hint}"
 
 
 def prediction_scale(interaction: Interaction[Any]) -> Scale:

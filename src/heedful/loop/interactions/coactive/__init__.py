@@ -18,19 +18,7 @@ from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.compiled import learn_orders, learn_proposals
 from heedful.loop.interactions.coactive.model import Lesson, Model, can_imitate
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, below, lengths
-from heedful.loop.interactions.forms import (
-    ACTION,
-    BETTER,
-    CHOICE,
-    CLICKS,
-    EDIT,
-    GRADE,
-    NONE,
-    RATING,
-    THUMB,
-    by_name,
-    read_answer,
-)
+from heedful.loop.interactions.forms import read_answer
 from heedful.loop.interactions.lists import (
     Lists,
     propose_list,
@@ -63,14 +51,9 @@ class Coactive(Lists[Model]):
 
     name, words = "coactive", texts.WORDS
     default_learner = "fair-pairs"
-    forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
-    model_type = Model
+    model_type, forms = Model, Model.forms
     tell_explanation = staticmethod(texts.explanation)
     linear = True
-
-    def __init__(self, manifest: Manifest, learner: Any) -> None:
-        super().__init__(manifest, learner)
-        self._shrink = manifest.settings.shrink
 
     # ------------------------------------------------------------------------ making a loop
 
@@ -113,12 +96,9 @@ class Coactive(Lists[Model]):
 
     # ------------------------------------------------------------------------ the fold
 
-    def untrained(self, learner: Any) -> Model:
-        return Model(learner, self._shrink, self.manifest.settings.apprentice, self.forms)
-
     def columns(self, model: Model) -> Columns | None:
         """A model that keeps a state for each person learns from one example at a time."""
-        if self._shrink > 0.0 or not is_compiled_alike(model.learner):
+        if model.shrink > 0.0 or not is_compiled_alike(model.learner):
             return None
         return correction_columns(model)
 

@@ -19,7 +19,7 @@ The file is long because it makes an example of all that an answer can say."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -29,10 +29,23 @@ import numpy.typing as npt
 from heedful.core.fold import copy_arrays, generators
 from heedful.evaluation.expected import corrected
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores, top
-from heedful.loop.interactions.forms import FORMS, Form, read_answer
+from heedful.loop.interactions.forms import (
+    ACTION,
+    BETTER,
+    CHOICE,
+    CLICKS,
+    EDIT,
+    GRADE,
+    NONE,
+    RATING,
+    THUMB,
+    by_name,
+    read_answer,
+)
 from heedful.loop.interactions.neighbours import drafted_pairs
 from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.records import DecisionRecord, FeedbackRecord, given_scores
+from heedful.loop.settings import Manifest
 from heedful.spaces.ranking import difference, with_base_weight
 
 Array = npt.NDArray[np.float64]
@@ -120,17 +133,16 @@ class Model(LoopModel):
     version = 2
     """the version of the fold: raised when the same log would give another state"""
 
-    def __init__(
-        self, learner: Any, shrink: float = 0.0, blind: bool = False, forms: Mapping[str, Form] = FORMS
-    ) -> None:
-        self.learner = learner
-        self.forms = forms
-        self.shrink = shrink
-        self.blind = blind
+    forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
+    """the forms of feedback that it reads"""
+
+    def __init__(self, learner: Any, manifest: Manifest) -> None:
+        super().__init__(learner, manifest)
+        shrink = self.shrink = manifest.settings.shrink
+        self.blind = manifest.settings.apprentice
         # For a person the shared score is the prior, and how much that counts is not theirs to learn.
         self._own = learner._replace(space=learner.space._replace(adjusted=False)) if shrink > 0.0 else learner
         self.shared = self._first()
-        self.people: dict[str, Person] = {}
         n = learner.n_features
         probe = self.probe = learner.propose(self.shared.learned, np.zeros((2, n)), generators(0)[2])
         self._proposal: type | None = type(probe) if isinstance(probe, tuple) else None
@@ -204,8 +216,6 @@ class Model(LoopModel):
     def refusal(self, form: str) -> str | None:
         if form in ("clicks", "better", "none"):
             return None
-        if form == "actions":
-            return "actions: expected action and item, but in a loop of ratings"
         name = type(self.learner).__name__
         if self._proposal is not None and not hasattr(self.learner, "plain"):
             return (

@@ -6,7 +6,7 @@ this interaction `pairwise`. The file is long because `Comparison` answers every
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -97,11 +97,6 @@ class Comparison(Interaction[ChoiceModel]):
         equal, unsure = found.details["equal"], found.details["unsure"]
         return (f"Equally good: {equal:,}; could not judge, or chose nothing: {unsure:,}.",)
 
-    # ------------------------------------------------------------------------ the fold
-
-    def untrained(self, learner: Any) -> ChoiceModel:
-        return ChoiceModel(learner, self.manifest.encoding.size)
-
     # ------------------------------------------------------------------------ reading
 
     def order(self, view: View[ChoiceModel], x: Ints) -> Ints:
@@ -131,11 +126,6 @@ class Comparison(Interaction[ChoiceModel]):
         return propose_question(view, asked, self.manifest.settings.control, rng)
 
     # ------------------------------------------------------------------------ taking feedback
-
-    def form(self, given: Mapping[str, object]) -> Mapping[str, Any]:
-        if isinstance(given.get("edit"), list | tuple):
-            return {**given, "edit": None, "better": given["edit"]}
-        return given
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         return why_unfit(feedback, len(shown))

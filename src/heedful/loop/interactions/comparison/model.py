@@ -23,6 +23,7 @@ from heedful.loop.interactions.numbered import Number, Numbered, own_copy
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, View
 from heedful.loop.records import FeedbackRecord
+from heedful.loop.settings import Manifest
 from heedful.spaces.comparison import EQUAL, UNSURE, Answer, ComparisonPool
 
 if TYPE_CHECKING:
@@ -76,9 +77,10 @@ class ChoiceModel(Numbered[ChoiceState]):
     version = 1
     """the version of the fold: raised when the same log would give another state"""
 
-    def __init__(self, learner: Any, n_features: int) -> None:
-        things, asked = np.zeros((64, n_features)), np.zeros((64, 3), np.int64)
-        super().__init__(learner, ChoiceState(learner.init(generators(0)[2]), things, 0, 0, asked, 0, 0))
+    def __init__(self, learner: Any, manifest: Manifest) -> None:
+        super().__init__(learner, manifest)
+        things, asked = np.zeros((64, manifest.encoding.size)), np.zeros((64, 3), np.int64)
+        self.shared = ChoiceState(learner.init(generators(0)[2]), things, 0, 0, asked, 0, 0)
         self._ready: tuple[ChoiceState | None, Any] = (None, None)
 
     # ------------------------------------------------------------------------ what is believed
@@ -157,14 +159,6 @@ class ChoiceModel(Numbered[ChoiceState]):
         return y
 
     # ------------------------------------------------------------------------ learning
-
-    def refusal(self, form: str) -> str | None:
-        if form in ("choice", "better", "clicks", "none"):
-            return None
-        instead = {"rating": "the order as better", "grade": "the order as better", "edit": "the order as a list"}
-        instead |= {"thumb": "choice", "action": "what was chosen as better", "actions": "what was chosen as better"}
-        hint = f"; send {instead[form]}" if form in instead else ""
-        return f"{form}: expected choice, better, clicks or none: this loop learns choices{hint}"
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
         heard = to_choice_answer(context, feedback)

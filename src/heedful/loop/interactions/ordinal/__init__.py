@@ -94,10 +94,6 @@ class Ordinal(Lists[GradingModel]):
 
     # ------------------------------------------------------------------------ the fold
 
-    def untrained(self, learner: Any) -> GradingModel:
-        shared_only = not (hasattr(learner, "weights") and hasattr(learner, "thresholds"))  # nobody has an offset there
-        return GradingModel(learner, 0.0 if shared_only else self.manifest.settings.shrink)
-
     def columns(self, model: GradingModel) -> Columns | None:
         learner = model.learner
         whole = hasattr(learner, "weights") and hasattr(learner, "thresholds")
@@ -205,7 +201,7 @@ class Ordinal(Lists[GradingModel]):
         learner = grader(spec, len(self.names), 0.0, self._k)
         if learner.space.k != self._k:
             raise ValueError(f"learner: expected n_ranks={self._k}, the grades of this log, got {spec}")
-        return self.untrained(learner)
+        return GradingModel(learner, self.manifest)
 
     def full_spec(self, spec: str) -> str:
         return complete_spec(spec, self._k)

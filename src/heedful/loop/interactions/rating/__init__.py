@@ -144,11 +144,6 @@ class Rating(Interaction[RatingModel]):
     def prediction_sentences(self, found: PredictionReport) -> Sequence[str]:
         return () if found.details["picked"] is None else (texts.pick_sentences(found.details["picked"]),)
 
-    # ------------------------------------------------------------------------ the fold
-
-    def untrained(self, learner: Any) -> RatingModel:
-        return RatingModel(learner, self.manifest.settings.actions)
-
     # ------------------------------------------------------------------------ reading
 
     def order(self, view: View[RatingModel], x: Ints) -> Ints:

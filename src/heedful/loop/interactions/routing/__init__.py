@@ -23,9 +23,9 @@ from heedful.features import Encoding
 from heedful.features.columns import Category, Prose, Text, Vector
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.coactive import Coactive
+from heedful.loop.interactions.coactive.model import Model
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import EXACT, sort_parts
-from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
 from heedful.loop.interactions.lists import propose_list
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
@@ -38,7 +38,6 @@ from heedful.loop.interactions.protocol import (
     Step,
 )
 from heedful.loop.interactions.routing import table, texts
-from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
 from heedful.loop.interactions.routing.prediction_report import thumb_tally
 from heedful.loop.model import View
@@ -63,8 +62,8 @@ class Routing(Coactive):
     name, words = "routing", texts.WORDS
     default_learner = "pairwise-logistic:rate=0.3"
     setting = "cost_weight"
-    forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
     model_type: type[Any] = RouteModel
+    forms = RouteModel.forms
     ranks = orders = linear = False
     span = -1.0, 1.0
     arrange = staticmethod(table.arrange)
@@ -176,9 +175,6 @@ class Routing(Coactive):
 
     # ------------------------------------------------------------------------ the fold
 
-    def untrained(self, learner: Any) -> RouteModel:
-        return RouteModel(learner, self._shrink, self._costs, self.forms)
-
     def columns(self, model: Any) -> Columns | None:
         return None
 
@@ -273,23 +269,25 @@ class Routing(Coactive):
             raise ValueError(f"learner: expected the name of a learner, got {spec}, {told}")
         return spec
 
-    def candidate(self, spec: str) -> RouteModel:
+    def candidate(self, spec: str) -> Model:
         if spec == CHEAPEST:
-            return FixedRoute(self.learner, self._costs, None)
+            return FixedRoute(self.learner, self.manifest, None)
         if spec.startswith(ALWAYS):
             if (name := spec.removeprefix(ALWAYS)) not in self._models:
                 known = ", ".join(self._models[:8])
                 raise ValueError(f"learner: {ALWAYS}MODEL: expected one of {known}, got {describe(name)}")
             column = self.names.index(f"{self.manifest.encoding.identifier}={name}")
-            return FixedRoute(self.learner, self._costs, column)
+            return FixedRoute(self.learner, self.manifest, column)
         if spec.startswith(COST_WEIGHT):
             told = spec.removeprefix(COST_WEIGHT)
             try:
                 weight = table.check_weight(f"learner: {COST_WEIGHT[:-1]}", float(told))
             except ValueError:
                 raise ValueError(f"learner: {COST_WEIGHT}W: expected a number from 0 to 1000, got {told!r}") from None
-            return RouteModel(self.learner, self._shrink, self._costs._replace(weight=weight), self.forms)
-        return self.untrained(self.make_learner(spec, self.manifest))
+            model = RouteModel(self.learner, self.manifest)
+            model.costs = model.costs._replace(weight=weight)
+            return model
+        return super().candidate(spec)
 
     def baselines(self, items: Sequence[str]) -> Sequence[str]:
         return [CHEAPEST, *(f"{ALWAYS}{name}" for name in items if len(items) <= FEW and name in self._models)]

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from heedful.core.validation import check_count, describe
 from heedful.features import Encoding, encode_names
 from heedful.features.columns import LIMIT, Category, Column, Ignored, Number, Text, Vector, number
-from heedful.loop.interactions.routing.model import Costs
+from heedful.jit.kernel import Floats, Ints
 from heedful.loop.settings import Manifest
 
 COST, COST_IN, COST_OUT = "cost", "cost_in", "cost_out"
@@ -28,6 +28,36 @@ OTHERS = (
 """Why a loop of routes cannot be made with other encodings."""
 MOST = 1000
 """The most models of a loop."""
+
+
+class Costs(NamedTuple):
+    """Where the features of a candidate say what a model costs, for C columns of costs, and what a unit of cost is
+    worth."""
+
+    weight: float
+    """the cost weight of a request that says none: utility per unit of cost"""
+    shares: Floats
+    """how much each column of costs counts (C,); the sum is 1"""
+    raw: Ints
+    """indices of the costs (C,)"""
+    given: Ints
+    """indices of the costs times the cost weight that the request says (C,)"""
+    missing: Ints
+    """indices of the costs, 0 if the request says a cost weight (C,)"""
+
+    @property
+    def columns(self) -> Ints:
+        return np.concatenate([self.raw, self.given, self.missing])
+
+    def price(self, x: Floats) -> Floats:
+        """Return what each of m candidates `x` (m, N) costs (m,)."""
+        return np.asarray(x[:, self.raw] @ self.shares, np.float64)
+
+    def charge(self, x: Floats) -> Floats:
+        """Return what the cost of each of m candidates `x` (m, N) takes away from its utility (m,): cost weight times
+        cost."""
+        each = x[:, self.given] + self.weight * x[:, self.missing]
+        return np.asarray(each @ self.shares, np.float64)
 
 
 def cost_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
