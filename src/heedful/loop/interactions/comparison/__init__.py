@@ -17,10 +17,9 @@ from heedful.evaluation.expected import Expected, best_expected
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.comparison import texts
 from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose, chooser
-from heedful.loop.interactions.comparison.model import ChoiceModel, why_unfit
+from heedful.loop.interactions.comparison.model import FORMS, ChoiceModel, why_unfit
 from heedful.loop.interactions.comparison.question import check_two, propose_question
 from heedful.loop.interactions.contributions import gradient, none
-from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
     Compare,
@@ -54,8 +53,7 @@ class Comparison(Interaction[ChoiceModel]):
     """Feedback that says which of the items shown is better; the learner chooses which items to ask about."""
 
     name, words = "pairwise", texts.WORDS
-    forms = by_name(CHOICE, BETTER, CLICKS, NONE)
-    model_type = ChoiceModel
+    model_type, forms = ChoiceModel, FORMS
     tell_explanation = staticmethod(texts.explanation)
     item_features, slow = "asked", True
     setting, default_learner, by_number = "choices", DEFAULT, True
