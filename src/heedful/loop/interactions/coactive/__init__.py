@@ -19,10 +19,7 @@ from heedful.loop.interactions.coactive.compiled import learn_orders, learn_prop
 from heedful.loop.interactions.coactive.model import Lesson, Model, can_imitate
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, below, lengths
 from heedful.loop.interactions.forms import read_answer
-from heedful.loop.interactions.lists import (
-    Lists,
-    propose_list,
-)
+from heedful.loop.interactions.lists import Lists, propose_list
 from heedful.loop.interactions.named import loop_learner
 from heedful.loop.interactions.neighbours import MOST_WEIGHT, swapped_pairs
 from heedful.loop.interactions.protocol import (
@@ -109,13 +106,7 @@ class Coactive(Lists[Model]):
 
     # ------------------------------------------------------------------------ deciding
 
-    def propose(
-        self,
-        view: View[Model],
-        asked: Question,
-        eligible: Ints | None,
-        rng: np.random.Generator,
-    ) -> Proposal:
+    def propose(self, view: View[Model], asked: Question, eligible: Ints | None, rng: np.random.Generator) -> Proposal:
         return propose_list(view, asked, self.manifest.settings, self._draws, rng)
 
     # ------------------------------------------------------------------------ looking back

@@ -115,11 +115,7 @@ class Comparison(Interaction[ChoiceModel]):
         check_two(asked)
 
     def propose(
-        self,
-        view: View[ChoiceModel],
-        asked: Question,
-        eligible: Ints | None,
-        rng: np.random.Generator,
+        self, view: View[ChoiceModel], asked: Question, eligible: Ints | None, rng: np.random.Generator
     ) -> Proposal:
         return propose_question(view, asked, self.manifest.settings.control, rng)
 

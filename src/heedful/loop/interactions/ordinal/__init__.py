@@ -16,10 +16,7 @@ from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, lengths
 from heedful.loop.interactions.contributions import EXACT, REMOVED, sort_parts
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
-from heedful.loop.interactions.lists import (
-    Lists,
-    propose_list,
-)
+from heedful.loop.interactions.lists import Lists, propose_list
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.ordinal import texts
 from heedful.loop.interactions.ordinal.compiled import learn_grades
@@ -129,11 +126,7 @@ class Ordinal(Lists[GradingModel]):
     # ------------------------------------------------------------------------ deciding
 
     def propose(
-        self,
-        view: View[GradingModel],
-        asked: Question,
-        eligible: Ints | None,
-        rng: np.random.Generator,
+        self, view: View[GradingModel], asked: Question, eligible: Ints | None, rng: np.random.Generator
     ) -> Proposal:
         return propose_list(view, asked, self.manifest.settings, self._draws, rng, view.model.grades)
 

@@ -197,11 +197,7 @@ class Rating(Interaction[RatingModel]):
         return find_unrated(view, asked)
 
     def propose(
-        self,
-        view: View[RatingModel],
-        asked: Question,
-        eligible: Ints | None,
-        rng: np.random.Generator,
+        self, view: View[RatingModel], asked: Question, eligible: Ints | None, rng: np.random.Generator
     ) -> Proposal:
         return propose_slate(view, asked, eligible, self.manifest.settings, rng)
 

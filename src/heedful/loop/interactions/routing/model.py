@@ -129,29 +129,6 @@ class Drawing:
         return chance
 
 
-class FixedRoute(RouteModel):
-    """A policy that learns nothing, to compare with: always one model, or always the cheapest."""
-
-    def __init__(self, learner: Any, manifest: Manifest, column: int | None) -> None:
-        super().__init__(learner, manifest)
-        self._column = column
-
-    def order(self, view: View[Any], x: Floats) -> Ints:
-        if self._column is not None:
-            return np.flatnonzero(x[:, self._column] == 1.0)
-        return np.argsort(self.costs.price(x), kind="stable")
-
-    def margins(self, view: View[Any], x: Floats) -> Array:
-        """Return NaN for each of m candidates `x` (m,): nothing is predicted."""
-        return np.full(len(x), np.nan)
-
-    def effective(self, view: View[Any]) -> Array:
-        return np.zeros(0)
-
-    def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        return False
-
-
 def sigmoid(m: Array) -> Array:
     """Return 1 / (1 + e^-m) of each number in `m` (m,), without overflow."""
     small = np.exp(-np.abs(m))

@@ -11,7 +11,7 @@ import numpy as np
 
 from heedful.core.validation import check_count, describe
 from heedful.features import Encoding, encode_names
-from heedful.features.columns import LIMIT, Category, Column, Ignored, Number, Text, Vector, number
+from heedful.features.columns import LIMIT, Category, Column, Ignored, Number, Prose, Text, Vector, number
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.settings import Manifest
 
@@ -150,6 +150,29 @@ def arrange(
     words."""
     items, prompts = encode_models(rows, identifier), encode_prompts(context)
     return items, prompts, crosses(items, prompts)
+
+
+def models_of(encoding: Encoding) -> tuple[str, ...]:
+    """Return the names of the models of the loop whose items have this `encoding`."""
+    [names] = [column.levels for column in encoding.columns if isinstance(column, Category)]
+    return names
+
+
+def check_request(around: Encoding | None, context: Mapping[str, Any]) -> None:
+    """Raise ValueError, naming the attribute, if the `context` of a request lacks what its encoding `around` needs, or
+    its cost weight makes no sense."""
+    if context.get(WEIGHT) is not None:
+        check_weight(WEIGHT, context[WEIGHT])
+    if around is None or "features" in context:
+        return
+    for column in around.columns:
+        if column.name != WEIGHT and column.features() and not column.missing and context.get(column.name) is None:
+            expected = f"{column.size} numbers" if isinstance(column, Vector) else "a value"
+            others = f"; there is {', '.join(map(repr, sorted(context)))}" if context else ""
+            raise ValueError(f"{column.name}: expected {expected}, got none{others}")
+        given = context.get(column.name)
+        if isinstance(column, Text | Prose) and not isinstance(given, str | None):
+            raise ValueError(f"{column.name}: expected a text, got {describe(given)}")
 
 
 def find_costs(manifest: Manifest) -> Costs:
