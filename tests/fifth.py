@@ -20,7 +20,7 @@ from heedful.learners.registry import make_learner
 from heedful.loop.interactions.forms import ITEM, NONE, AnsweredDecision, Form, by_name
 from heedful.loop.interactions.protocol import Compare, Interaction, Proposal, Question, Step
 from heedful.loop.interactions.words import BECAUSE, Words
-from heedful.loop.model import Context, LoopModel, Person, View
+from heedful.loop.model import Context, LoopModel, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
 from heedful.loop.records import Feedback, FeedbackRecord, distinct
@@ -120,13 +120,9 @@ class Folding(LoopModel):
 
     version = 1
 
-    def __init__(self, learner: Any) -> None:
-        self.learner = learner
+    def __init__(self, learner: Any, manifest: Any) -> None:
+        super().__init__(learner, manifest)
         self.shared = learner.init(generators(0)[2])
-        self.people: dict[str, Person] = {}
-
-    def refusal(self, form: str) -> str | None:
-        return None if form in ("best", "none") else f"{form}: expected best and worst, or none"
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Any) -> tuple[Any, Any] | None:
         """(those shown, the best and the worst); None where it says nothing."""
@@ -164,6 +160,7 @@ class BestWorstScaling(Interaction[Folding]):
     name = "best-worst"
     words = Words(
         loop="a loop of extremes",
+        learns="this loop learns extremes",
         learner="of the best and the worst",
         because=BECAUSE
         | {
@@ -184,12 +181,6 @@ class BestWorstScaling(Interaction[Folding]):
     def example(self, model: Folding, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """The first and the last."""
         return "says which is the best and which the worst", {"best": shown[0], "worst": shown[-1]}
-
-    # ------------------------------------------------------------------------ the fold
-
-    def untrained(self, learner: Any) -> Folding:
-        """A model that has learned nothing."""
-        return Folding(learner)
 
     # ------------------------------------------------------------------------ deciding
 

@@ -16,7 +16,7 @@ import pytest
 
 from heedful import Loop, Settings
 from heedful.data.jsonl import Line
-from heedful.features import infer
+from heedful.features import Encoding, infer
 from heedful.learners.registry import find_learners, summarise
 from heedful.loop.following import Follower
 from heedful.loop.model import Moves
@@ -30,6 +30,11 @@ from heedful.testing.loop_state import bits_of as bits_of
 
 REQUIRED = {"exponentiated": "bound=6", "convex": "radius=0.7"}
 """What a learner of the package needs beyond what a loop gives it."""
+
+
+def plain_manifest(**settings: Any) -> Manifest:
+    """Of a loop without features and with these settings, to make a model of by itself."""
+    return Manifest(learner="any", encoding=Encoding(columns=(), identifier="id"), settings=Settings(**settings))
 
 
 def specs(interaction: str = "coactive") -> list[str]:

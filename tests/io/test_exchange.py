@@ -354,7 +354,7 @@ def test_somebody_elses_decision_teaches(loop: Loop) -> None:
     assert known is not None
     assert (known.record.arm, known.record.probability, known.record.shown) == ("imported", None, (1, 0))
     assert np.allclose(known.record.prior, np.array([2.0, -2.0, 0.0]) / (8 / 3) ** 0.5)
-    assert bits(loop) != bits_of(Model(loop.learner))
+    assert bits(loop) != bits_of(Model(loop.learner, loop.manifest))
 
 
 def test_an_item_may_change_and_change_back(loop: Loop) -> None:

@@ -15,8 +15,7 @@ from coins import Coins
 from heedful.evaluation.answers import Answer
 from heedful.evaluation.plackett_luce import probability
 from heedful.learners.coactive.fair_pairs import FairPairs
-from heedful.loop.interactions.coactive import MOST_WEIGHT, swapped_pairs
-from heedful.loop.interactions.coactive.model import drafted_pairs
+from heedful.loop.interactions.neighbours import MOST_WEIGHT, drafted_pairs, swapped_pairs
 from heedful.loop.interactions.protocol import Pairing
 from heedful.loop.records import DecisionRecord
 from heedful.spaces.ranking import Ranking

@@ -173,7 +173,7 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     )
     got = heedful("feedback best d0 --clicks {} {} {}", shown[0], *own)
     assert got.code == 3
-    assert "clicks: expected best and worst, or none" in got.out
+    assert "clicks: expected best or none: this loop learns extremes" in got.out
     exported = heedful("export best all.jsonl {} {}", *own)
     assert exported.code == 0
     unknown = heedful("validate all.jsonl")  # nobody says which forms it has

@@ -125,7 +125,8 @@ def test_a_loop_of_rankings_speaks_of_no_other_kind(folder: Path) -> None:
             assert loop.feedback(d.id, **form).status == "applied"
         assert [each.name for each in loop.evaluate("perceptron").measures] == ["swapped pairs", "list value"]
         answer = loop.feedback(d.id, actions={"i0": "buy"})
-        assert answer.reason == "actions: expected action and item, but in a loop of ratings"
+        taken = "clicks, better, edit, thumb, action, rating, grade, choice or none"
+        assert answer.reason == f"actions: expected {taken}: this loop learns what is better; send action and item"
         refused: list[tuple[Callable[[], Any], str]] = [
             (lambda: loop.predict(["i0"]), "predict: expected a loop that predicts something, got one of pairwise"),
             (lambda: loop.standing(), "standing: expected a loop of choices, got a loop of rankings"),

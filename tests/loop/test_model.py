@@ -18,6 +18,7 @@ from heedful.loop.interactions.lists import order_shown
 from heedful.loop.model import Context, View
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.spaces.ranking import Ranking, WithBaseScore
+from loops import plain_manifest
 
 N = 3  # two features and the caller's score
 D2 = 1.0 / math.log2(3.0)  # the discount of the second position
@@ -33,7 +34,7 @@ STEPPING = [
 
 
 def model(spec: str, k: int = 10, shrink: float = 0.0) -> Model:
-    return Model(make_learner(spec, n_features=N, space=WithBaseScore(Ranking(k))), shrink)
+    return Model(make_learner(spec, n_features=N, space=WithBaseScore(Ranking(k))), plain_manifest(shrink=shrink))
 
 
 def decided(x: Any, shown: Any, person: str | None = None, arm: Any = "learned", **proposal: Any) -> Context:

@@ -17,7 +17,7 @@ from heedful.loop.interactions.ordinal.learners import grader, is_grading, spec_
 from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.model import Context, View
 from heedful.loop.records import DecisionRecord, FeedbackRecord
-from loops import specs
+from loops import plain_manifest, specs
 
 N = 3  # two features and the caller's score
 K = 5
@@ -26,7 +26,7 @@ DIRECTED = ["prank:n_ranks=5", "averaged-prank:n_ranks=5"]
 
 
 def model(spec: str, shrink: float = 0.0) -> GradingModel:
-    return GradingModel(grader(spec, N, shrink), shrink)
+    return GradingModel(grader(spec, N, shrink), plain_manifest(shrink=shrink))
 
 
 def learn(m: GradingModel, x: Any, grades: dict[int, float], shown: Any = None, **more: Any) -> bool:
@@ -108,7 +108,7 @@ def test_the_model_predicts_as_the_papers_learner_round_for_round(spec: str, rou
 def test_many_directions_predict_as_the_learner_does_row_by_row(n: int) -> None:
     """Ties and what is no number included: they are the lowest grade's."""
     rng = np.random.default_rng(n)
-    m = GradingModel(grader("multiclass:n_ranks=40", n, 0.0))
+    m = GradingModel(grader("multiclass:n_ranks=40", n, 0.0), plain_manifest())
     own = np.random.default_rng(0)
     for spread in (0, 1, 3, 1000):
         m.shared.W[:] = rng.integers(-spread, spread + 1, m.shared.W.shape)

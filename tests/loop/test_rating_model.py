@@ -16,13 +16,15 @@ from heedful.loop.interactions.rating.slate import WatchedGenerator, _places
 from heedful.loop.model import Context
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.spaces.slate import Slate
+from loops import plain_manifest
 
 ACTIONS = {"look": (3.0, 0.25), "buy": (5.0, 1.0), "hide": (1.0, 2.0)}
+MANIFEST = plain_manifest(ratings=(1.0, 5.0), actions=ACTIONS)
 NONE = np.zeros((0, 0))
 
 
 def model(spec: str = "item-mean:prior=0") -> RatingModel:
-    return RatingModel(rater(spec, 3, (1.0, 5.0)), ACTIONS)
+    return RatingModel(rater(spec, 3, (1.0, 5.0)), MANIFEST)
 
 
 def told(m: RatingModel, shown: list[int], person: str | None = "p", version: int = 1, **said: Any) -> bool:
@@ -122,7 +124,7 @@ class ChoiceAnswer(NamedTuple):
 
 def test_the_learner_hears_what_was_shown_and_is_still_there() -> None:
     """On offer, rising; as shown, best first; and what was rated, in that order."""
-    m = RatingModel(ChoiceAnswer(Slate(3, 1.0, 5.0)), ACTIONS)
+    m = RatingModel(ChoiceAnswer(Slate(3, 1.0, 5.0)), MANIFEST)
     told(m, [8, 2, 5, 1], rating={5: 1, 8: 2})
     assert [part.tolist() for part in m.shared.learned] == [[1, 2, 5, 8], [8, 2, 5, 1], [8, 5]]
     m.put(2, there=False)

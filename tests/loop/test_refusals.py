@@ -51,7 +51,11 @@ FORMS: list[dict[str, Any]] = [
 FITTING: dict[str, tuple[str, dict[str, str]]] = {
     "coactive": (
         "clicks better edit thumb action choice rating grade none",
-        {"actions": "expected action and item, but in a loop of ratings"},
+        {
+            "": "expected clicks, better, edit, thumb, action, rating, grade, choice or none: this loop learns what is "
+            "better",
+            "actions": "; send action and item",
+        },
     ),
     "ordinal": (
         "grade none",
@@ -84,7 +88,7 @@ FITTING: dict[str, tuple[str, dict[str, str]]] = {
         "better edit thumb choice none",
         {"": "expected thumb, edit, choice, better or none: this loop learns which answers are good"},
     ),
-    "best-worst": ("best none", {"": "expected best and worst, or none"}),
+    "best-worst": ("best none", {"": "expected best or none: this loop learns extremes"}),
 }
 OF_ANSWERS = {"edit": {"edit": {"changed": 0.5}, "item": "i1"}, "thumb": {"thumb": "up", "item": "i0"}}
 """How loops of routes take what other loops take in another way."""

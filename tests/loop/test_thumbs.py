@@ -12,6 +12,7 @@ from heedful.loop.interactions.coactive.model import Model
 from heedful.loop.model import Context
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.spaces.ranking import Ranking, WithBaseScore
+from loops import plain_manifest
 
 FEATURES, CANDIDATES, SHOWN = 6, 12, 5
 NONE = np.zeros((0, FEATURES + 1))
@@ -47,7 +48,10 @@ def gain(seed: int, spec: str, up: float, alone: bool, people: int = 0) -> tuple
     """(By how much what was learned has more utility than the order in which candidates come; the share of thumbs up
     that order gets.) Half of the thumbs say what they say by chance."""
     told, rng = world(seed, up, alone), np.random.default_rng([seed, 1])
-    m = Model(make_learner(spec, n_features=FEATURES + 1, space=WithBaseScore(Ranking(SHOWN))), 5.0 * (people > 0))
+    m = Model(
+        make_learner(spec, n_features=FEATURES + 1, space=WithBaseScore(Ranking(SHOWN))),
+        plain_manifest(shrink=5.0 * (people > 0)),
+    )
     size = 1 if alone else SHOWN
     for i in range(ROUNDS):
         x, person = told.query(rng), f"p{i % people}" if people else None
@@ -81,7 +85,10 @@ def test_learning_from_thumbs_ends_above_no_learning(up: float, alone: bool) -> 
 
 def test_somebody_who_only_gives_thumbs_down_turns_nothing_around() -> None:
     """What a person says of everything says nothing of what they prefer: the order stays that of all people."""
-    m = Model(make_learner("fair-pairs", n_features=FEATURES + 1, space=WithBaseScore(Ranking(SHOWN))), 2.0)
+    m = Model(
+        make_learner("fair-pairs", n_features=FEATURES + 1, space=WithBaseScore(Ranking(SHOWN))),
+        plain_manifest(shrink=2.0),
+    )
     rng, told = np.random.default_rng(5), world(5, 0.5, False)
     for i in range(200):
         x, person = told.query(rng), "grumbler" if i % 4 == 0 else None

@@ -207,7 +207,12 @@ PAIR = {"candidates": ["i0", "i1"]}
 REFUSED: dict[str, list[tuple[str, dict[str, Any], str | None, str]]] = {
     "coactive": [
         ("feedback", {"clicks": 3}, "clicks", "clicks: expected a list"),
-        ("feedback", {"actions": {"i0": "buy"}}, None, "actions: expected action and item"),
+        (
+            "feedback",
+            {"actions": {"i0": "buy"}},
+            None,
+            "choice or none: this loop learns what is better; send action and item",
+        ),
     ],
     "ordinal": [
         ("feedback", {"grade": {"i0": 6}}, "grade['i0']", "grade['i0']: expected a whole number from 1 to 5, got 6"),
@@ -233,7 +238,7 @@ REFUSED: dict[str, list[tuple[str, dict[str, Any], str | None, str]]] = {
     ],
     "best-worst": [
         ("feedback", {"best": "i0"}, "worst", "worst: expected the worst of what was shown"),
-        ("feedback", {"clicks": ["i0"]}, None, "clicks: expected best and worst, or none"),
+        ("feedback", {"clicks": ["i0"]}, None, "clicks: expected best or none: this loop learns extremes"),
     ],
 }
 """What is refused in a loop of each kind where "i0" and "i1" were shown: the field of bad input, none of what is

@@ -302,10 +302,12 @@ def feedback(
         raise BadInput(f"feedback: expected {expected}, got none of them")
     with open_loop(name, own_learners) as loop:
         if fields:
-            from heedful.loop.interactions.forms import known_forms, parse_feedback
+            from heedful.loop.interactions.forms import in_taken_form, known_forms, parse_feedback
 
             interaction = loop.projection.interaction
-            parse_feedback(interaction.form(fields), known_forms(interaction))  # before --activate writes anything
+            parse_feedback(
+                in_taken_form(fields, interaction.forms), known_forms(interaction)
+            )  # before --activate writes anything
         answers = [loop.activate(decision)] if activate else []
         if fields and not (answers and answers[0].status == "rejected"):
             answers.append(loop.feedback(decision, id=id, **fields))

@@ -158,6 +158,12 @@ def check_space(space: Space) -> None:
     space.check()
 
 
+def check_linear(n_features: object, space: Space) -> None:
+    """Raise ValueError unless a learner can be linear in `n_features` features of the objects of `space`."""
+    check_count("n_features", n_features)
+    check_space(space)
+
+
 def describe(value: object) -> str:
     """Return a short description of `value` for error messages: its repr, cut off at 60 characters; of an array the
     dtype and the shape."""

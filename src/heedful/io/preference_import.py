@@ -21,6 +21,7 @@ from heedful.data.repeats import has_clock, newest_answers
 from heedful.data.row_report import ALREADY, REPEATED, Report
 from heedful.io.preference_export import text_column
 from heedful.loop import Loop
+from heedful.loop.interactions.protocol import why_refused
 
 FORGOTTEN = "forgotten in this loop"
 
@@ -91,9 +92,8 @@ def read_thumb_lines(
 def _check_taken(loop: Loop, form: str) -> None:
     """Raise ValueError if feedback of this `form` is refused by the loop."""
     projection = loop.projection
-    refusal = projection.model.refusal(form)
-    if form not in projection.interaction.forms or refusal is not None:
-        raise ValueError(f"--as: expected a loop that takes {form}, got: {refusal or 'another kind of loop'}")
+    if (refusal := why_refused(projection.interaction, projection.model, form)) is not None:
+        raise ValueError(f"--as: expected a loop that takes {form}, got: {refusal}")
 
 
 class _Answers:

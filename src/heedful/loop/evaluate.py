@@ -27,7 +27,7 @@ from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.growing import Column, GrowingTable, Marks, People
 from heedful.loop.history import History
-from heedful.loop.interactions.lists import place_weights
+from heedful.loop.interactions.lists import list_clicks, place_weights
 from heedful.loop.interactions.protocol import Interaction, LoggedAnswer, Step, find_candidate
 from heedful.loop.records import check_time
 from heedful.loop.silence import silent_steps
@@ -122,7 +122,7 @@ def evaluate(
                 said = LoggedAnswer(interaction, [model.view(decision.person) for model in models], step)
                 for sum_, compare in compared:
                     sum_.add(who, decision.seq, compare(said))
-                clicks.add(who, decision.seq, interaction.clicks(said))
+                clicks.add(who, decision.seq, list_clicks(interaction, said) if interaction.linear else None)
                 lists.add(who, said)
                 places.add(who, said)
             for fold in folds:
@@ -281,7 +281,7 @@ class _Lists:
     `least` is the least probability with which any list could have been shown, None if that is not known."""
 
     def __init__(self, interaction: Interaction[Any], learners: int, least: float | None) -> None:
-        low, high = interaction.span()
+        low, high = interaction.span
         own = interaction.list_measures()
         about = LISTS.format(score=interaction.words.score)
         mean = Measure("list value", about, NO_LISTS, EXPLORE, low, high, once=True, counts="list")

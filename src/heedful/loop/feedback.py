@@ -13,7 +13,8 @@ import msgspec
 from heedful.core.validation import describe, is_number
 from heedful.jit.kernel import Floats
 from heedful.loop import records
-from heedful.loop.interactions.forms import Numbers, known_forms, parse_feedback
+from heedful.loop.interactions.forms import Numbers, in_taken_form, known_forms, parse_feedback
+from heedful.loop.interactions.protocol import why_refused
 from heedful.loop.log import Event, now
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
@@ -56,7 +57,7 @@ class FeedbackReader:
         event_id = records.new_id() if id is None else records.check_id("id", id)
         decision = records.check_id("decision", decision)
         interaction = self.writer.interaction
-        form = interaction.form(form)
+        form = in_taken_form(form, interaction.forms)
         given = parse_feedback(form, self._forms)
         known = self.writer.find_decision(decision)
         if known is None:
@@ -66,7 +67,7 @@ class FeedbackReader:
             return self.writer.reject(
                 event_id, f"decision {decision} was deferred and never activated: it was not shown"
             )
-        if (refusal := self.writer.model.refusal(given.form)) is not None:
+        if (refusal := why_refused(interaction, self.writer.model, given.form)) is not None:
             return self.writer.reject(event_id, refusal)
         if interaction.scale is not None and isinstance(interaction.forms.get(given.form), Numbers):
             for name, value in zip(given.names, given.values):

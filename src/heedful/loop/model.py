@@ -6,13 +6,16 @@ Each interaction (`heedful.loop.interactions`, one for each kind of feedback) ha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from heedful.core.fold import copy_arrays
 from heedful.jit.kernel import Floats
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.log import Event
 from heedful.loop.records import DecisionRecord, FeedbackRecord
+
+if TYPE_CHECKING:
+    from heedful.loop.settings import Manifest
 
 
 class Person(NamedTuple):
@@ -67,7 +70,7 @@ class LoopModel:
     """The state of a loop, made by learning from its log event by event: the learner's state for all people, and each
     person's own.
 
-    The base of the model of each kind of feedback, which has to define `refusal`, `lesson`, `teach` and `effective`.
+    The base of the model of each kind of feedback, which has to define `lesson`, `teach` and `effective`.
     `teach`, `imitate` and `on_item` are all that change it."""
 
     version: int
@@ -80,11 +83,16 @@ class LoopModel:
     people: dict[str, Person]
     """each person's own state, by the person's name"""
 
+    def __init__(self, learner: Any, manifest: Manifest) -> None:
+        """Make a model that has learned nothing, of `learner`, which fits a loop with this `manifest`."""
+        self.learner, self.people = learner, {}
+
     # ------------------------------------------------------------------------ learning
 
     def refusal(self, form: str) -> str | None:
-        """Return why the learner cannot use feedback of the form with the name `form` ("clicks"); None if it can."""
-        raise NotImplementedError
+        """Return why the learner cannot use feedback of the form with the name `form` ("clicks"), one that the kind of
+        feedback takes; None if it can."""
+        return None
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Any:
         """Return the training example that the learner makes of a piece of feedback; None if there is nothing to learn

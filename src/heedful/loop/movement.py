@@ -9,6 +9,7 @@ from itertools import islice
 
 from heedful.loop import records
 from heedful.loop.history import History
+from heedful.loop.interactions.protocol import why_refused
 
 LEAST = 20
 """The least number of pieces of feedback before it is reported that none changed a prediction."""
@@ -46,7 +47,7 @@ def why_unmoved(history: History) -> tuple[str, str]:
         said += feedback.form != "none" and (bool(feedback.chosen) or feedback.form in ("thumb", "choice"))
         aside += record.arm in ("control", "sampled", "interleaved", "imitated")
     thumbs = "Thumbs, up and down, do: each is compared with those before it; so do lists of two or more."
-    thumbs = thumbs if history.model.refusal("thumb") is None else ""
+    thumbs = thumbs if why_refused(history.interaction, history.model, "thumb") is None else ""
     words = history.interaction.words
     if looked and alone == looked and words.all_single:
         return words.all_single, thumbs or "Lists of two or more do."

@@ -90,7 +90,7 @@ def report(history: History, last: int) -> Report:
     learned, control = _arm(lists, True), _arm(lists, False)
     unequal = ratio.said if ratio is not None and ratio.differs else ""
     counted = lists if settings.none_after is None else [each for each in lists if each.score is not None]
-    found = _difference(counted, *interaction.span()) if not words.incomparable and not unequal else None
+    found = _difference(counted, *interaction.span) if not words.incomparable and not unequal else None
     return Report(
         history.published.version,
         looked.decisions,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from heedful.core.declaration import declare
 from heedful.core.space import Space
-from heedful.core.validation import check_count, check_space
+from heedful.core.validation import check_linear
 from heedful.jit.kernel import Floats, Ints
 
 Array = npt.NDArray[np.float64]
@@ -37,8 +37,7 @@ class FixedOrder(NamedTuple):
     space: Space
 
     def init(self, rng: np.random.Generator) -> OrderState:
-        check_count("n_features", self.n_features)
-        check_space(self.space)
+        check_linear(self.n_features, self.space)
         return OrderState(np.zeros(self.n_features), 0)
 
     def propose(self, state: OrderState, x: Floats, rng: np.random.Generator) -> Ints:
@@ -63,8 +62,7 @@ class RandomOrder(NamedTuple):
     space: Space
 
     def init(self, rng: np.random.Generator) -> OrderState:
-        check_count("n_features", self.n_features)
-        check_space(self.space)
+        check_linear(self.n_features, self.space)
         return OrderState(np.zeros(self.n_features), 0)
 
     def propose(self, state: OrderState, x: Floats, rng: np.random.Generator) -> Ints:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from heedful.core.declaration import declare
 from heedful.core.fold import S
 from heedful.core.space import Space
-from heedful.core.validation import check_count, check_positive, check_space
+from heedful.core.validation import check_linear, check_positive
 from heedful.jit.kernel import Floats, Ints
 from heedful.spaces.ranking import difference
 
@@ -93,8 +93,7 @@ class OnlineConvex(NamedTuple):
         return bool(getattr(self.rule, "must_interpret", False))
 
     def init(self, rng: np.random.Generator) -> RuleState:
-        check_count("n_features", self.n_features)
-        check_space(self.space)
+        check_linear(self.n_features, self.space)
         if not is_rule(type(self.rule)):
             raise ValueError(f"rule: expected a NamedTuple with init(n) and step(state, D), got {self.rule!r}")
         state = self.rule.init(self.n_features)

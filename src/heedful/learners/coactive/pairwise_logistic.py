@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from heedful.core.declaration import declare
 from heedful.core.space import Space
-from heedful.core.validation import check_count, check_positive, check_space
+from heedful.core.validation import check_linear, check_positive
 from heedful.jit.kernel import Floats, Ints, primitive
 
 Array = npt.NDArray[np.float64]
@@ -65,9 +65,8 @@ class PairwiseLogistic(NamedTuple):
     rate: float = 0.1
 
     def init(self, rng: np.random.Generator) -> PairwiseLogisticState:
-        check_count("n_features", self.n_features)
+        check_linear(self.n_features, self.space)
         check_positive("rate", self.rate)
-        check_space(self.space)
         n = self.n_features
         return PairwiseLogisticState(np.zeros(n), np.zeros(n), np.zeros(n), 0)
 

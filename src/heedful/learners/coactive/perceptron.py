@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from heedful.core.declaration import declare
 from heedful.core.space import Space
-from heedful.core.validation import check_count, check_flag, check_positive, check_space
+from heedful.core.validation import check_count, check_flag, check_linear, check_positive
 from heedful.jit.kernel import Floats, Ints, primitive, squared_norm
 
 Array = npt.NDArray[np.float64]
@@ -60,9 +60,8 @@ class PreferencePerceptron(NamedTuple):
         return self.batch == 1
 
     def init(self, rng: np.random.Generator) -> PerceptronState:
-        check_count("n_features", self.n_features)
+        check_linear(self.n_features, self.space)
         check_count("batch", self.batch)
-        check_space(self.space)
         return PerceptronState(np.zeros(self.n_features), np.zeros(self.n_features), 0)
 
     def propose(self, state: PerceptronState, x: Floats, rng: np.random.Generator) -> Ints:
@@ -198,11 +197,10 @@ class ExponentiatedPerceptron(NamedTuple):
         return None if self.signed else "every feature has the weight 1 / N before the first lesson"
 
     def init(self, rng: np.random.Generator) -> ExponentiatedState:
-        check_count("n_features", self.n_features)
+        check_linear(self.n_features, self.space)
         check_positive("bound", self.bound)
         check_count("horizon", self.horizon, least=0)
         check_flag("signed", self.signed)
-        check_space(self.space)
         w = np.full(self.n_features, 0.0 if self.signed else 1.0 / self.n_features)
         return ExponentiatedState(np.zeros(self.n_features), w, 0)
 
@@ -283,9 +281,8 @@ class ConvexPerceptron(NamedTuple):
     radius: float
 
     def init(self, rng: np.random.Generator) -> ConvexState:
-        check_count("n_features", self.n_features)
+        check_linear(self.n_features, self.space)
         check_positive("radius", self.radius)
-        check_space(self.space)
         return ConvexState(np.zeros(self.n_features), 0)
 
     def propose(self, state: ConvexState, x: Floats, rng: np.random.Generator) -> Ints:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from heedful.core.declaration import declare
 from heedful.core.space import Space
-from heedful.core.validation import check_count, check_flag, check_space
+from heedful.core.validation import check_count, check_flag, check_linear
 from heedful.jit.kernel import Floats, Ints
 from heedful.spaces.ranking import difference
 
@@ -79,10 +79,9 @@ class RankingSVM(NamedTuple):
     capacity: int = 10_000
 
     def init(self, rng: np.random.Generator) -> RankingSVMState:
-        check_count("n_features", self.n_features)
+        check_linear(self.n_features, self.space)
         check_flag("squared", self.squared)
         check_count("capacity", self.capacity, least=2)  # cross-validation holds out one and trains on another
-        check_space(self.space)
         try:
             import sklearn  # noqa: F401
         except ModuleNotFoundError:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from heedful.core.declaration import declare
 from heedful.core.space import Space
-from heedful.core.validation import check_between, check_count, check_positive, check_space
+from heedful.core.validation import check_between, check_linear, check_positive
 from heedful.jit.blas import add_rank_one, solve_definite, solve_factored, symmetric_times
 from heedful.jit.kernel import Floats, Ints, kernel, scores, squared_norm
 
@@ -55,11 +55,10 @@ class SecondOrderPerceptron(NamedTuple):
     radius: float = 100.0
 
     def init(self, rng: np.random.Generator) -> SecondOrderState:
-        check_count("n_features", self.n_features)
+        check_linear(self.n_features, self.space)
         check_positive("gamma", self.gamma)
         for name, value in (("epsilon", self.epsilon), ("radius", self.radius)):
             check_between(name, value, 1e-6, 1e50)  # for less, rounding can make A^-1 useless for the projection
-        check_space(self.space)
         n = self.n_features
         return SecondOrderState(np.zeros(n), np.eye(n) / self.epsilon, np.zeros(n), np.zeros(n), 0)
 

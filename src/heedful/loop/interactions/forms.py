@@ -537,6 +537,14 @@ def read_answer(forms: Mapping[str, Form], record: FeedbackRecord, shown: Sequen
     return Answer() if form is None else form.answer(record, shown)
 
 
+def in_taken_form(given: Mapping[str, object], taken: Mapping[str, Form]) -> Mapping[str, object]:
+    """Return the JSON fields `given` of feedback in a loop that takes the forms `taken`: a corrected list that came as
+    `edit` is `better` where objects cannot be corrected, but lists can."""
+    if "edit" not in taken and "better" in taken and isinstance(given.get("edit"), list | tuple):
+        return {**given, "edit": None, "better": given["edit"]}
+    return given
+
+
 def known_forms(*interactions: TakesForms) -> dict[str, Form]:
     """Return the forms of feedback that a loop can read, by name: all that come with heedful, and those of
     `interactions`.

@@ -5,15 +5,18 @@ Candidates that are not on offer ("unknown") keep the positions that the caller'
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from heedful.core.validation import describe
 from heedful.evaluation.answers import credit
+from heedful.evaluation.examination import MOST_PLACES
+from heedful.evaluation.expected import ListClick
 from heedful.evaluation.plackett_luce import draw, place_probabilities, probability, step_probabilities
 from heedful.jit.kernel import Floats, Ints, visible
+from heedful.loop.interactions.neighbours import random_pairs
 from heedful.loop.interactions.protocol import Interaction, LoggedAnswer, M, Proposal, Question, Shares
 from heedful.loop.model import View
 from heedful.loop.settings import Manifest, Settings
@@ -210,6 +213,33 @@ def list_chances(interaction: Interaction[Any], said: LoggedAnswer) -> Floats | 
         else:
             chances[j] = float(order[: shown.size].tolist() == shown.tolist())
     return chances
+
+
+def list_clicks(interaction: Interaction[Any], said: LoggedAnswer) -> Sequence[ListClick] | None:
+    """Return the clicks on the items of a list, with what each of the models of `said` ranks before them; None if it
+    does not say what of a list was clicked, or if the places that the items had are not known.
+
+    `interaction` is the loop's kind of feedback."""
+    record, best, picked = said.step.context.record, said.answer.best, said.answer.picked
+    if best is None or (best and not picked) or record.unknown or record.after or len(record.shown) < 2:
+        return None
+    shown = record.shown[:MOST_PLACES]
+    clicked = [place for place, j in enumerate(shown) if j in best]
+    if not clicked:
+        return ()
+    upper, lower = np.zeros((2, len(record.shown)))
+    for start, weights in random_pairs(record):
+        upper[start : start + 2 * len(weights) : 2] = weights
+        lower[start + 1 : start + 1 + 2 * len(weights) : 2] = weights
+    rows = np.argsort(shown, kind="stable")  # the items shown in the order of the candidates, as ties go by that
+    x = said.step.context.x[np.array(shown)[rows]]
+    above = np.zeros((len(shown), len(said.views)), np.int64)
+    for j, view in enumerate(said.views):
+        before = 0
+        for place in rows[interaction.order(view, x)].tolist():
+            above[place, j] = before
+            before |= 1 << place
+    return [ListClick(i, float(upper[i]), float(lower[i]), above[i].tolist()) for i in clicked]
 
 
 PLACES = 3

@@ -8,7 +8,7 @@ import numpy as np
 
 from heedful.core.fold import copy_arrays
 from heedful.jit.kernel import Floats
-from heedful.loop.model import LoopModel, Person, View
+from heedful.loop.model import LoopModel, View
 
 S = TypeVar("S")
 
@@ -28,10 +28,8 @@ class Numbered(LoopModel, Generic[S]):
 
     shared: S
 
-    def __init__(self, learner: Any, shared: S) -> None:
-        self.learner, self.shared = learner, shared
-        self.people: dict[str, Person] = {}
-        self._lent = False  # somebody decides from these arrays: they are not written to
+    _lent = False
+    """whether somebody decides from the arrays of `shared`: they are not written to then"""
 
     def nobody(self) -> Number:
         return Number(0)

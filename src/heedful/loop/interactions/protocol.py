@@ -16,7 +16,7 @@ import numpy as np
 from heedful.core.fold import must_interpret
 from heedful.evaluation import answers
 from heedful.evaluation.answers import Answer, Item, Scale
-from heedful.evaluation.expected import Compared, Expected, ListClick, numbers_expected
+from heedful.evaluation.expected import Compared, Expected, numbers_expected
 from heedful.evaluation.interleaving import draft_probability, interleave, slot_probabilities
 from heedful.features import Encoding
 from heedful.jit.kernel import Floats, Ints, scores
@@ -333,8 +333,6 @@ class Interaction(Protocol[M]):
     so"""
     setting: str = ""
     """the field of `Settings` that makes a loop one of this kind, whatever its learner; "" if the learner decides"""
-    learners_of: str = ""
-    """the kind of feedback whose learners it takes; "" for its own"""
     default_learner: str = ""
     """the learner of a loop of this kind if none is named"""
     options: tuple[LoopOption, ...] = ()
@@ -368,6 +366,8 @@ class Interaction(Protocol[M]):
     """the named tuple of what `PredictionReport.details` has; None if it has none"""
     policies: tuple[str, ...] = ()
     """how to write what is no learner and can be compared with learners ("always:MODEL")"""
+    span: tuple[float, float] = (0.0, 1.0)
+    """the (least, greatest) value of `score`"""
     linear: bool = False
     """whether candidates are ordered by a score that is linear in their features, with the weights that
     `LoopModel.effective` returns, and feedback corrects lists, so that `gains` says how much better one is"""
@@ -416,8 +416,7 @@ class Interaction(Protocol[M]):
 
         Raise ValueError if there is no such learner, or if it does not fit the loop."""
         space = WithBaseScore(Ranking(manifest.settings.k))
-        kind = cls.learners_of or cls.name
-        return loop_learner(spec, len(feature_names(cls, manifest)), space, kind, cls.words.learner)
+        return loop_learner(spec, len(feature_names(cls, manifest)), space, cls.name, cls.words.learner)
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
@@ -463,7 +462,7 @@ class Interaction(Protocol[M]):
         It compares the model's lists with lists in the caller's order (the control), and predictions with a baseline if
         there are predictions."""
         notes = [self.fill(note) for note in self.words.notes]
-        told = compare_arms(found, self.words, self.manifest.settings, self.span(), notes)
+        told = compare_arms(found, self.words, self.manifest.settings, self.span, notes)
         if found.prediction is None:
             return told
         return told.with_section(prediction_section(found.prediction, self.prediction_sentences(found.prediction)))
@@ -474,12 +473,9 @@ class Interaction(Protocol[M]):
 
     # ------------------------------------------------------------------------ the fold
 
-    def untrained(self, learner: Any) -> M:
-        """Return a model of `learner`, this loop's own or another that fits it, that has learned nothing."""
-
     def fresh(self) -> M:
         """Return a model of this loop's learner that has learned nothing."""
-        return self.untrained(self.learner)
+        return self.model_type(self.learner, self.manifest)
 
     def columns(self, model: M) -> Columns | None:
         """Return how the training examples of `model` become columns of numbers, from which compiled code learns; None
@@ -572,10 +568,6 @@ class Interaction(Protocol[M]):
         - `rng`: the random generator of this one decision"""
 
     # ------------------------------------------------------------------------ taking feedback
-
-    def form(self, given: Mapping[str, object]) -> Mapping[str, Any]:
-        """Return the JSON fields `given` of feedback, renamed or converted into a form that this kind of loop takes."""
-        return given
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         """Return why `feedback` cannot answer a decision that showed the candidates `shown` (indices); None if it
@@ -671,7 +663,7 @@ class Interaction(Protocol[M]):
         """Return an untrained model of another learner, named by `spec`, to be evaluated on this loop's log.
 
         Raise ValueError if there is no such learner, or it does not fit the loop."""
-        return self.untrained(self.make_learner(spec, self.manifest))
+        return self.model_type(self.make_learner(spec, self.manifest), self.manifest)
 
     def full_spec(self, spec: str) -> str:
         """Return `spec`, the name of a learner to try in this loop, with the parameters that the loop prescribes added.
@@ -682,11 +674,6 @@ class Interaction(Protocol[M]):
     def measures(self) -> Sequence[tuple[Measure, Compare]]:
         """Return the measures by which learners are compared on a log of this kind, the main one first: (names, range
         and texts; the function that compares)."""
-
-    def clicks(self, said: LoggedAnswer) -> Sequence[ListClick] | None:
-        """Return the clicks on the items of a list, with what each of the models of `said` ranks before them; None if
-        it does not say what of a list was clicked, or if the places that the items had are not known."""
-        return None
 
     def chances(self, said: LoggedAnswer) -> Floats | None:
         """Return the probability (L,) with which each of the L models of `said` would show exactly the list that was
@@ -722,7 +709,7 @@ class Interaction(Protocol[M]):
     def score(self, decision: LoggedDecision, feedback: Sequence[FeedbackRecord]) -> float | None:
         """Return how good the list of `decision` was, judged by the `feedback` on it; None if that does not say.
 
-        The score lies between the two numbers that `span` returns. By default it is the reciprocal rank of what was
+        The score lies between the two numbers of `span`. By default it is the reciprocal rank of what was
         preferred."""
         record = decision.record
         shown = around(record.shown, record, str) if record.unknown else record.shown
@@ -732,10 +719,6 @@ class Interaction(Protocol[M]):
         if feedback.said is None:
             return self.answer(decision, feedback)
         return answer_by_name(feedback.said, shown, decision.names)
-
-    def span(self) -> tuple[float, float]:
-        """Return the (least, greatest) value of `score`."""
-        return 0.0, 1.0
 
 
 def find_candidate(interaction: Interaction[M], spec: str, others: Sequence[str] = ()) -> M:
@@ -748,6 +731,17 @@ def find_candidate(interaction: Interaction[M], spec: str, others: Sequence[str]
     except UnknownLearner as error:
         fitting = name_fitting(error, lambda name: interaction.candidate(interaction.full_spec(name)), others)
         raise fitting from None
+
+
+def why_refused(interaction: Interaction[Any], model: LoopModel, form: str) -> str | None:
+    """Return why a loop cannot learn from feedback of the form with the name `form` ("clicks"); None if it can.
+
+    The kind of feedback has to take that form, and the learner of the `model` to be able to use it."""
+    forms, words = list(interaction.forms), interaction.words
+    if form in forms:
+        return model.refusal(form)
+    hint = f"; {words.instead[form]}" if form in words.instead else ""
+    return f"{form}: expected {', '.join(forms[:-1])} or {forms[-1]}: {interaction.fill(words.learns)}{hint}"
 
 
 def prediction_scale(interaction: Interaction[Any]) -> Scale:

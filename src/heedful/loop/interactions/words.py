@@ -49,6 +49,10 @@ class Words(NamedTuple):
     """a loop of this kind, as part of a sentence: "a loop of ratings\""""
     takes: str = ""
     """what its learners learn from: "corrections and clicks\""""
+    learns: str = "this loop learns from nothing else"
+    """why feedback of other forms than the kind takes is refused"""
+    instead: Mapping[str, str] = {}  # nobody writes to it
+    """what to send instead of such a form, by its name"""
     learner: str = "of this kind of feedback"
     """which learners such a loop takes; it follows "expected one" """
     command: str = "heedful init NAME ITEMS.csv"

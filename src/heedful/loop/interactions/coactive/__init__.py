@@ -5,40 +5,23 @@ long because `Coactive` answers every method of `Interaction`."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.evaluation.answers import Answer
-from heedful.evaluation.examination import MOST_PLACES
-from heedful.evaluation.expected import Compared, Expected, ListClick
-from heedful.evaluation.plackett_luce import pair_weights
+from heedful.evaluation.expected import Compared, Expected
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.learners.coactive.fair_pairs import PerturbedRanking
 from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.compiled import learn_orders, learn_proposals
 from heedful.loop.interactions.coactive.model import Lesson, Model, can_imitate
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, below, lengths
-from heedful.loop.interactions.forms import (
-    ACTION,
-    BETTER,
-    CHOICE,
-    CLICKS,
-    EDIT,
-    GRADE,
-    NONE,
-    RATING,
-    THUMB,
-    by_name,
-    read_answer,
-)
-from heedful.loop.interactions.lists import (
-    Lists,
-    propose_list,
-)
+from heedful.loop.interactions.forms import read_answer
+from heedful.loop.interactions.lists import Lists, propose_list
+from heedful.loop.interactions.named import loop_learner
+from heedful.loop.interactions.neighbours import MOST_WEIGHT, swapped_pairs
 from heedful.loop.interactions.protocol import (
     Compare,
     LoggedAnswer,
@@ -46,12 +29,14 @@ from heedful.loop.interactions.protocol import (
     Question,
     Step,
     columns_stamp,
+    feature_names,
     is_compiled_alike,
 )
 from heedful.loop.model import View
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.settings import Manifest
 from heedful.results.evaluation import Measure
+from heedful.spaces.ranking import Ranking, WithBaseScore
 
 Array = npt.NDArray[np.float64]
 
@@ -63,20 +48,16 @@ class Coactive(Lists[Model]):
 
     name, words = "coactive", texts.WORDS
     default_learner = "fair-pairs"
-    forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
-    model_type = Model
+    model_type, forms = Model, Model.forms
     tell_explanation = staticmethod(texts.explanation)
     linear = True
-
-    def __init__(self, manifest: Manifest, learner: Any) -> None:
-        super().__init__(manifest, learner)
-        self._shrink = manifest.settings.shrink
 
     # ------------------------------------------------------------------------ making a loop
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        learner = super().make_learner(spec, manifest)
+        space = WithBaseScore(Ranking(manifest.settings.k))
+        learner = loop_learner(spec, len(feature_names(cls, manifest)), space, Coactive.name, cls.words.learner)
         if not hasattr(learner, "weights") or not hasattr(learner, "space"):
             raise ValueError(
                 f"learner: expected one with a space and weights(state), linear in the features, got {spec}"
@@ -112,12 +93,9 @@ class Coactive(Lists[Model]):
 
     # ------------------------------------------------------------------------ the fold
 
-    def untrained(self, learner: Any) -> Model:
-        return Model(learner, self._shrink, self.manifest.settings.apprentice, self.forms)
-
     def columns(self, model: Model) -> Columns | None:
         """A model that keeps a state for each person learns from one example at a time."""
-        if self._shrink > 0.0 or not is_compiled_alike(model.learner):
+        if model.shrink > 0.0 or not is_compiled_alike(model.learner):
             return None
         return correction_columns(model)
 
@@ -128,13 +106,7 @@ class Coactive(Lists[Model]):
 
     # ------------------------------------------------------------------------ deciding
 
-    def propose(
-        self,
-        view: View[Model],
-        asked: Question,
-        eligible: Ints | None,
-        rng: np.random.Generator,
-    ) -> Proposal:
+    def propose(self, view: View[Model], asked: Question, eligible: Ints | None, rng: np.random.Generator) -> Proposal:
         return propose_list(view, asked, self.manifest.settings, self._draws, rng)
 
     # ------------------------------------------------------------------------ looking back
@@ -161,28 +133,6 @@ class Coactive(Lists[Model]):
         most = MOST_WEIGHT if record.arm == "sampled" else 0.5 / swap
         return Compared(np.heaviside(ahead, 0.5), weights, most_weight=most)
 
-    def clicks(self, said: LoggedAnswer) -> Sequence[ListClick] | None:
-        record, best, picked = said.step.context.record, said.answer.best, said.answer.picked
-        if best is None or (best and not picked) or record.unknown or record.after or len(record.shown) < 2:
-            return None
-        shown = record.shown[:MOST_PLACES]
-        clicked = [place for place, j in enumerate(shown) if j in best]
-        if not clicked:
-            return ()
-        upper, lower = np.zeros((2, len(record.shown)))
-        for start, weights in _pairs(record):
-            upper[start : start + 2 * len(weights) : 2] = weights
-            lower[start + 1 : start + 1 + 2 * len(weights) : 2] = weights
-        rows = np.argsort(shown, kind="stable")  # the items shown in the order of the candidates, as ties go by that
-        x = said.step.context.x[np.array(shown)[rows]]
-        above = np.zeros((len(shown), len(said.views)), np.int64)
-        for j, view in enumerate(said.views):
-            before = 0
-            for place in rows[self.order(view, x)].tolist():
-                above[place, j] = before
-                before |= 1 << place
-        return [ListClick(i, float(upper[i]), float(lower[i]), above[i].tolist()) for i in clicked]
-
     # ------------------------------------------------------------------------ reporting
 
     def expected(self, view: View[Model], step: Step) -> Expected:
@@ -191,54 +141,6 @@ class Coactive(Lists[Model]):
             utilities=lambda items: step.rows(items) @ w,
             verdict=lambda items: view.model.above_usual(view, step.rows(items)),
         )
-
-
-MOST_WEIGHT = 4.0
-"""The greatest weight of a pair in a list drawn at random; a pair is left out if either of its orders weighs more."""
-
-
-def swapped_pairs(record: DecisionRecord, answer: Answer) -> list[tuple[int, bool, float]]:
-    """Return the pairs of neighbours in the list of `record` that can be compared: (position, from 1, of the upper item
-    of the two; whether `answer` prefers the upper one; weight).
-
-    Such a pair was shown in either order at random, the order shown with a known probability P, and `answer` prefers
-    one of the two; its weight is 1 / (2 P)."""
-    if not answer.listed or not (found := _pairs(record)):
-        return []
-    start, weights = found[0]
-    place: dict[Any, int] = {j: i for i, j in enumerate(answer.listed)}
-    told, shown = [], record.shown
-    for at, weight in zip(range(start, len(shown), 2), weights):
-        upper, lower = shown[at], shown[at + 1]
-        if answer.picked:
-            ahead = (upper in place) - (lower in place)
-        else:  # an order: the lower of two neighbours is preferred where it was put first
-            ahead = -int(place.get(lower, math.inf) < place.get(upper, math.inf))
-        if ahead and weight > 0.0:
-            told.append((at + 1, ahead > 0, weight))
-    return told
-
-
-def _pairs(record: DecisionRecord) -> list[tuple[int, list[float]]]:
-    """Return the random pairs of neighbours in a list that do not overlap: [(position of the first, weight 1 / (2 P) of
-    each pair)], once for each way to divide the list into such pairs; [] if there is none."""
-    said, n = record.proposal, len(record.shown)
-    if record.arm == "sampled":
-        ranks, found = np.array(said["ranks"], np.int64), []
-        for start in (0, 1):
-            weights = pair_weights(ranks, said["candidates"], said["temperature"], start)
-            other = 0.5 / (1.0 - 0.5 / weights)
-            found.append((start, np.where(np.maximum(weights, other) <= MOST_WEIGHT, weights, 0.0).tolist()))
-        return found
-    if record.arm == "interleaved":
-        # A coin turned a round's two items around, unless the second side wanted the first item, too.
-        teams, ranks, first = said["teams"], said["ranks"], 0 if said.get("opening") is None else 1
-        return [(first, [float(ranks[teams[i + 1]][i + 1] < ranks[teams[i + 1]][i]) for i in range(first, n - 1, 2)])]
-    start, swap = said.get("start", -1), said.get("swap", 0.0)
-    if record.arm != "learned" or start < 0 or swap == 0.0:
-        return []
-    swapped = said["swapped"][: max((n - start) // 2, 0)]
-    return [(start, [0.5 / (swap if each else 1.0 - swap) for each in swapped])]
 
 
 def correction_columns(model: Model) -> Columns | None:

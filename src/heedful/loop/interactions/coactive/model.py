@@ -19,7 +19,7 @@ The file is long because it makes an example of all that an answer can say."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -29,9 +29,23 @@ import numpy.typing as npt
 from heedful.core.fold import copy_arrays, generators
 from heedful.evaluation.expected import corrected
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores, top
-from heedful.loop.interactions.forms import FORMS, Form, read_answer
+from heedful.loop.interactions.forms import (
+    ACTION,
+    BETTER,
+    CHOICE,
+    CLICKS,
+    EDIT,
+    GRADE,
+    NONE,
+    RATING,
+    THUMB,
+    by_name,
+    read_answer,
+)
+from heedful.loop.interactions.neighbours import drafted_pairs
 from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.records import DecisionRecord, FeedbackRecord, given_scores
+from heedful.loop.settings import Manifest
 from heedful.spaces.ranking import difference, with_base_weight
 
 Array = npt.NDArray[np.float64]
@@ -119,17 +133,16 @@ class Model(LoopModel):
     version = 2
     """the version of the fold: raised when the same log would give another state"""
 
-    def __init__(
-        self, learner: Any, shrink: float = 0.0, blind: bool = False, forms: Mapping[str, Form] = FORMS
-    ) -> None:
-        self.learner = learner
-        self.forms = forms
-        self.shrink = shrink
-        self.blind = blind
+    forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
+    """the forms of feedback that it reads"""
+
+    def __init__(self, learner: Any, manifest: Manifest) -> None:
+        super().__init__(learner, manifest)
+        shrink = self.shrink = manifest.settings.shrink
+        self.blind = manifest.settings.apprentice
         # For a person the shared score is the prior, and how much that counts is not theirs to learn.
         self._own = learner._replace(space=learner.space._replace(adjusted=False)) if shrink > 0.0 else learner
         self.shared = self._first()
-        self.people: dict[str, Person] = {}
         n = learner.n_features
         probe = self.probe = learner.propose(self.shared.learned, np.zeros((2, n)), generators(0)[2])
         self._proposal: type | None = type(probe) if isinstance(probe, tuple) else None
@@ -203,8 +216,6 @@ class Model(LoopModel):
     def refusal(self, form: str) -> str | None:
         if form in ("clicks", "better", "none"):
             return None
-        if form == "actions":
-            return "actions: expected action and item, but in a loop of ratings"
         name = type(self.learner).__name__
         if self._proposal is not None and not hasattr(self.learner, "plain"):
             return (
@@ -401,27 +412,6 @@ def _learn_thumb(learner: Any, state: State, thumb: Thumb, seen: Callable[[Float
     if not learner.space.adjusted:
         D[-1] = 0.0
     return State(learner.step(state.learned, D), usual if thumb.among is None else usual.after(thumb))
-
-
-def drafted_pairs(record: DecisionRecord) -> Ints:
-    """Return the p pairs of candidates (p, 2) whose order in the drafted list of `record` was decided by a coin, the
-    upper one first.
-
-    A pair is the two picks of a round in which each learner ranks its own pick above the other's. With the other coin
-    the same two would stand in the other order, and nothing else would differ before them or, in its distribution,
-    after them. If both learners like the same item best, the coin decides which item comes next to it, so the two are
-    no such pair."""
-    shown, made = record.shown, record.proposal
-    teams, ranks = made.get("teams", ()), made.get("ranks", ((), ()))
-    first = 0 if made.get("opening") is None else 1  # a round that the page before began
-    return np.array(
-        [
-            (shown[i], shown[i + 1])
-            for i in range(first, len(teams) - 1, 2)
-            if ranks[1 - teams[i]][i + 1] < ranks[1 - teams[i]][i]
-        ],
-        np.int64,
-    ).reshape(-1, 2)
 
 
 def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Ints) -> Array:

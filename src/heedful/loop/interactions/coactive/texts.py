@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 WORDS = Words(
     loop="a loop of rankings",
     takes="corrections and clicks",
+    learns="this loop learns what is better",
+    instead={"actions": "send action and item"},
     learner="that is taught what is better, such as fair-pairs",
     command="heedful simulate catalogue items.csv --user better",
     answer="correction",

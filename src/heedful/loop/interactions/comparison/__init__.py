@@ -6,7 +6,7 @@ this interaction `pairwise`. The file is long because `Comparison` answers every
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,10 +17,9 @@ from heedful.evaluation.expected import Expected, best_expected
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.comparison import texts
 from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose, chooser
-from heedful.loop.interactions.comparison.model import ChoiceModel, why_unfit
+from heedful.loop.interactions.comparison.model import FORMS, ChoiceModel, why_unfit
 from heedful.loop.interactions.comparison.question import check_two, propose_question
 from heedful.loop.interactions.contributions import gradient, none
-from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
     Compare,
@@ -54,8 +53,7 @@ class Comparison(Interaction[ChoiceModel]):
     """Feedback that says which of the items shown is better; the learner chooses which items to ask about."""
 
     name, words = "pairwise", texts.WORDS
-    forms = by_name(CHOICE, BETTER, CLICKS, NONE)
-    model_type = ChoiceModel
+    model_type, forms = ChoiceModel, FORMS
     tell_explanation = staticmethod(texts.explanation)
     item_features, slow = "asked", True
     setting, default_learner, by_number = "choices", DEFAULT, True
@@ -97,11 +95,6 @@ class Comparison(Interaction[ChoiceModel]):
         equal, unsure = found.details["equal"], found.details["unsure"]
         return (f"Equally good: {equal:,}; could not judge, or chose nothing: {unsure:,}.",)
 
-    # ------------------------------------------------------------------------ the fold
-
-    def untrained(self, learner: Any) -> ChoiceModel:
-        return ChoiceModel(learner, self.manifest.encoding.size)
-
     # ------------------------------------------------------------------------ reading
 
     def order(self, view: View[ChoiceModel], x: Ints) -> Ints:
@@ -122,20 +115,11 @@ class Comparison(Interaction[ChoiceModel]):
         check_two(asked)
 
     def propose(
-        self,
-        view: View[ChoiceModel],
-        asked: Question,
-        eligible: Ints | None,
-        rng: np.random.Generator,
+        self, view: View[ChoiceModel], asked: Question, eligible: Ints | None, rng: np.random.Generator
     ) -> Proposal:
         return propose_question(view, asked, self.manifest.settings.control, rng)
 
     # ------------------------------------------------------------------------ taking feedback
-
-    def form(self, given: Mapping[str, object]) -> Mapping[str, Any]:
-        if isinstance(given.get("edit"), list | tuple):
-            return {**given, "edit": None, "better": given["edit"]}
-        return given
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         return why_unfit(feedback, len(shown))

@@ -18,11 +18,12 @@ import numpy.typing as npt
 from heedful.core.fold import generators
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
-from heedful.loop.interactions.forms import TIES
+from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
 from heedful.loop.interactions.numbered import Number, Numbered, own_copy
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, View
 from heedful.loop.records import FeedbackRecord
+from heedful.loop.settings import Manifest
 from heedful.spaces.comparison import EQUAL, UNSURE, Answer, ComparisonPool
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from heedful.inference.gp.response_noise import UserNoise
 
 Array = npt.NDArray[np.float64]
+
+
+FORMS = by_name(CHOICE, BETTER, CLICKS, NONE)
+"""The forms of feedback that it learns from."""
 
 
 class ChoiceState(NamedTuple):
@@ -76,9 +81,10 @@ class ChoiceModel(Numbered[ChoiceState]):
     version = 1
     """the version of the fold: raised when the same log would give another state"""
 
-    def __init__(self, learner: Any, n_features: int) -> None:
-        things, asked = np.zeros((64, n_features)), np.zeros((64, 3), np.int64)
-        super().__init__(learner, ChoiceState(learner.init(generators(0)[2]), things, 0, 0, asked, 0, 0))
+    def __init__(self, learner: Any, manifest: Manifest) -> None:
+        super().__init__(learner, manifest)
+        things, asked = np.zeros((64, manifest.encoding.size)), np.zeros((64, 3), np.int64)
+        self.shared = ChoiceState(learner.init(generators(0)[2]), things, 0, 0, asked, 0, 0)
         self._ready: tuple[ChoiceState | None, Any] = (None, None)
 
     # ------------------------------------------------------------------------ what is believed
@@ -158,14 +164,6 @@ class ChoiceModel(Numbered[ChoiceState]):
 
     # ------------------------------------------------------------------------ learning
 
-    def refusal(self, form: str) -> str | None:
-        if form in ("choice", "better", "clicks", "none"):
-            return None
-        instead = {"rating": "the order as better", "grade": "the order as better", "edit": "the order as a list"}
-        instead |= {"thumb": "choice", "action": "what was chosen as better", "actions": "what was chosen as better"}
-        hint = f"; send {instead[form]}" if form in instead else ""
-        return f"{form}: expected choice, better, clicks or none: this loop learns choices{hint}"
-
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
         heard = to_choice_answer(context, feedback)
         if heard is None:
@@ -216,20 +214,18 @@ def to_choice_answer(context: Context, feedback: FeedbackRecord) -> ChoiceAnswer
 
     `context` is the decision answered, with its candidates' numbers (m,). Return None if the answer is empty, or fewer
     than two items were shown. Unlike `ChoiceModel.lesson`, it also returns the answer that a person cannot judge."""
-    shown, form = list(context.record.shown), feedback.form
-    if len(shown) < 2:
+    shown, form = list(context.record.shown), FORMS.get(feedback.form)
+    if form is None or len(shown) < 2:
         return None
     items: Ints = np.array(context.x[shown], np.int64)
-    if form == "none" or (form == "choice" and feedback.text == "cannot_judge"):
-        return ChoiceAnswer(items, UNSURE)
-    if form == "choice":
-        return ChoiceAnswer(items, EQUAL if feedback.text in TIES else int(feedback.values[0]))
-    if form not in ("better", "clicks") or not feedback.chosen:
-        return None
-    named = [shown.index(j) for j in feedback.chosen]
-    if len(named) == 1 or len(shown) == 2:
-        return ChoiceAnswer(items, named[0])
-    return ChoiceAnswer(items, np.array(named, np.int64))
+    answer = form.answer(feedback, shown)
+    if not answer.best:
+        return ChoiceAnswer(items, EQUAL if answer.tied else UNSURE)
+    best: tuple[Any, ...] = answer.best  # of what was shown: nothing else can be named
+    places = [shown.index(j) for j in best]
+    if len(places) == 1 or len(shown) == 2:
+        return ChoiceAnswer(items, places[0])
+    return ChoiceAnswer(items, np.array(places, np.int64))
 
 
 def why_unfit(feedback: FeedbackRecord, shown: int) -> str | None:

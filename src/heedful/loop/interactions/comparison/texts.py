@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 WORDS = Words(
     loop="a loop of choices",
     takes="choices",
+    learns="this loop learns choices",
+    instead={
+        **dict.fromkeys(("rating", "grade"), "send the order as better"),
+        **dict.fromkeys(("action", "actions"), "send what was chosen as better"),
+        "edit": "send the order as a list",
+        "thumb": "send choice",
+    },
     command="heedful init study items.csv --choices",
     answer="choice",
     question="Which of these is better?",

@@ -16,10 +16,7 @@ from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, lengths
 from heedful.loop.interactions.contributions import EXACT, REMOVED, sort_parts
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
-from heedful.loop.interactions.lists import (
-    Lists,
-    propose_list,
-)
+from heedful.loop.interactions.lists import Lists, propose_list
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.ordinal import texts
 from heedful.loop.interactions.ordinal.compiled import learn_grades
@@ -94,10 +91,6 @@ class Ordinal(Lists[GradingModel]):
 
     # ------------------------------------------------------------------------ the fold
 
-    def untrained(self, learner: Any) -> GradingModel:
-        shared_only = not (hasattr(learner, "weights") and hasattr(learner, "thresholds"))  # nobody has an offset there
-        return GradingModel(learner, 0.0 if shared_only else self.manifest.settings.shrink)
-
     def columns(self, model: GradingModel) -> Columns | None:
         learner = model.learner
         whole = hasattr(learner, "weights") and hasattr(learner, "thresholds")
@@ -133,11 +126,7 @@ class Ordinal(Lists[GradingModel]):
     # ------------------------------------------------------------------------ deciding
 
     def propose(
-        self,
-        view: View[GradingModel],
-        asked: Question,
-        eligible: Ints | None,
-        rng: np.random.Generator,
+        self, view: View[GradingModel], asked: Question, eligible: Ints | None, rng: np.random.Generator
     ) -> Proposal:
         return propose_list(view, asked, self.manifest.settings, self._draws, rng, view.model.grades)
 
@@ -205,7 +194,7 @@ class Ordinal(Lists[GradingModel]):
         learner = grader(spec, len(self.names), 0.0, self._k)
         if learner.space.k != self._k:
             raise ValueError(f"learner: expected n_ranks={self._k}, the grades of this log, got {spec}")
-        return self.untrained(learner)
+        return GradingModel(learner, self.manifest)
 
     def full_spec(self, spec: str) -> str:
         return complete_spec(spec, self._k)

@@ -23,6 +23,7 @@ from heedful.jit.kernel import Floats, Ints, scores
 from heedful.learners.personal import Offset, Personal, PersonalState, ranks
 from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.records import FeedbackRecord
+from heedful.loop.settings import Manifest
 
 Array = npt.NDArray[np.float64]
 
@@ -47,14 +48,12 @@ class GradingModel(LoopModel):
     version = 1
     """the version of the fold: raised when the same log would give another state"""
 
-    def __init__(self, learner: Any, shrink: float = 0.0) -> None:
-        self.learner = learner
-        self.shrink = shrink
-        self._personal = Personal(learner, shrink)
+    def __init__(self, learner: Any, manifest: Manifest) -> None:
+        super().__init__(learner, manifest)
+        self._cut, self._directed = hasattr(learner, "thresholds"), hasattr(learner, "weights")
+        self.shrink = manifest.settings.shrink if self._cut and self._directed else 0.0
+        self._personal = Personal(learner, self.shrink)
         self.shared = learner.init(np.random.default_rng(0))
-        self.people: dict[str, Person] = {}
-        self._cut = hasattr(learner, "thresholds")
-        self._directed = hasattr(learner, "weights")
 
     def nobody(self) -> Offset:
         """Return the offset of a person who has graded nothing."""
@@ -137,14 +136,6 @@ class GradingModel(LoopModel):
         return x if self._cut else np.column_stack([x, np.ones(len(x))])
 
     # ------------------------------------------------------------------------ learning
-
-    def refusal(self, form: str) -> str | None:
-        if form in ("grade", "none"):
-            return None
-        expected = (
-            f"{form}: expected grade or none: this loop learns grades, whole numbers from 1 to {self.learner.space.k}"
-        )
-        return f"{expected}; where stars are such numbers, send them as grade" if form == "rating" else expected
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
         lesson = self.lesson(context, feedback, extra)

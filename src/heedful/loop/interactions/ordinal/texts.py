@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 WORDS = Words(
     loop="a loop of grades",
     takes="grades",
+    learns="this loop learns grades, whole numbers from 1 to {grades}",
+    instead={"rating": "where stars are such numbers, send them as grade"},
     command="heedful simulate ordinal ratings.csv --target rating",
     answer="grade",
     question="How relevant is each of these, from 1 to {grades}?",

@@ -77,7 +77,7 @@ class Rating(Interaction[RatingModel]):
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
-        low, high = learner.space.low, learner.space.high
+        low, high = self.span = learner.space.low, learner.space.high
         self.scale = answers.Scale(low, high, (high - low) / 2.0, apart=(high - low) / 4.0)
 
     def table_lines(
@@ -118,10 +118,10 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def facts(self) -> dict[str, Any]:
-        return {"ratings": list(self.span())}
+        return {"ratings": list(self.span)}
 
     def gaps(self) -> dict[str, Any]:
-        (low, high), settings = self.span(), self.manifest.settings
+        (low, high), settings = self.span, self.manifest.settings
         actions = [
             f"\n  {name}: a rating of {value:g} that counts as {weight:g}"
             for name, (value, weight) in settings.actions.items()
@@ -133,7 +133,7 @@ class Rating(Interaction[RatingModel]):
         }
 
     def example(self, model: RatingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        low, high = self.span()
+        low, high = self.span
         return f"rates it, {low:g} to {high:g}", {"rating": {shown[0]: high}}
 
     def findings(self, found: Report) -> Findings:
@@ -143,11 +143,6 @@ class Rating(Interaction[RatingModel]):
 
     def prediction_sentences(self, found: PredictionReport) -> Sequence[str]:
         return () if found.details["picked"] is None else (texts.pick_sentences(found.details["picked"]),)
-
-    # ------------------------------------------------------------------------ the fold
-
-    def untrained(self, learner: Any) -> RatingModel:
-        return RatingModel(learner, self.manifest.settings.actions)
 
     # ------------------------------------------------------------------------ reading
 
@@ -202,11 +197,7 @@ class Rating(Interaction[RatingModel]):
         return find_unrated(view, asked)
 
     def propose(
-        self,
-        view: View[RatingModel],
-        asked: Question,
-        eligible: Ints | None,
-        rng: np.random.Generator,
+        self, view: View[RatingModel], asked: Question, eligible: Ints | None, rng: np.random.Generator
     ) -> Proposal:
         return propose_slate(view, asked, eligible, self.manifest.settings, rng)
 
@@ -251,6 +242,3 @@ class Rating(Interaction[RatingModel]):
 
     def score(self, decision: LoggedDecision, feedback: Sequence[FeedbackRecord]) -> float | None:
         return answers.mean_value([self.answer(decision, each) for each in feedback])
-
-    def span(self) -> tuple[float, float]:
-        return self.learner.space.low, self.learner.space.high

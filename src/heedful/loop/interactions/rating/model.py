@@ -10,7 +10,6 @@ offer again, it starts with nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from heedful.loop.interactions.rating.implicit_feedback import Action, weigh_act
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, View
 from heedful.loop.records import FeedbackRecord
+from heedful.loop.settings import Manifest
 from heedful.spaces.slate import SlateContext, WeightedRatings
 
 Array = npt.NDArray[np.float64]
@@ -61,11 +61,11 @@ class RatingModel(Numbered[RatingState]):
     version = 1
     """the version of the fold: raised when the same log would give another state"""
 
-    def __init__(self, learner: Any, actions: Mapping[str, Any]) -> None:
-        super().__init__(
-            learner, RatingState(learner.init(generators(0)[2]), empty_matrix(64, 64), np.zeros(64, np.int64), 0)
-        )
-        self.actions = {name: Action(*told) for name, told in actions.items()}
+    def __init__(self, learner: Any, manifest: Manifest) -> None:
+        super().__init__(learner, manifest)
+        nothing = empty_matrix(64, 64)
+        self.shared = RatingState(learner.init(generators(0)[2]), nothing, np.zeros(64, np.int64), 0)
+        self.actions = {name: Action(*action) for name, action in manifest.settings.actions.items()}
 
     # ------------------------------------------------------------------------ proposing
 
@@ -119,14 +119,6 @@ class RatingModel(Numbered[RatingState]):
         return found.tolist()
 
     # ------------------------------------------------------------------------ learning
-
-    def refusal(self, form: str) -> str | None:
-        if form in ("rating", "actions", "none"):
-            return None
-        low, high = self.learner.space.low, self.learner.space.high
-        expected = f"{form}: expected rating, actions or none: this loop learns ratings from {low:g} to {high:g}"
-        hints = {"grade": "send grades as rating", "action": "write actions={item: action}"}
-        return f"{expected}; {hints[form]}" if form in hints else expected
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
         lesson = self.lesson(context, feedback, extra)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 WORDS = Words(
     loop="a loop of ratings",
     takes="ratings of what is shown",
+    learns="this loop learns ratings from {ratings[0]:g} to {ratings[1]:g}",
+    instead={"grade": "send grades as rating", "action": "write actions={item: action}"},
     command="heedful simulate ratings ratings.csv",
     answer="rating",
     question="How much do you like each of these, from {ratings[0]:g} to {ratings[1]:g}?",

@@ -3,8 +3,8 @@
 A route is a list of one item, learned like the lists of the coactive interaction, from which this one inherits. It
 differs in three things: the score is the probability of a thumb up less a charge for the cost; a thumb may be graded,
 as an edit is; and the value of a policy is its thumbs, its cost and the difference of the two, for which the log has
-the probability of each choice. The model is `model.RouteModel`, `table` reads the table of models. The file is long
-because it answers all methods of `Interaction` in which routes differ."""
+the probability of each choice. The model is `model.RouteModel`, `table` reads the table of models, `policies` has what
+learners are compared with."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from heedful.core.wording import percent
 from heedful.evaluation.answers import Answer, Scale
 from heedful.evaluation.expected import Compared, Expected
 from heedful.features import Encoding
-from heedful.features.columns import Category, Prose, Text, Vector
+from heedful.features.columns import Vector
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.coactive import Coactive
+from heedful.loop.interactions.coactive.model import Model
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import EXACT, sort_parts
-from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
 from heedful.loop.interactions.lists import propose_list
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
@@ -38,9 +38,9 @@ from heedful.loop.interactions.protocol import (
     Step,
 )
 from heedful.loop.interactions.routing import table, texts
-from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
-from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
-from heedful.loop.interactions.routing.prediction_report import thumb_tally
+from heedful.loop.interactions.routing.model import Drawing, RouteModel, sigmoid
+from heedful.loop.interactions.routing.policies import FEW, POLICIES, is_policy, make_policy, policies_of
+from heedful.loop.interactions.routing.prediction_report import squared_error, thumb_tally
 from heedful.loop.model import View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import NumberTally
@@ -50,26 +50,21 @@ from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contribution, Contributions
 from heedful.results.report import RouteDetails
 
-ALWAYS, CHEAPEST, COST_WEIGHT = "always:", "cheapest", "cost-weight:"
-"""How policies that are no learners are named where learners are compared: always one model, the cheapest, the loop's
-learner with another cost weight."""
-FEW = 8
-"""From how many models on `evaluate` names them no more by itself."""
-
 
 class Routing(Coactive):
     """Feedback on the answers of models: thumbs, edits, and choices between two answers."""
 
     name, words = "routing", texts.WORDS
-    learners_of, default_learner = "coactive", "pairwise-logistic:rate=0.3"
+    default_learner = "pairwise-logistic:rate=0.3"
     setting = "cost_weight"
-    forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
     model_type: type[Any] = RouteModel
+    forms = RouteModel.forms
     ranks = orders = linear = False
+    span, scale = (-1.0, 1.0), Scale(0.0, 1.0, differ=1.0, apart=0.5)
     arrange = staticmethod(table.arrange)
     tell_explanation = staticmethod(texts.explanation)
     details = RouteDetails
-    policies = (f"{ALWAYS}MODEL", CHEAPEST, f"{COST_WEIGHT}W")
+    policies = POLICIES
     options = (
         LoopOption("route", "Choose a model for each prompt; FILE has the models and their cost."),
         LoopOption(
@@ -89,11 +84,6 @@ class Routing(Coactive):
             context=table.embeddings,
         ),
     )
-
-    def __init__(self, manifest: Manifest, learner: Any) -> None:
-        super().__init__(manifest, learner)
-        self._costs = table.find_costs(manifest)
-        self.scale = Scale(0.0, 1.0, differ=1.0, apart=0.5)
 
     # ------------------------------------------------------------------------ making a loop
 
@@ -127,32 +117,17 @@ class Routing(Coactive):
         return learner
 
     def check_context(self, context: Mapping[str, Any]) -> None:
-        if context.get(table.WEIGHT) is not None:
-            table.check_weight(table.WEIGHT, context[table.WEIGHT])
-        around = self.manifest.context
-        if around is None or "features" in context:
-            return
-        for column in around.columns:
-            if (
-                column.name != table.WEIGHT
-                and column.features()
-                and not column.missing
-                and context.get(column.name) is None
-            ):
-                expected = f"{column.size} numbers" if isinstance(column, Vector) else "a value"
-                others = f"; there is {', '.join(map(repr, sorted(context)))}" if context else ""
-                raise ValueError(f"{column.name}: expected {expected}, got none{others}")
-            given = context.get(column.name)
-            if isinstance(column, Text | Prose) and not isinstance(given, str | None):
-                raise ValueError(f"{column.name}: expected a text, got {describe(given)}")
+        table.check_request(self.manifest.context, context)
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
-    @property
+    @cached_property
+    def _costs(self) -> table.Costs:
+        return table.find_costs(self.manifest)
+
+    @cached_property
     def _models(self) -> tuple[str, ...]:
-        """the names of the models that the loop was made with"""
-        [names] = [column.levels for column in self.manifest.encoding.columns if isinstance(column, Category)]
-        return names
+        return table.models_of(self.manifest.encoding)
 
     def gaps(self) -> dict[str, Any]:
         columns = () if self.manifest.context is None else self.manifest.context.columns
@@ -175,9 +150,6 @@ class Routing(Coactive):
 
     # ------------------------------------------------------------------------ the fold
 
-    def untrained(self, learner: Any) -> RouteModel:
-        return RouteModel(learner, self._shrink, self._costs, self.forms)
-
     def columns(self, model: Any) -> Columns | None:
         return None
 
@@ -195,13 +167,7 @@ class Routing(Coactive):
         if show not in (1, 2):
             raise ValueError(f"show: expected 1, or 2 to choose between, in {self.words.loop}, got {describe(show)}")
 
-    def propose(
-        self,
-        view: View[Any],
-        asked: Question,
-        eligible: Any,
-        rng: np.random.Generator,
-    ) -> Proposal:
+    def propose(self, view: View[Any], asked: Question, eligible: Any, rng: np.random.Generator) -> Proposal:
         settings, request = self.manifest.settings, asked.request._replace(show=asked.request.show or 1)
         drawing = Drawing(view.model, settings.temperature)
         draws = (None, drawing.chance_of(view, request.x), None)
@@ -267,34 +233,19 @@ class Routing(Coactive):
         return found
 
     def full_spec(self, spec: str) -> str:
-        if spec == CHEAPEST or spec.startswith((ALWAYS, COST_WEIGHT)):
-            told = "a policy, which Loop.evaluate compares and which cannot serve"
-            raise ValueError(f"learner: expected the name of a learner, got {spec}, {told}")
+        if is_policy(spec):
+            about = "a policy, which Loop.evaluate compares and which cannot serve"
+            raise ValueError(f"learner: expected the name of a learner, got {spec}, {about}")
         return spec
 
-    def candidate(self, spec: str) -> RouteModel:
-        if spec == CHEAPEST:
-            return FixedRoute(self.learner, self._costs, None)
-        if spec.startswith(ALWAYS):
-            if (name := spec.removeprefix(ALWAYS)) not in self._models:
-                known = ", ".join(self._models[:8])
-                raise ValueError(f"learner: {ALWAYS}MODEL: expected one of {known}, got {describe(name)}")
-            column = self.names.index(f"{self.manifest.encoding.identifier}={name}")
-            return FixedRoute(self.learner, self._costs, column)
-        if spec.startswith(COST_WEIGHT):
-            told = spec.removeprefix(COST_WEIGHT)
-            try:
-                weight = table.check_weight(f"learner: {COST_WEIGHT[:-1]}", float(told))
-            except ValueError:
-                raise ValueError(f"learner: {COST_WEIGHT}W: expected a number from 0 to 1000, got {told!r}") from None
-            return RouteModel(self.learner, self._shrink, self._costs._replace(weight=weight), self.forms)
-        return self.untrained(self.make_learner(spec, self.manifest))
+    def candidate(self, spec: str) -> Model:
+        return make_policy(spec, self.learner, self.manifest) if is_policy(spec) else super().candidate(spec)
 
     def baselines(self, items: Sequence[str]) -> Sequence[str]:
-        return [CHEAPEST, *(f"{ALWAYS}{name}" for name in items if len(items) <= FEW and name in self._models)]
+        return policies_of([name for name in items if name in self._models] if len(items) <= FEW else [])
 
     def measures(self) -> Sequence[tuple[Measure, Compare]]:
-        return (texts.SQUARED_ERROR, _squared_error), (texts.COST, self._compare_costs)
+        return (texts.SQUARED_ERROR, squared_error), (texts.COST, self._compare_costs)
 
     def _compare_costs(self, said: LoggedAnswer) -> Compared | None:
         if len(said.shown) != 1 or not said.answer.values:
@@ -318,9 +269,6 @@ class Routing(Coactive):
 
     def tally(self) -> NumberTally:
         return thumb_tally()
-
-    def span(self) -> tuple[float, float]:
-        return -1.0, 1.0
 
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
         shown = decision.record.shown
@@ -346,17 +294,3 @@ class Routing(Coactive):
 def _thumb(said: LoggedAnswer) -> float | None:
     """Return the thumb on the answer of a single model, as a share that is up; None if there is none."""
     return next(iter(said.answer.values.values()), None) if len(said.shown) == 1 else None
-
-
-def _squared_error(said: LoggedAnswer) -> Compared | None:
-    values, pairs = said.answer.values, said.answer.pairs
-    if not (values or pairs):
-        return None
-    margins = [view.model.margins(view, said.step.context.x) for view in said.views]
-    if values:
-        j, thumb = next(iter(values.items()))
-        missed = sigmoid(np.array([m[j] for m in margins])) - thumb
-    else:
-        better, worse = pairs[0]
-        missed = sigmoid(np.array([m[better] - m[worse] for m in margins])) - 1.0
-    return Compared(np.square(missed)[:, None], np.ones(1))

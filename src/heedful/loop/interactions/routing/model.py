@@ -12,7 +12,7 @@ learning does not see, so the weights do not depend on the cost weight, which ma
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,41 +20,14 @@ import numpy.typing as npt
 
 from heedful.jit.kernel import Floats, Ints, scores
 from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
-from heedful.loop.interactions.forms import Form
+from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
+from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
+from heedful.loop.interactions.routing.table import find_costs
 from heedful.loop.model import Context, View
 from heedful.loop.records import FeedbackRecord
+from heedful.loop.settings import Manifest
 
 Array = npt.NDArray[np.float64]
-
-
-class Costs(NamedTuple):
-    """Where the features of a candidate say what a model costs, for C columns of costs, and what a unit of cost is
-    worth."""
-
-    weight: float
-    """the cost weight of a request that says none: utility per unit of cost"""
-    shares: Array
-    """how much each column of costs counts (C,); the sum is 1"""
-    raw: Ints
-    """indices of the costs (C,)"""
-    given: Ints
-    """indices of the costs times the cost weight that the request says (C,)"""
-    missing: Ints
-    """indices of the costs, 0 if the request says a cost weight (C,)"""
-
-    @property
-    def columns(self) -> Ints:
-        return np.concatenate([self.raw, self.given, self.missing])
-
-    def price(self, x: Floats) -> Array:
-        """Return what each of m candidates `x` (m, N) costs (m,)."""
-        return np.asarray(x[:, self.raw] @ self.shares, np.float64)
-
-    def charge(self, x: Floats) -> Array:
-        """Return what the cost of each of m candidates `x` (m, N) takes away from its utility (m,): cost weight times
-        cost."""
-        each = x[:, self.given] + self.weight * x[:, self.missing]
-        return np.asarray(each @ self.shares, np.float64)
 
 
 class RouteModel(Model):
@@ -63,9 +36,11 @@ class RouteModel(Model):
     version = 2
     """the version of the fold: raised when the same log would give another state"""
 
-    def __init__(self, learner: Any, shrink: float, costs: Costs, forms: Mapping[str, Form]) -> None:
-        super().__init__(learner, shrink, forms=forms)
-        self.costs = costs
+    forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
+
+    def __init__(self, learner: Any, manifest: Manifest) -> None:
+        super().__init__(learner, manifest)
+        self.costs = find_costs(manifest)
 
     def effective(self, view: View[Any]) -> Array:
         w = super().effective(view)
@@ -100,11 +75,6 @@ class RouteModel(Model):
     def adds_up(self, view: View[Any], feedback: FeedbackRecord) -> bool:
         """Log-odds may, probabilities do not."""
         return False
-
-    def refusal(self, form: str) -> str | None:
-        if form in ("thumb", "choice", "better", "none"):
-            return super().refusal(form)
-        return f"{form}: expected thumb, edit, choice, better or none: this loop learns which answers are good"
 
 
 STEEPNESS = 10.0
@@ -157,29 +127,6 @@ class Drawing:
             return float(self.chances(view, x)[shown[0]]) if np.array_equal(follow, shown[1:]) else 0.0
 
         return chance
-
-
-class FixedRoute(RouteModel):
-    """A policy that learns nothing, to compare with: always one model, or always the cheapest."""
-
-    def __init__(self, learner: Any, costs: Costs, column: int | None) -> None:
-        super().__init__(learner, 0.0, costs, {})
-        self._column = column
-
-    def order(self, view: View[Any], x: Floats) -> Ints:
-        if self._column is not None:
-            return np.flatnonzero(x[:, self._column] == 1.0)
-        return np.argsort(self.costs.price(x), kind="stable")
-
-    def margins(self, view: View[Any], x: Floats) -> Array:
-        """Return NaN for each of m candidates `x` (m,): nothing is predicted."""
-        return np.full(len(x), np.nan)
-
-    def effective(self, view: View[Any]) -> Array:
-        return np.zeros(0)
-
-    def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        return False
 
 
 def sigmoid(m: Array) -> Array:

@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from heedful.evaluation.expected import Compared
+from heedful.loop.interactions.protocol import LoggedAnswer
+from heedful.loop.interactions.routing.model import sigmoid
 from heedful.loop.prediction_report import Judged, MeanSoFar, NumberTally, Wording, mean_of
 
 WORDING = Wording(
@@ -30,3 +35,18 @@ def thumb_tally() -> NumberTally:
 def _details(judged: Sequence[Judged]) -> dict[str, float | None]:
     both = [each for each in judged if each.predicted == each.predicted]
     return {"predicted": mean_of([each.predicted for each in both]), "came": mean_of([each.value for each in both])}
+
+
+def squared_error(said: LoggedAnswer) -> Compared | None:
+    """Return by how much each model missed a thumb, or the choice of one of two answers; None if it is neither."""
+    values, pairs = said.answer.values, said.answer.pairs
+    if not (values or pairs):
+        return None
+    margins = [view.model.margins(view, said.step.context.x) for view in said.views]
+    if values:
+        j, thumb = next(iter(values.items()))
+        missed = sigmoid(np.array([m[j] for m in margins])) - thumb
+    else:
+        better, worse = pairs[0]
+        missed = sigmoid(np.array([m[better] - m[worse] for m in margins])) - 1.0
+    return Compared(np.square(missed)[:, None], np.ones(1))

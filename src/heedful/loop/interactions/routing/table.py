@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from heedful.core.validation import check_count, describe
 from heedful.features import Encoding, encode_names
-from heedful.features.columns import LIMIT, Category, Column, Ignored, Number, Text, Vector, number
-from heedful.loop.interactions.routing.model import Costs
+from heedful.features.columns import LIMIT, Category, Column, Ignored, Number, Prose, Text, Vector, number
+from heedful.jit.kernel import Floats, Ints
 from heedful.loop.settings import Manifest
 
 COST, COST_IN, COST_OUT = "cost", "cost_in", "cost_out"
@@ -28,6 +28,36 @@ OTHERS = (
 """Why a loop of routes cannot be made with other encodings."""
 MOST = 1000
 """The most models of a loop."""
+
+
+class Costs(NamedTuple):
+    """Where the features of a candidate say what a model costs, for C columns of costs, and what a unit of cost is
+    worth."""
+
+    weight: float
+    """the cost weight of a request that says none: utility per unit of cost"""
+    shares: Floats
+    """how much each column of costs counts (C,); the sum is 1"""
+    raw: Ints
+    """indices of the costs (C,)"""
+    given: Ints
+    """indices of the costs times the cost weight that the request says (C,)"""
+    missing: Ints
+    """indices of the costs, 0 if the request says a cost weight (C,)"""
+
+    @property
+    def columns(self) -> Ints:
+        return np.concatenate([self.raw, self.given, self.missing])
+
+    def price(self, x: Floats) -> Floats:
+        """Return what each of m candidates `x` (m, N) costs (m,)."""
+        return np.asarray(x[:, self.raw] @ self.shares, np.float64)
+
+    def charge(self, x: Floats) -> Floats:
+        """Return what the cost of each of m candidates `x` (m, N) takes away from its utility (m,): cost weight times
+        cost."""
+        each = x[:, self.given] + self.weight * x[:, self.missing]
+        return np.asarray(each @ self.shares, np.float64)
 
 
 def cost_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -120,6 +150,29 @@ def arrange(
     words."""
     items, prompts = encode_models(rows, identifier), encode_prompts(context)
     return items, prompts, crosses(items, prompts)
+
+
+def models_of(encoding: Encoding) -> tuple[str, ...]:
+    """Return the names of the models of the loop whose items have this `encoding`."""
+    [names] = [column.levels for column in encoding.columns if isinstance(column, Category)]
+    return names
+
+
+def check_request(around: Encoding | None, context: Mapping[str, Any]) -> None:
+    """Raise ValueError, naming the attribute, if the `context` of a request lacks what its encoding `around` needs, or
+    its cost weight makes no sense."""
+    if context.get(WEIGHT) is not None:
+        check_weight(WEIGHT, context[WEIGHT])
+    if around is None or "features" in context:
+        return
+    for column in around.columns:
+        if column.name != WEIGHT and column.features() and not column.missing and context.get(column.name) is None:
+            expected = f"{column.size} numbers" if isinstance(column, Vector) else "a value"
+            others = f"; there is {', '.join(map(repr, sorted(context)))}" if context else ""
+            raise ValueError(f"{column.name}: expected {expected}, got none{others}")
+        given = context.get(column.name)
+        if isinstance(column, Text | Prose) and not isinstance(given, str | None):
+            raise ValueError(f"{column.name}: expected a text, got {describe(given)}")
 
 
 def find_costs(manifest: Manifest) -> Costs:

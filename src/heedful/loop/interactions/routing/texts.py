@@ -23,6 +23,7 @@ WORDS = Words(
     },
     loop="a loop of routes",
     takes="thumbs, edits and choices",
+    learns="this loop learns which answers are good",
     learner="that is taught what is better, such as pairwise-logistic",
     answer="thumb",
     question="Was the answer of this model good?",
