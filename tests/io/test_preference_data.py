@@ -152,7 +152,7 @@ def test_choices_and_items_of_a_catalogue_have_their_texts(tmp_path: Path) -> No
 
 
 def test_what_cannot_be_asked_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"^--as: expected preference-data, unpaired.*, got 'csv'$"):
+    with pytest.raises(ValueError, match=r"^--as: expected .*preference-data, ubi, unpaired, got 'csv'$"):
         find_format("csv", "write")
     with pytest.raises(ValueError, match=r"^--option: expected text, .* with --as unpaired, got 'colour'$"):
         check_options(find_format("unpaired", "read"), {"colour": "red"})

@@ -290,7 +290,7 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
     from heedful.data.langfuse import Output, Score, parse_output, parse_score
     from heedful.data.row_report import Report
     from heedful.io.formats import check_options, find_format
-    from heedful.io.langfuse_import import Meanings, find_output, score_lines
+    from heedful.io.formats.langfuse import Meanings, find_output, score_lines
     from heedful.io.line_schema import check_time
 
     check_options(find_format("langfuse", "read"), options)
@@ -334,7 +334,7 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
 
 
 def _has_texts(loop: Loop, column: str | None) -> bool:
-    from heedful.io.preference_export import text_column
+    from heedful.io.texts import text_column
 
     with suppress(ValueError):
         return bool(text_column(loop, column))

@@ -14,6 +14,7 @@ from heedful.core.validation import describe
 from heedful.data.row_report import Report
 from heedful.data.ubi import ACTIONS, event_attributes
 from heedful.io.exports import Exporter, as_time
+from heedful.io.formats import Format
 from heedful.loop import Loop
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
@@ -27,9 +28,7 @@ NAMES: Mapping[str, str] = {"cart": "add_to_cart", "buy": "purchase", "view": "w
 """What actions of a loop are called in UBI; others keep their names."""
 TAKEN = tuple(name for name, means in ACTIONS.items() if means in ("click", "impression", ""))
 """Names of UBI's that would say something else of an action."""
-OPTIONS: Mapping[str, str] = {
-    "bulk": "no: documents alone, without the lines between them that the bulk interface needs"
-}
+OPTIONS = {"bulk": "no: documents alone, without the lines between them that the bulk interface needs"}
 """The options of the format, each with what it says."""
 
 NOT_SHOWN, NO_HITS, OLD, LONG = (
@@ -229,3 +228,6 @@ def _hits(decision: LoggedDecision) -> list[str]:
 def _hash(event: str, i: int) -> str:
     """Return the id of the document of click number `i` of the feedback `event`: the same in every export."""
     return "heedful-" + hashlib.blake2b(f"{i} {event}".encode(), digest_size=16).hexdigest()
+
+
+UBI = Format("ubi", "OpenSearch's User Behavior Insights: queries and events", write_ubi, options=OPTIONS)

@@ -19,7 +19,8 @@ from heedful.data.langfuse import Output, Score, as_text, parse_output, parse_sc
 from heedful.data.repeats import Answer, Identity, newest_answers
 from heedful.data.row_report import REPEATED, Report
 from heedful.data.table import read_records
-from heedful.io.preference_export import TextReader, text_column
+from heedful.io.formats import Format
+from heedful.io.texts import TextReader, text_column
 from heedful.loop import Loop
 
 OPTIONS = {
@@ -303,3 +304,6 @@ def _thumb(score: Score, threshold: float) -> dict[str, Any] | str:
     if isinstance(score.value, str | None):
         return OTHER_CATEGORY
     return {"thumb": "up" if float(score.value) >= threshold else "down"}
+
+
+LANGFUSE = Format("langfuse", "scores of Langfuse", read=read_score_lines, options=OPTIONS)
