@@ -32,17 +32,22 @@ Own = Annotated[
         "--own", metavar="SPEC", help="A learner of the loop that is your own FILE.py:Class; may be repeated."
     ),
 ]
-As = Annotated[
-    str | None,
-    typer.Option(
-        "--as", metavar="FORMAT", help="A format of others: preference-data, unpaired, ...", show_default="our own"
-    ),
-]
-Options = Annotated[
-    list[str] | None,
-    typer.Option("--option", metavar="NAME=VALUE", help="An option of that format; may be repeated."),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
+
+
+def format_options(verb: str) -> tuple[Any, Any]:
+    """Return what typer needs for --as and --option of a command that writes or reads (`verb`) formats of others."""
+    from heedful.io.formats import formats_for
+
+    formats, own = formats_for(verb), dict[str, list[str]]()
+    for name, format in formats.items():
+        own.setdefault(", ".join(format.options), []).append(name)
+    told = "; ".join(f"{name} ({format.about})" for name, format in formats.items())
+    of = "; ".join(f"of {', '.join(names)} {options}" for options, names in own.items() if options)
+    return (
+        typer.Option("--as", metavar="FORMAT", help=f"A format of others: {told}.", show_default="our own"),
+        typer.Option("--option", metavar="NAME=VALUE", help=f"An option of that format: {of}. May be repeated."),
+    )
 
 
 def use_database(url: str, typed: bool = False) -> None:

@@ -48,13 +48,14 @@ def formats_for(verb: str) -> dict[str, Format]:
     return {name: format for name, format in FORMATS.items() if getattr(format, verb) is not None}
 
 
-def find_format(name: str, verb: str) -> Format:
-    """Return the format `name`, which can be written (`verb` "write") or read ("read").
+def find_format(name: str, verb: str, options: Options = {}) -> Format:  # noqa: B006  # nobody writes to it
+    """Return the format `name`, which can be written (`verb` "write") or read ("read") with these `options`.
 
-    Raise ValueError, with the names of those that can be, if there is none."""
+    Raise ValueError, with the names of those that can be, if there is none, and for an option that it does not know."""
     able = formats_for(verb)
     if name not in able:
         raise ValueError(f"--as: expected {', '.join(able)}, got {name!r}")
+    check_options(able[name], options)
     return able[name]
 
 
