@@ -32,6 +32,10 @@ Own = Annotated[
         "--own", metavar="SPEC", help="A learner of the loop that is your own FILE.py:Class; may be repeated."
     ),
 ]
+DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="The id that `heedful decide` gave.")]
+Without = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Leave this person's answers out; may be repeated.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 
 
@@ -225,13 +229,21 @@ def pairs(option: str, meaning: str, texts: Sequence[str], *, at_first: bool = F
     twice.
     """
     parts: dict[str, str] = {}
+    for left, rights in grouped(option, meaning, texts, at_first=at_first).items():
+        if len(rights) > 1:
+            raise BadInput(f"{option}: expected each once, got {left!r} twice")
+        [parts[left]] = rights
+    return parts
+
+
+def grouped(option: str, meaning: str, texts: Sequence[str], *, at_first: bool = False) -> dict[str, list[str]]:
+    """Return `texts` as `pairs` does, with all that stands to the right of each LEFT, which may come more than once."""
+    parts: dict[str, list[str]] = {}
     for text in texts:
         left, mark, right = text.partition("=") if at_first else text.rpartition("=")
         if not (left and mark and right):
             raise BadInput(f"{option}: expected {meaning}, got {text!r}")
-        if left in parts:
-            raise BadInput(f"{option}: expected each once, got {left!r} twice")
-        parts[left] = right
+        parts.setdefault(left, []).append(right)
     return parts
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from inspect import Parameter
 from typing import Annotated, Any, Optional
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from heedful.cli.answers import print_answers
-from heedful.cli.common import Json, Name, Own, numbers, open_loop, read_json, shorten
+from heedful.cli.common import DecisionId, Json, Name, Own, grouped, numbers, open_loop, read_json, shorten
 from heedful.cli.console import BadInput
 from heedful.cli.signature import add_parameters, option
 from heedful.loop.interactions.fields import Field, all_forms, fields_of
@@ -31,7 +31,7 @@ REPEATED = ("items", "numbers", "texts")
 
 def feedback(
     name: Name,
-    decision: Annotated[str, typer.Argument(metavar="DECISION", help="The id that `heedful decide` gave.")],
+    decision: DecisionId,
     form: Annotated[
         str | None,
         typer.Option(metavar="JSON", help="Feedback of any form, as the JSON object that HTTP takes."),
@@ -102,7 +102,8 @@ def _read(field: Field, option: str, given: Any) -> Any:
     if field.kind == "numbers":
         return numbers(option, "ITEM=NUMBER", given)
     if field.kind == "texts":
-        return _texts(option, given, FORMS[field.name].example)
+        such = "=".join(next(iter(FORMS[field.name].example.items())))
+        return grouped(option, f"ITEM=TEXT, such as {such}", given)
     if field.takes_object and given.lstrip().startswith("{"):
         with suppress(BadInput):  # it is a text that begins so
             return read_json(option, given)
@@ -111,18 +112,6 @@ def _read(field: Field, option: str, given: Any) -> Any:
     if field.kind == "text" and not given.strip():
         raise BadInput(f"{option}: expected a text, got nothing")
     return given
-
-
-def _texts(option: str, given: Sequence[str], example: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return what was `given`, ITEM=TEXT each, as {item: texts}; `example` is one such value."""
-    texts: dict[str, list[str]] = {}
-    for each in given:
-        item, equals, text = each.rpartition("=")
-        if not (equals and item and text):
-            such = "=".join(next(iter(example.items())))
-            raise BadInput(f"{option}: expected ITEM=TEXT, such as {such}, got {each!r}")
-        texts.setdefault(item, []).append(text)
-    return texts
 
 
 def _fields(form: str | None) -> dict[str, Any]:
