@@ -27,6 +27,11 @@ def text_column(loop: Loop, option: str | None = None) -> str:
     raise ValueError(f"text: expected the column of an item that has its text, as --option text=COLUMN, got {kind}")
 
 
+def described(loop: Loop, column: str, texts: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return candidates for `texts`, by name, as a request describes them."""
+    return [{loop.manifest.encoding.identifier or "id": name, column: text} for name, text in texts.items()]
+
+
 class TextReader:
     """Looks up the texts of candidates, where the log has kept them: in the decision, or in the item."""
 

@@ -18,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from heedful.core.validation import describe
 from heedful.data.row_report import Report
 from heedful.loop import Loop
 
@@ -66,6 +67,14 @@ def check_options(format: Format, options: Mapping[str, str]) -> None:
         if name not in format.options and not (prefixes and name.startswith(prefixes)):
             names = ", ".join(format.options) or "none"
             raise ValueError(f"--option: expected {names} with --as {format.name}, got {name!r}")
+
+
+def is_yes(options: Options, name: str, default: bool) -> bool:
+    """Return whether the option `name` is yes. Raise ValueError, naming it, if it is neither that nor no."""
+    value = options.get(name, "yes" if default else "no")
+    if value not in ("yes", "no"):
+        raise ValueError(f"{name}: expected yes or no, got {describe(value)}")
+    return value == "yes"
 
 
 def _declared() -> dict[str, Format]:

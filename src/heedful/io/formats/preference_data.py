@@ -17,13 +17,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from heedful.core.validation import describe
-from heedful.data.preference_data import Row, read_labelled, read_pairs
+from heedful.data.preference_data import EMPTY, EQUAL, Row, read_labelled, read_pairs
 from heedful.data.repeats import has_clock, newest_answers
-from heedful.data.row_report import ALREADY, REPEATED, Report
+from heedful.data.row_report import ALREADY, FORGOTTEN, REPEATED, UNDONE, Report
 from heedful.evaluation.answers import Answer
-from heedful.io.formats import Format, Options
-from heedful.io.texts import TextReader, text_column
+from heedful.io.formats import Format, Options, is_yes
+from heedful.io.texts import TextReader, described, text_column
 from heedful.loop import Loop, records
 from heedful.loop.interactions.forms import read_answer
 from heedful.loop.log import Event
@@ -33,15 +32,11 @@ from heedful.loop.records import FeedbackRecord
 NO_TEXT = "the text of an answer is not in the log"
 NO_TEXTS = "this loop keeps no texts"
 NO_PROMPT = "the decision has no prompt"
-EQUAL = "both answers are equal"
-EMPTY = "an answer is empty"
 UNDECIDED = "neither answer is better"
-UNDONE = "undone or rolled back"
 STRANGER = "about an item that was not on offer"
 LIST_THUMB = "a thumb on a list of several answers"
 NO_PAIR = "compares no two answers"
 NO_THUMB = "no thumb"
-FORGOTTEN = "forgotten in this loop"
 PROMPTS = ("messages", "prompt")
 """The fields of a context in which a prompt is looked for first: a list of messages, a text."""
 
@@ -81,16 +76,14 @@ def write_thumbs(loop: Loop, report: Report, options: Options) -> Iterator[tuple
 def _write(
     loop: Loop, report: Report, options: Options, what: str, made: Callable[[_Answered, _Texts], Sequence[_Made]]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    without = options.get("without-prompt", "no")
-    if without not in ("yes", "no"):
-        raise ValueError(f"without-prompt: expected yes or no, got {describe(without)}")
+    without = is_yes(options, "without-prompt", False)
     texts = _Texts(loop, text_column(loop, options.get("text")))
     for answered in _answered(loop, report):
         parts = made(answered, texts)
         rows = [part for part in parts if not isinstance(part, str)]
         wrong = next((part for part in parts if isinstance(part, str)), "")
         prompt = _prompt(answered.decision, options.get("prompt"))
-        if not rows or (prompt is None and without == "no"):
+        if not rows or (prompt is None and not without):
             report.drop(NO_PROMPT if rows else wrong, f"feedback {answered.event.id}")
             continue
         report.used["feedback"] += 1
@@ -239,7 +232,7 @@ def read_pair_lines(loop: Loop, files: Sequence[Path], report: Report, options: 
         if names is None:
             answers = {"rejected": pair.rejected, "chosen": pair.chosen}
             shown = ["rejected", "chosen"][: loop.manifest.settings.k]
-            yield _decision(id, pair.row, _described(loop, column, answers), shown, options)
+            yield _decision(id, pair.row, described(loop, column, answers), shown, options)
             yield {"kind": "feedback", "id": id, "decision": id, "better": "chosen"}
             continue
         yield from (line for text in (pair.chosen, pair.rejected) if (line := names.item(text)) is not None)
@@ -262,7 +255,7 @@ def read_thumb_lines(loop: Loop, files: Sequence[Path], report: Report, options:
     column = text_column(loop, options.get("text"))
     _check_taken(loop, "thumb")
     for id, label in _counted(loop, files, report, options, read_labelled, "label"):
-        answers = _described(loop, column, {"completion": label.completion})
+        answers = described(loop, column, {"completion": label.completion})
         yield _decision(id, label.row, answers, ["completion"], options)
         yield {"kind": "feedback", "id": id, "decision": id, "thumb": "up" if label.label else "down"}
 
@@ -337,11 +330,6 @@ def _why_skipped(loop: Loop, row: Row) -> str:
         decided = log.at(feedback.target or 0)
         return ALREADY if decided is None or decided.id == row.decision else ""
     return FORGOTTEN if log.is_forgotten("feedback", row.event) else ""
-
-
-def _described(loop: Loop, column: str, texts: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return candidates for `texts`, by name, as a request describes them."""
-    return [{loop.manifest.encoding.identifier or "id": name, column: text} for name, text in texts.items()]
 
 
 def _decision(
