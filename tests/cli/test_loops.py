@@ -19,6 +19,7 @@ from command import bad, done, heedful, refusal
 
 from heedful import Loop
 from heedful.cli.common import place
+from heedful.cli.feedback import options_of
 from heedful.loop.interactions.fields import all_forms, fields_of
 
 CARS = """name,make,hp,mpg,note
@@ -497,6 +498,22 @@ def test_every_field_of_every_form_has_an_option() -> None:
     told = heedful("feedback --help", width=250).out
     for field in fields_of(*all_forms().values()):
         assert re.search(rf"--{'did' if field.name == 'actions' else field.name} .*{re.escape(field.hint[1:])}", told)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"clicks": ["a", "b"]}, ["--clicks", "a", "--clicks", "b"]),
+        ({"better": "a"}, ["--better", "a"]),
+        ({"choice": "first"}, ["--choice", "first"]),
+        ({"grade": {"a": 4.0}}, ["--grade", "a=4"]),
+        ({"edit": "TEXT", "item": "a"}, ["--edit", "TEXT", "--item", "a"]),
+        ({"edit": {"hp": 1}}, ["--form", '{"edit": {"hp": 1}}']),
+        ({"best": "a", "worst": "c"}, ["--form", '{"best": "a", "worst": "c"}']),
+    ],
+)
+def test_fields_are_told_as_options(fields: dict[str, Any], words: list[str]) -> None:
+    assert options_of(fields) == words
 
 
 # ---------------------------------------------------------------------------- undo, forget
