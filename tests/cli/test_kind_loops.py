@@ -164,7 +164,7 @@ def test_of_what_was_consumed_and_done_with_each_item() -> None:
         assert (lesson.chosen, lesson.text) == ((first, second), "view, buy; hide")
     assert len(done("decide films --person ann --show 8 --json").json["shown"]) == 6
     assert len(done("decide films --person ann --show 8 --repeats --json").json["shown"]) == 8
-    assert refusal("feedback films d1 --did film") == "--did: expected ITEM=ACTION, such as a=buy, got 'film'"
+    assert refusal("feedback films d1 --did film") == "--did: expected ITEM=TEXT, such as a=buy, got 'film'"
 
 
 WRONG = [

@@ -19,6 +19,8 @@ from command import bad, done, heedful, refusal
 
 from heedful import Loop
 from heedful.cli.common import place
+from heedful.cli.feedback import options_of
+from heedful.loop.interactions.fields import all_forms, fields_of
 
 CARS = """name,make,hp,mpg,note
 beetle,vw,44,30,small round car
@@ -476,8 +478,8 @@ def test_a_deferred_decision_is_activated_with_its_first_feedback(cars: str) -> 
             "feedback: expected --clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice, "
             "--none or --form, got none of them",
         ),
-        ("--thumb sideways", "--thumb: expected up or down, got 'sideways'"),
-        ("--choice third", "--choice: expected first, second, equal, both_bad or cannot_judge, got 'third'"),
+        ("--thumb sideways", "thumb: expected up or down, got 'sideways'"),
+        ("--choice third", "choice: expected first, second, equal, both_bad, cannot_judge, got 'third'"),
         ("--action sing --item mini", "action: expected view, cart, buy, hide, got 'sing'"),
         ("--rating mini", "--rating: expected ITEM=NUMBER, got 'mini'"),
         ("--rating mini=good", "--rating: expected ITEM=NUMBER, got 'mini=good'"),
@@ -490,6 +492,28 @@ def test_feedback_refuses(cars: str, options: str, told: str) -> None:
     assert refusal(f"feedback cars d1 {options}").startswith(told)
     with Loop.open("cars.heedful") as loop:
         assert "feedback" not in loop.projection.log.counts()
+
+
+def test_every_field_of_every_form_has_an_option() -> None:
+    told = heedful("feedback --help", width=250).out
+    for field in fields_of(*all_forms().values()):
+        assert re.search(rf"--{'did' if field.name == 'actions' else field.name} .*{re.escape(field.hint[1:])}", told)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"clicks": ["a", "b"]}, ["--clicks", "a", "--clicks", "b"]),
+        ({"better": "a"}, ["--better", "a"]),
+        ({"choice": "first"}, ["--choice", "first"]),
+        ({"grade": {"a": 4.0}}, ["--grade", "a=4"]),
+        ({"edit": "TEXT", "item": "a"}, ["--edit", "TEXT", "--item", "a"]),
+        ({"edit": {"hp": 1}}, ["--form", '{"edit": {"hp": 1}}']),
+        ({"best": "a", "worst": "c"}, ["--form", '{"best": "a", "worst": "c"}']),
+    ],
+)
+def test_fields_are_told_as_options(fields: dict[str, Any], words: list[str]) -> None:
+    assert options_of(fields) == words
 
 
 # ---------------------------------------------------------------------------- undo, forget
@@ -719,7 +743,7 @@ def test_the_page_names_every_option(command: str) -> None:
 
 @pytest.mark.slow
 def test_help_needs_no_database_and_no_loop() -> None:
-    program = "import sys, heedful.cli.loops; print(*sorted(sys.modules))"
+    program = "import sys, heedful.cli.decide; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert not {"sqlite3", "msgspec", "rich.progress", "heedful.loop", "heedful.io", "heedful.data"} & set(loaded)
 

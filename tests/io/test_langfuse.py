@@ -22,7 +22,7 @@ from heedful.data.langfuse import as_text, parse_score
 from heedful.data.row_report import Report
 from heedful.io import Outcome, import_lines
 from heedful.io.formats import FORMATS, check_options
-from heedful.io.langfuse_import import Meanings
+from heedful.io.formats.langfuse import Meanings
 from loops import rating_loop
 
 DRAFTS = [{"id": "long", "text": "We would perhaps like to inform you."}, {"id": "short", "text": "It is here."}]

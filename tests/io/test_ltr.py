@@ -21,7 +21,7 @@ from heedful import Loop, Settings
 from heedful.data.row_report import Report
 from heedful.features import UNSEEN, Encoding, declare, infer
 from heedful.features.columns import Category, Number
-from heedful.io.ltr import ranking_model
+from heedful.io.formats.ltr import ranking_model
 from loops import choice_loop, rating_loop, small_loop, specs
 from search_engine import Engine, Refused
 

@@ -151,8 +151,39 @@ def test_choices_and_items_of_a_catalogue_have_their_texts(tmp_path: Path) -> No
         ]
 
 
+def test_what_a_form_of_ones_own_compares_is_a_pair_too(tmp_path: Path) -> None:
+    """It names the best and the worst: the best is chosen over each of the others."""
+    items = [{"id": name, "text": f"Text {name}."} for name in "abcd"]
+    best_worst = f"{Path(__file__).parents[1] / 'fifth.py'}:BestWorst"
+    with Loop.create(tmp_path / "l.heedful", items=items, learner=best_worst, encoding=infer(items)) as loop:
+        first, second, third, last = loop.decide(id="d").shown
+        loop.feedback("d", id="e", best=second, worst=first)
+        loop.feedback("d", id="none", none=True)
+        rows, report = written(loop, "preference-data", text="text", without_prompt="yes")
+    assert {row["chosen"] for row in rows} == {f"Text {second}."}
+    assert [row["rejected"] for row in rows] == [f"Text {name}." for name in (first, third, last)]
+    assert dict(report.dropped) == {"compares no two answers": 1}
+
+
+def test_only_an_answer_that_compares_texts_is_a_pair(tmp_path: Path) -> None:
+    items = [{"id": name, "text": f"Text {name}."} for name in "abc"]
+    with Loop.create(
+        tmp_path / "l.heedful", items=items, encoding=infer(items), settings=Settings(control=0.0)
+    ) as loop:
+        first, second, _ = loop.decide(id="d").shown
+        loop.feedback("d", id="choice", choice="second")  # which says nothing of the third
+        loop.feedback("d", id="clicks", clicks=[second])
+        loop.feedback("d", id="bought", action="buy", item=second)
+        loop.feedback("d", id="rated", rating={first: 1, second: 5})
+        rows, report = written(loop, "preference-data", text="text", without_prompt="yes")
+    assert [(row["id"], row["chosen"], row["rejected"]) for row in rows] == [
+        ("choice", f"Text {second}.", f"Text {first}.")
+    ]
+    assert dict(report.dropped) == {"compares no two answers": 3}
+
+
 def test_what_cannot_be_asked_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"^--as: expected preference-data, unpaired.*, got 'csv'$"):
+    with pytest.raises(ValueError, match=r"^--as: expected .*preference-data, ubi, unpaired, got 'csv'$"):
         find_format("csv", "write")
     with pytest.raises(ValueError, match=r"^--option: expected text, .* with --as unpaired, got 'colour'$"):
         check_options(find_format("unpaired", "read"), {"colour": "red"})

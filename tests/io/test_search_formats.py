@@ -6,11 +6,13 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from command import done, heedful
 
+from heedful.io import formats
 from loops import choice_loop, small_loop
 from search_engine import Engine, serving
 
@@ -81,7 +83,7 @@ def test_a_refused_export_writes_nothing_and_notes_nothing(tmp_path: Path) -> No
         ("new", "--as opensearch", "a loop that learned from feedback"),
         ("new", "--as opensearch --option without=x", "without: expected one of f0, f1, f2, f3, prior, got 'x'"),
         ("new", "--as opensearch --option colour=x", "expected without, context, fields, name, window"),
-        ("new", "--as opensearchh", "expected preference-data, unpaired, opensearch, elasticsearch, ubi"),
+        ("new", "--as opensearchh", "expected elasticsearch, opensearch, preference-data, ubi, unpaired"),
         ("choices", "--as elasticsearch", "expected a loop that ranks items by weights"),
         ("choices", "--as ubi", "expected a loop that learns from clicks"),
         ("new", "--as ubi --option bulk=maybe", "bulk: expected yes or no"),
@@ -99,3 +101,13 @@ def test_a_refused_export_writes_nothing_and_notes_nothing(tmp_path: Path) -> No
 
     with Loop.open(tmp_path / "noted") as loop:
         assert [event.kind for event in loop.projection.log.events()] == kinds
+
+
+def test_a_format_is_a_module_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = "from heedful.io.formats import Format\nOURS = Format('ours', 'what nothing else names', read=print)\n"
+    (tmp_path / "ours_of_formats.py").write_text(declared)
+    monkeypatch.setattr(formats, "__path__", [*formats.__path__, str(tmp_path)])
+    monkeypatch.setattr(formats, "FORMATS", formats._declared())
+    assert formats.find_format("ours", "read").about == "what nothing else names"
+    assert "ours" not in formats.formats_for("write")
+    del sys.modules["heedful.io.formats.ours_of_formats"]

@@ -210,11 +210,15 @@ def test_style_is_what_a_person_likes(tmp_path: Path) -> None:
         ("choose", {"candidates": [{"id": "a", "hp": "fast"}]}, "hp"),
         ("choose", {"candidates": [[1, 2], None]}, "candidates"),
         ("learn", {}, "decision: expected a value, got none"),
-        ("learn", {"decision": "d"}, "learn: expected one of better, edit, thumb, choice, rating, grade, got none"),
+        (
+            "learn",
+            {"decision": "d"},
+            "learn: expected one of clicks, better, edit, thumb, action, rating, grade, choice, none, got",
+        ),
         (
             "learn",
             {"decision": "d", "item": "a"},
-            "learn: expected one of better, edit, thumb, choice, rating, grade, got none",
+            "learn: expected one of clicks, better, edit, thumb, action, rating, grade, choice, none, got",
         ),
         ("learn", {"decision": "d", "better": "y"}, "better: expected a list, got 'y'"),
         ("learn", {"decision": "d", "better": ["y", 2]}, "better.1: expected a text, got 2"),
@@ -247,6 +251,22 @@ def test_what_is_refused_names_the_field_and_changes_nothing(
 
         talk(agent_server(loop, "cars"), steps)
         assert (loop.projection.log.counts(), loop.weights) == before
+
+
+def test_learn_takes_what_the_forms_of_the_loop_declare(tmp_path: Path) -> None:
+    best_worst = f"{Path(__file__).parents[1] / 'fifth.py'}:BestWorst"
+    with Loop.create(tmp_path / "l.heedful", items=CARS, encoding=infer(CARS), learner=best_worst) as loop:
+
+        async def steps(client: Client) -> None:
+            [learn] = [tool for tool in (await client.list_tools()).tools if tool.name == "learn"]
+            assert list(learn.input_schema["properties"]) == ["decision", "best", "worst", "none", "id"]
+            assert str(learn.description).endswith("in exactly one way: best, none.")
+            chosen = await call(client, "choose", id="d")
+            first, second = chosen["order"][:2]
+            assert (await call(client, "learn", decision="d", best=second, worst=first))["learned"]
+            assert "learn: expected only decision, best" in await refused(client, "learn", decision="d", thumb="up")
+
+        talk(agent_server(loop, "l"), steps)
 
 
 def test_the_same_id_with_other_content_is_refused(tmp_path: Path) -> None:

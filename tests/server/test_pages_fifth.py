@@ -140,7 +140,7 @@ class Survey(Form):
     ],
 )
 def test_every_declared_field_has_a_widget(form: Form, kinds: list[str]) -> None:
-    assert [field.kind for field in fields_widget.fields_of(form)] == kinds
+    assert [field.kind for field in fields_widget.inputs_of(form)] == kinds
 
 
 class _Loop:

@@ -49,12 +49,12 @@ COMMANDS = {
         "heedful init cars cars.csv --kind year=number",
     ),
     "decide": CommandEntry(
-        "loops:decide",
+        "decide:decide",
         "Decide what to show, best first, and write the decision into the loop's log.",
         "heedful decide cars --person ann --show 5",
     ),
     "feedback": CommandEntry(
-        "loops:feedback",
+        "feedback:feedback",
         "Record what a person answered to a decision, and learn from it.",
         "heedful feedback cars d3 --clicks beetle --clicks mini",
     ),

@@ -32,17 +32,26 @@ Own = Annotated[
         "--own", metavar="SPEC", help="A learner of the loop that is your own FILE.py:Class; may be repeated."
     ),
 ]
-As = Annotated[
-    str | None,
-    typer.Option(
-        "--as", metavar="FORMAT", help="A format of others: preference-data, unpaired, ...", show_default="our own"
-    ),
-]
-Options = Annotated[
-    list[str] | None,
-    typer.Option("--option", metavar="NAME=VALUE", help="An option of that format; may be repeated."),
+DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="The id that `heedful decide` gave.")]
+Without = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Leave this person's answers out; may be repeated.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
+
+
+def format_options(verb: str) -> tuple[Any, Any]:
+    """Return what typer needs for --as and --option of a command that writes or reads (`verb`) formats of others."""
+    from heedful.io.formats import formats_for
+
+    formats, own = formats_for(verb), dict[str, list[str]]()
+    for name, format in formats.items():
+        own.setdefault(", ".join(format.options), []).append(name)
+    told = "; ".join(f"{name} ({format.about})" for name, format in formats.items())
+    of = "; ".join(f"of {', '.join(names)} {options}" for options, names in own.items() if options)
+    return (
+        typer.Option("--as", metavar="FORMAT", help=f"A format of others: {told}.", show_default="our own"),
+        typer.Option("--option", metavar="NAME=VALUE", help=f"An option of that format: {of}. May be repeated."),
+    )
 
 
 def use_database(url: str, typed: bool = False) -> None:
@@ -220,13 +229,21 @@ def pairs(option: str, meaning: str, texts: Sequence[str], *, at_first: bool = F
     twice.
     """
     parts: dict[str, str] = {}
+    for left, rights in grouped(option, meaning, texts, at_first=at_first).items():
+        if len(rights) > 1:
+            raise BadInput(f"{option}: expected each once, got {left!r} twice")
+        [parts[left]] = rights
+    return parts
+
+
+def grouped(option: str, meaning: str, texts: Sequence[str], *, at_first: bool = False) -> dict[str, list[str]]:
+    """Return `texts` as `pairs` does, with all that stands to the right of each LEFT, which may come more than once."""
+    parts: dict[str, list[str]] = {}
     for text in texts:
         left, mark, right = text.partition("=") if at_first else text.rpartition("=")
         if not (left and mark and right):
             raise BadInput(f"{option}: expected {meaning}, got {text!r}")
-        if left in parts:
-            raise BadInput(f"{option}: expected each once, got {left!r} twice")
-        parts[left] = right
+        parts.setdefault(left, []).append(right)
     return parts
 
 

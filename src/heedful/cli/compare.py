@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import typer
 
 from heedful.cli.common import Json, check_absent, holds_loop
+from heedful.cli.compare_models import GONE, TOLD, making_study, open_arena
 from heedful.cli.console import (
     BadInput,
     check_extra,
@@ -27,7 +28,7 @@ from heedful.cli.console import (
     print_json,
     reading_input,
 )
-from heedful.cli.own_page import PORT, listen, open_browser
+from heedful.cli.own_page import PORT, Browser, Port, listen, open_browser
 from heedful.cli.sharing import (
     SHARED,
     Sharing,
@@ -51,9 +52,6 @@ QUICK = 300
 """The most items for which the result is printed at the end; with more it would take long to compute."""
 FREE = ("consent", "questions")
 """The options that may change when a study goes on, as no answer depends on them."""
-GONE = "no longer there, and still asked about"
-TOLD = 10
-"""How many files that were left out are printed by name."""
 
 
 class ShareLink(NamedTuple):
@@ -112,10 +110,7 @@ def compare(
     folder: Annotated[
         Path, typer.Option("--dir", metavar="DIR", help="The folder that studies are in.", show_default="here")
     ] = Path("."),
-    port: Annotated[
-        int | None,
-        typer.Option(metavar="PORT", min=1, max=65535, help=f"{PORT}, or another that is free, unless said."),
-    ] = None,
+    port: Port = None,
     share_port: Annotated[
         int | None,
         typer.Option(metavar="PORT", min=1, max=65535, help=f"Of participants: {SHARED}, or a free one, unless said."),
@@ -133,7 +128,7 @@ def compare(
         str | None,
         typer.Option(metavar="URL", help="What links begin with.", show_default="where participants come to"),
     ] = None,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    browser: Browser = True,
     json: Json = False,
 ) -> None:
     """The command makes a study, NAME.heedful, out of what is to be compared, or goes on with the one that is there. It
@@ -220,8 +215,6 @@ def _open_or_create(
 
         path = folder.absolute() / f"{loop_name('--name', name or _study_name(source))}.heedful"
         if models:
-            from heedful.cli.compare_models import open_arena
-
             of_tables = {"--identifier": identifier, "--show": fields.get("show")}
             check_absent(of_tables, "expected none with --models, got {}")
             if holds_loop(path):
@@ -255,11 +248,8 @@ def _create(path: Path, material: Material, goal: str | None, fields: dict[str, 
 
     kind: Literal["best", "ranking"] = "ranking" if goal == "ranking" else "best"
     study = Study(kind=material.kind, **fields)
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with making_study(path):
         create_study(path, material, study, kind).close()
-    except FileExistsError as error:
-        raise BadInput(f"{path}: {error.strerror}, and no study: expected another --name") from error
     by = f", named by their {material.encoding.identifier}" if material.kind == "rows" else ""
     note(f"{len(material.rows):,} {material.kind} to compare{by}, in {path}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +16,19 @@ if TYPE_CHECKING:
     from heedful.data.choices import LoadedChoices, LoadedPairs
 
 TOLD = 10
-"""How many models that are no longer there are printed by name."""
+"""How many names are printed of what is left out, or no longer there."""
+GONE = "no longer there, and still asked about"
 ASK = "Which answer is better?"
+
+
+@contextmanager
+def making_study(path: Path) -> Iterator[None]:
+    """Make the folder that the study `path` is to be in; raise BadInput if the block finds something else at `path`."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        yield
+    except FileExistsError as error:
+        raise BadInput(f"{path}: {error.strerror}, and no study: expected another --name") from error
 
 
 def open_arena(source: Path, path: Path, goal: str, told: dict[str, Any]) -> list[str]:
@@ -37,14 +50,11 @@ def open_arena(source: Path, path: Path, goal: str, told: dict[str, Any]) -> lis
             new, gone = extend_arena(loop, outputs)
         note(f"going on with {path}: {size}" + (f"; {new:,} new models" if new else ""))
         if gone:
-            note(f"no longer there, and still asked about: {cut_list(gone, TOLD)}")
+            note(f"{GONE}: {cut_list(gone, TOLD)}")
     else:
         study = Study(kind="answers", **{"ask": ASK, **told})
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with making_study(path):
             create_arena(path, outputs, study, goal).close()
-        except FileExistsError as error:
-            raise BadInput(f"{path}: {error.strerror}, and no study: expected another --name") from error
         note(f"{size}, {count(outputs.questions, 'pair')} of answers to compare, in {path}")
     return [f"{each.name}: {each.why}" for each in outputs.left_out]
 

@@ -25,7 +25,7 @@ from heedful.cli.console import (
     notes,
 )
 from heedful.cli.output import check_plot
-from heedful.cli.own_page import HOST, PORT, listen, open_browser
+from heedful.cli.own_page import HOST, Browser, Port, listen, open_browser
 
 MOST = 5
 """How many of the features that the user likes are printed at the end."""
@@ -38,11 +38,8 @@ def demo(
             "--dir", metavar="DIR", help="A folder that keeps the loops, so that the next demo goes on with them."
         ),
     ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(metavar="PORT", min=1, max=65535, help=f"{PORT}, or another port that is free, by default."),
-    ] = None,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    port: Port = None,
+    browser: Browser = True,
     once: Annotated[
         bool, typer.Option("--once", help="No page: a simulated person teaches, it tells what was learned, and ends.")
     ] = False,

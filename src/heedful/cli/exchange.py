@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import As, Json, Name, Options, Own, kind_of, numbers, open_loop, pairs
+from heedful.cli.common import Json, Name, Own, format_options, kind_of, numbers, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, console, note, notes, print_json, reading_input, say
 from heedful.cli.import_summary import Tally, show_counts, show_report
 from heedful.core.wording import count
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from heedful.io.table_import import TableImport
     from heedful.loop import Loop
 
+AS, OPTION = format_options("read")
 NO_ACTIONS = ("click", "impression", "")
 """What `ACTIONS` of the UBI loader maps an event to that is no action (buy, ...) of a loop."""
 
@@ -54,8 +55,8 @@ def import_(
         Path | None,
         typer.Option("--features", metavar="FILE", help="First put these items on offer: CSV, JSON lines or Parquet."),
     ] = None,
-    format: As = None,
-    option: Options = None,
+    format: Annotated[str | None, AS] = None,
+    option: Annotated[list[str] | None, OPTION] = None,
     url: Annotated[
         str | None,
         typer.Option(
@@ -99,7 +100,7 @@ def import_(
 
     Importing the same file twice changes nothing. A line that does not fit is rejected with the reason, and the others
     are imported all the same. The import can be stopped at any time, and started again. With --as, files are of a
-    format of others, such as preference-data; one that is malformed is refused before anything is written.
+    format of others; one that is malformed is refused before anything is written.
 
     Exit codes: 0 everything is in; 1 some lines were rejected, a file of another format has no row that was used, or
     the loop cannot be written; 2 bad input, such as a file of another kind.
@@ -269,16 +270,15 @@ def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Ta
 def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequence[Path], tally: Tally) -> Report:
     """Import `files` of the format `name` with its `options`, and return what became of their rows."""
     from heedful.data.row_report import Report
-    from heedful.io.formats import check_options, find_format
+    from heedful.io.formats import find_format
 
-    format, report = find_format(name, "read"), Report()
-    check_options(format, options)
+    format, report = find_format(name, "read", options), Report()
+    assert format.read is not None  # it was found as one that is
     for file in files:
         if not file.is_file():
             raise BadInput(f"{file}: expected a file with --as, which is read twice, got a pipe")
     try:
-        records = format.read(loop, files, report, options) if format.read is not None else iter(())
-        _import_lines(loop, files[0].name, _as_lines(records), tally)
+        _import_lines(loop, files[0].name, _as_lines(format.read(loop, files, report, options)), tally)
     except ModuleNotFoundError as error:
         raise Failure(str(error)) from error
     return report
@@ -289,11 +289,11 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
     from heedful.client.langfuse_http import Langfuse, LangfuseError
     from heedful.data.langfuse import Output, Score, parse_output, parse_score
     from heedful.data.row_report import Report
-    from heedful.io.formats import check_options, find_format
-    from heedful.io.langfuse_import import Meanings, find_output, score_lines
+    from heedful.io.formats import find_format
+    from heedful.io.formats.langfuse import Meanings, find_output, score_lines
     from heedful.io.line_schema import check_time
 
-    check_options(find_format("langfuse", "read"), options)
+    find_format("langfuse", "read", options)
     if since is not None:
         check_time("--since", since)
     meaning, server, report = Meanings(options), Langfuse.from_environment(url), Report()
@@ -334,7 +334,7 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
 
 
 def _has_texts(loop: Loop, column: str | None) -> bool:
-    from heedful.io.preference_export import text_column
+    from heedful.io.texts import text_column
 
     with suppress(ValueError):
         return bool(text_column(loop, column))

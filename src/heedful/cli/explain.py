@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from heedful.cli.common import Json, Name, Own, open_loop
+from heedful.cli.common import DecisionId, Json, Name, Own, open_loop
 from heedful.cli.parts import print_result
 
 
 def explain(
     name: Name,
-    decision: Annotated[str, typer.Argument(metavar="DECISION", help="The id that `heedful decide` gave.")],
+    decision: DecisionId,
     own_learners: Own = None,
     json: Json = False,
 ) -> None:

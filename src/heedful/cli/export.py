@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import As, Json, Name, Options, Own, note_alike, open_loop, pairs
+from heedful.cli.common import Json, Name, Own, format_options, note_alike, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, check_extra, note, print_json, say
 from heedful.cli.import_summary import show_report
 from heedful.core.paths import path_kind, replacing
@@ -26,14 +26,16 @@ if TYPE_CHECKING:
     from heedful.io.formats import Format
     from heedful.loop import Loop
 
+AS, OPTION = format_options("write")
+
 
 def export(
     name: Name,
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="The file to write; compressed if it ends in .gz; - for stdout.")
     ],
-    format: As = None,
-    option: Options = None,
+    format: Annotated[str | None, AS] = None,
+    option: Annotated[list[str] | None, OPTION] = None,
     person: Annotated[
         str | None, typer.Option(metavar="NAME", help="Write what the loop has about this person, and nothing else.")
     ] = None,
@@ -41,11 +43,10 @@ def export(
     json: Json = False,
 ) -> None:
     """Imported into a new loop with the same learner and encoding, the lines give the same model, bit for bit. With
-    --as, the file is in a format of others: preference-data and unpaired for language models, ubi for the tools of
-    OpenSearch, or the learned weights as a learning-to-rank model of opensearch or elasticsearch. What was undone,
-    rolled back or forgotten is not in it, and what else is left out is counted with its reason. The log keeps a note of
-    every file that was written: `heedful forget` names them, as it cannot erase anybody from them. With --person, it is
-    what `heedful forget` would erase: decisions for them, their answers, corrections of their style.
+    --as, the file is in a format of others. What was undone, rolled back or forgotten is not in it, and what else is
+    left out is counted with its reason. The log keeps a note of every file that was written: `heedful forget` names
+    them, as it cannot erase anybody from them. With --person, it is what `heedful forget` would erase: decisions for
+    them, their answers, corrections of their style.
 
     Exit codes: 0 written; 1 it could not be, or there is nothing about the person; 2 bad input.
     """
@@ -99,10 +100,9 @@ def _say(file: str, path: Path, counts: Counter[str], json: bool, more: Mapping[
 def _export_as(loop: Loop, name: str, options: Mapping[str, str], file: str, target: Path, json: bool) -> None:
     """Write the loop's events to `file`, at the path `target`, in the format `name`, and print what became of them."""
     from heedful.data.row_report import Report
-    from heedful.io.formats import check_options, find_format
+    from heedful.io.formats import find_format
 
-    format, report, counts = find_format(name, "write"), Report(), Counter[str]()
-    check_options(format, options)
+    format, report, counts = find_format(name, "write", options), Report(), Counter[str]()
     suffix = "" if file == "-" else Path(file).suffix.lower()
     parts = _encode_as(loop, format, report, options, counts, suffix)
     first = next(parts, b"")  # before anything is written or noted, as the loop may not fit the format
@@ -130,16 +130,14 @@ def _encode_as(
     """Yield the bytes of a file in a format of others, as a table (.parquet) or script (.sh) if its name ends so."""
     import msgspec
 
-    write = format.write
-    if write is None:
-        raise ValueError(f"--as: expected a format that can be written, got {format.name}")
+    assert format.write is not None  # it was found as one that is
     parquet = suffix == ".parquet"
     if parquet and format.document:
         raise BadInput(f"FILE: expected a name that ends in .json with --as {format.name}, got one of Parquet")
     if parquet:
         check_extra("pyarrow", "parquet", "writing Parquet")
     rows = []
-    for kind, line in write(loop, report, options):
+    for kind, line in format.write(loop, report, options):
         counts[kind] += 1
         for text in line.get("notes", ()) if format.document else ():
             note(text)

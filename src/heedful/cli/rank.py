@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,8 @@ import typer
 
 from heedful.cli.board import show_leaderboard, show_ranking
 from heedful.cli.board_files import draw, write_pairs
-from heedful.cli.common import Json, holds_loop
+from heedful.cli.common import Json, Without, holds_loop
+from heedful.cli.common import pairs as pairs_of
 from heedful.cli.console import BadInput, Failure, check_extra, notes, print_json, reading_input
 from heedful.cli.output import check_path
 from heedful.data.spreadsheet import rows_of, write_table
@@ -51,9 +52,7 @@ def rank(
             show_default="by the names of people",
         ),
     ] = None,
-    without: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Leave this person's answers out; may be repeated.")
-    ] = None,
+    without: Without = None,
     goal: Annotated[str, typer.Option(help="What is to be known: best, or the whole ranking.")] = "best",
     sure: Annotated[float, typer.Option(help="How sure is sure enough, 0.5 to 0.999.")] = 0.9,
     column: Annotated[
@@ -164,7 +163,8 @@ def rank(
         elif votes is not None:
             raise BadInput(f"--votes: expected an arena that heedful compare --models made, got {str(file)!r}")
         else:
-            loaded = open_pairs(file, columns_of(column or ()), _words(answer or ()))
+            words = pairs_of("--answer", "WORD=MEANING, such as 0=first", answer or ())
+            loaded = open_pairs(file, columns_of(column or ()), words)
         voted = _as_arena(loaded, arena, _given(of_people), _given(of_arena))
     if voted is not None:
         with reading_input(), _by_option(), notes().status(f"weighing {voted.pairs.columns.times.sum():,} votes"):
@@ -288,16 +288,6 @@ def _by_option() -> Iterator[None]:
     except ValueError as error:
         name, _, told = str(error).partition(": ")
         raise ValueError(f"--{name}: {told}" if name in OPTIONS else str(error)) from None
-
-
-def _words(given: Sequence[str]) -> dict[str, str]:
-    words: dict[str, str] = {}
-    for each in given:
-        word, mark, meaning = each.rpartition("=")
-        if not (word and mark and meaning):
-            raise BadInput(f"--answer: expected WORD=MEANING, such as 0=first, got {each!r}")
-        words[word] = meaning
-    return words
 
 
 def _anchor(given: str | None) -> tuple[str, float] | None:

@@ -32,7 +32,7 @@ def seal(
         except ModuleNotFoundError as error:
             raise BadInput(str(error)) from error
         if json:
-            print_json({"segments": sealed.segments, "left": sealed.left})
+            print_json(sealed)
             return
         for segment in sealed.segments:
             text = f"sealed events {segment.first:,} to {segment.last:,}: {segment.events:,} of them"

@@ -6,9 +6,10 @@ import re
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 
-from heedful.cli.console import BadInput, Failure, note
+from heedful.cli.console import BadInput, note
+from heedful.cli.own_page import HOST, at_port
 
-HOST, SHARED = "127.0.0.1", 8711
+SHARED = 8711
 LISTEN = "expected an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all it has"
 
 
@@ -94,13 +95,5 @@ def participants_socket(host: str, port: int | None) -> Any:
     """
     from heedful.server.main import listening_socket
 
-    try:
-        try:
-            return listening_socket(host, port or SHARED)
-        except OSError:
-            if port is not None:
-                raise
-            return listening_socket(host, 0)
-    except OSError as error:
-        problem = error.strerror or str(error)
-        raise Failure(f"{host_and_port(host, port or SHARED)}: {problem}: choose another --share-port") from error
+    address = host_and_port(host, port or SHARED)
+    return at_port(lambda at: listening_socket(host, at), port, SHARED, address, "--share-port")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.board import show_board, show_remarks
-from heedful.cli.common import Json, Name, Own, open_loop
+from heedful.cli.common import Json, Name, Own, Without, open_loop
 from heedful.cli.console import print_json, say
 from heedful.core.wording import count
 
@@ -24,9 +24,7 @@ def standing(
         str | None,
         typer.Option(help="The person whose ranking it is; by default everybody's together.", show_default="all"),
     ] = None,
-    without: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Leave this person's answers out; may be repeated.")
-    ] = None,
+    without: Without = None,
     own: Own = None,
     json: Json = False,
 ) -> None:

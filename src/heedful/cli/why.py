@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, open_loop
+from heedful.cli.common import DecisionId, Json, Name, Own, open_loop
 from heedful.cli.parts import print_result
 
 
 def why(
     name: Name,
-    decision: Annotated[str, typer.Argument(metavar="DECISION", help="The id that `heedful decide` gave.")],
+    decision: DecisionId,
     item: Annotated[str, typer.Argument(metavar="ITEM", help="Any candidate of the decision, by its name.")],
     top: Annotated[
         int, typer.Option("--top", metavar="N", help="How many pieces of feedback are listed.", show_default=True)

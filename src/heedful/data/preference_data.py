@@ -7,10 +7,10 @@ the right form that says nothing, as when both answers are equal, is counted wit
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product, takewhile
 from os import PathLike
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from heedful.core.validation import describe
 from heedful.data.files import cell_number, cut_list
@@ -84,6 +84,9 @@ class Labelled(NamedTuple):
     label: bool
 
 
+Stated = TypeVar("Stated", Pair, Labelled)
+
+
 class _Unusable(Exception):
     """A row of the right form from which nothing can be learned, with the reason."""
 
@@ -95,23 +98,7 @@ def read_pairs(path: str | PathLike[str], report: Report, aside: Sequence[str] |
     `aside`: the fields that say which rows do not count, ["none"] for none; found by their names if it is None.
     Messages with which both answers begin are the prompt, or go on with it, and are taken off the answers. Raise
     ValueError, NAME:LINE: field: expected ..., got ..., for the first row of another form."""
-    for place, record in read_records(path):
-        try:
-            _refuse_aside(record, aside)
-            for better, worse in _compared(record):
-                report.rows["pairs"] += 1
-                try:
-                    pair = _pair(place, record, better, worse)
-                except _Unusable as error:
-                    report.drop(str(error), place)
-                else:
-                    report.used["pairs"] += 1
-                    yield pair
-        except _Unusable as error:
-            report.rows["pairs"] += 1
-            report.drop(str(error), place)
-        except ValueError as error:
-            raise ValueError(f"{place}: {error}") from None
+    return _rows(path, report, aside, "pairs", _compared, _pair)
 
 
 def read_labelled(path: str | PathLike[str], report: Report, aside: Sequence[str] | None = None) -> Iterator[Labelled]:
@@ -119,37 +106,57 @@ def read_labelled(path: str | PathLike[str], report: Report, aside: Sequence[str
     left out.
 
     `aside` and errors are those of `read_pairs`."""
+    return _rows(path, report, aside, "labels", _labels, _labelled)
+
+
+def _rows(
+    path: str | PathLike[str],
+    report: Report,
+    aside: Sequence[str] | None,
+    what: str,
+    statements: Callable[[Mapping[str, Any]], Iterable[tuple[Any, ...]]],
+    read: Callable[..., Stated],
+) -> Iterator[Stated]:
+    """Yield what `read` makes of each of the `statements` of a row, given the place and the row, too."""
     for place, record in read_records(path):
-        report.rows["labels"] += 1
         try:
-            _refuse_aside(record, aside)
-            if "completion" not in record or "label" not in record:
-                raise ValueError(f"columns: expected prompt, completion, label, got {cut_list(list(record)) or 'none'}")
-            prompt = _prompt(next((record[name] for name in PROMPTS if record.get(name) is not None), None))
-            completion = _answer("completion", record["completion"])
-            if prompt is None and isinstance(completion, list):
-                turns = [i for i, message in enumerate(completion, 1) if message["role"] == "user"]
-                prompt, [completion] = _continued(None, completion[: max(turns, default=0)], [completion])
-            label = record["label"]
-            if label is None:
-                raise _Unusable(NO_LABEL)
-            label = label.lower() if isinstance(label, str) else label
-            if isinstance(label, list | dict) or label not in LABELS:
-                raise ValueError(f"label: expected true or false, got {describe(record['label'])}")
-            text = _not_empty(_answer_text(completion))
-            labelled = Labelled(_row(place, record, prompt, [text], LABELS[label]), text, LABELS[label])
+            if (why := why_aside(record, aside)) is not None:
+                raise _Unusable(f"the row says that it does not count, {why}")
+            for statement in statements(record):
+                report.rows[what] += 1
+                try:
+                    row = read(place, record, *statement)
+                except _Unusable as error:
+                    report.drop(str(error), place)
+                else:
+                    report.used[what] += 1
+                    yield row
         except _Unusable as error:
+            report.rows[what] += 1
             report.drop(str(error), place)
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from None
-        else:
-            report.used["labels"] += 1
-            yield labelled
 
 
-def _refuse_aside(record: Mapping[str, Any], aside: Sequence[str] | None) -> None:
-    if (why := why_aside(record, aside)) is not None:
-        raise _Unusable(f"the row says that it does not count, {why}")
+def _labels(record: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """Return the one (answer, label) of a row; raise ValueError for another form."""
+    if "completion" not in record or "label" not in record:
+        raise ValueError(f"columns: expected prompt, completion, label, got {cut_list(list(record)) or 'none'}")
+    return [(record["completion"], record["label"])]
+
+
+def _labelled(place: str, record: Mapping[str, Any], answer: object, label: Any) -> Labelled:
+    prompt, completion = _prompt_of(record), _answer("completion", answer)
+    if prompt is None and isinstance(completion, list):
+        turns = [i for i, message in enumerate(completion, 1) if message["role"] == "user"]
+        prompt, [completion] = _continued(None, completion[: max(turns, default=0)], [completion])
+    if label is None:
+        raise _Unusable(NO_LABEL)
+    known = label.lower() if isinstance(label, str) else label
+    if isinstance(known, list | dict) or known not in LABELS:
+        raise ValueError(f"label: expected true or false, got {describe(label)}")
+    text = _not_empty(_answer_text(completion))
+    return Labelled(_row(place, record, prompt, [text], LABELS[known]), text, LABELS[known])
 
 
 def _compared(record: Mapping[str, Any]) -> Iterator[tuple[FieldAnswer, FieldAnswer]]:
@@ -219,7 +226,7 @@ def _score(field: str, value: object, turned: bool) -> float | None:
 
 
 def _pair(place: str, record: Mapping[str, Any], better_one: FieldAnswer, worse_one: FieldAnswer) -> Pair:
-    prompt = _prompt(next((record[name] for name in PROMPTS if record.get(name) is not None), None))
+    prompt = _prompt_of(record)
     chosen, rejected = (_answer(*answer) for answer in (better_one, worse_one))
     if isinstance(chosen, list) and isinstance(rejected, list):
         same = [a for a, _ in takewhile(lambda both: both[0] == both[1], zip(chosen, rejected))]
@@ -268,7 +275,8 @@ def _name(record: Mapping[str, Any], field: str) -> str | None:
     return name
 
 
-def _prompt(value: object) -> Prompt | None:
+def _prompt_of(record: Mapping[str, Any]) -> Prompt | None:
+    value = next((record[name] for name in PROMPTS if record.get(name) is not None), None)
     if value is None:
         return None
     answer = _answer("prompt", value)

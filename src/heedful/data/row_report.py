@@ -6,6 +6,12 @@ from dataclasses import dataclass, field
 ALREADY = "in this loop already: it was exported from it"
 """Why a row is not used that this very loop wrote: nothing is wrong with it."""
 
+FORGOTTEN = "forgotten in this loop"
+"""Why a row is not used that was in the loop, and that `forget` erased."""
+
+UNDONE = "undone or rolled back"
+"""Why feedback is not written in another format: it does not count."""
+
 REPEATED = "the same answer stands elsewhere in the file, by its {by}"
 """Why a row is not used whose answer another row has, its newest version."""
 

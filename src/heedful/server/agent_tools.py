@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from inspect import getdoc, signature
+from inspect import Parameter, Signature, getdoc, signature
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from heedful import __version__
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
     from heedful.loop import Loop
+    from heedful.loop.interactions.fields import Field
     from heedful.loop.interactions.telling import Part
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,6 +38,8 @@ INSTRUCTIONS = (
     "what they did: which they preferred, their corrected text, a thumb. Read {likes}/PERSON before you write for "
     "them. Give every call an id of your own: sent again under it, it counts once."
 )
+ATTRIBUTES = "attributes"
+"""The argument of learn that takes an object, where a form takes that or a text."""
 PERSON_TOLD = "whom it is for: a name of yours for a person; without it nobody in particular"
 ID_TOLD = "an id of your own for this event: sent again under it, it counts once"
 
@@ -59,6 +62,9 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
     from mcp.server.stdio import stdio_server
     from mcp.types import ToolAnnotations
     from pydantic import ValidationError
+
+    from heedful.loop.interactions.fields import fields_of
+    from heedful.loop.interactions.forms import CHOICES
 
     class Server(MCPServer[Any]):
         """A server that refuses arguments in the words of heedful, those that a tool does not have included, and that
@@ -130,34 +136,24 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
             order |= {name: list(names) for name, names in strange.items() if names is not None}
             return order | ({"why": _why(loop, decision.id)} if why else {})
 
-    @tool()
-    def learn(
-        decision: Annotated[str, about("the id that choose or ask returned")],
-        better: Annotated[list[str] | None, about("what the person preferred, best first")] = None,
-        edit: Annotated[str, about("the text that the person made of the first one shown, or of item")] = "",
-        attributes: Annotated[
-            dict[str, Any] | None, about("in place of edit: the attributes that they changed")
-        ] = None,
-        thumb: Annotated[str, about("up or down, for all that was shown, or for item")] = "",
-        choice: Annotated[str, about("of two: first, second, equal, both_bad or cannot_judge")] = "",
-        rating: Annotated[dict[str, float] | None, about("a number for each item, by name")] = None,
-        grade: Annotated[dict[str, int] | None, about("a grade for each item, by name")] = None,
-        item: Annotated[str, about("which item edit or thumb is about, if not the first or all")] = "",
-        id: Annotated[str, about(ID_TOLD)] = "",
-    ) -> dict[str, Any]:
-        """Tell what a person did with what was shown, in exactly one way: better, edit (or attributes), thumb, choice,
-        rating or grade."""
+    fields = fields_of(*loop.projection.interaction.forms.values())
+
+    def learn(decision: str, id: str, **given: Any) -> dict[str, Any]:
         with _refusing(ToolError):
-            if edit and attributes is not None:
-                raise ValueError("attributes: expected none with edit, got some")
-            forms = {"better": better, "edit": edit or attributes, "thumb": thumb, "choice": choice}
-            forms |= {"rating": rating, "grade": grade}
-            form: dict[str, Any] = {field: value for field, value in forms.items() if value is not None and value != ""}
-            if not form:
-                taken = [field for field in forms if field in loop.projection.interaction.forms]
-                raise ValueError(f"learn: expected one of {', '.join(taken)}, got none")
-            form |= {"item": item} if item else {}
+            attributes = given.pop(ATTRIBUTES, None)
+            for field in fields if attributes is not None else ():
+                if field.takes_object:
+                    if given[field.name]:
+                        raise ValueError(f"{ATTRIBUTES}: expected none with {field.name}, got some")
+                    given[field.name] = attributes
+            form = {name: value for name, value in given.items() if value is not None and value != ""}
+            ways = [field.name for field in fields if field.own]
+            if not any(name in form for name in ways):
+                raise ValueError(f"learn: expected one of {', '.join(ways)}, got none")
             return _answered(loop.feedback(decision, id=id or None, **form))
+
+    _declare_learn(learn, fields)
+    tool()(learn)
 
     @tool(destroys=True)
     def undo(
@@ -191,8 +187,7 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
             if len(among) < 2:  # before anything is decided
                 raise ValueError(f"candidates: expected two or more to ask about, got {len(among)}")
             decision = loop.decide(candidates, person=person or None, show=2, id=id or None, strict=True)
-            answers = ["first", "second", "equal", "both_bad", "cannot_judge"]
-            return {"decision": decision.id, "pair": list(decision.shown), "answers": answers}
+            return {"decision": decision.id, "pair": list(decision.shown), "answers": list(CHOICES)}
 
     @server.resource(LIKES, name="likes", mime_type="text/plain", description="What everybody likes, in words.")
     def likes_of_all() -> str:
@@ -208,6 +203,40 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
             return likes_in_words(loop, person)
 
     return server
+
+
+def _declare_learn(learn: Callable[..., Any], fields: Sequence[Field]) -> None:
+    """Give the tool `learn` an argument for each of the `fields` of a loop's forms of feedback, and its description."""
+    arguments: list[tuple[str, Any, Any]] = [
+        ("decision", Annotated[str, about("the id that choose or ask returned")], Parameter.empty)
+    ]
+    ways = []
+    for field in fields:
+        what = f"{field.hint}: {', '.join(field.options)}" if field.kind == "choice" else field.hint
+        told = what if field.own else f"with {', '.join(field.forms)}: {what}"
+        of, default = _ARGUMENTS.get(field.kind, (str, ""))
+        arguments.append((field.name, Annotated[of, about(told)], default))
+        if field.takes_object:
+            instead = about(f"in place of {field.name}: the attributes that they changed")
+            arguments.append((ATTRIBUTES, Annotated[dict[str, Any] | None, instead], None))
+        ways += [f"{field.name} (or {ATTRIBUTES})" if field.takes_object else field.name] if field.own else []
+    arguments.append(("id", Annotated[str, about(ID_TOLD)], ""))
+    learn.__doc__ = f"Tell what a person did with what was shown, in exactly one way: {', '.join(ways)}."
+    learn.__signature__ = Signature(  # type: ignore[attr-defined]
+        [Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=of) for name, of, default in arguments],
+        return_annotation=dict[str, Any],
+    )
+
+
+_ARGUMENTS: Mapping[str, tuple[Any, Any]] = {
+    "items": (list[str] | None, None),
+    "numbers": (dict[str, float] | None, None),
+    "texts": (dict[str, str | list[str]] | None, None),
+    "tick": (bool | None, None),
+    "number": (float | None, None),
+    "json": (Any, None),
+}
+"""(type, default) of an argument for a field of feedback, by the kind of field; others are texts"""
 
 
 @contextmanager

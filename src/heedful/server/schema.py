@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from heedful.core.validation import ALPHA
 from heedful.core.wording import OBEYED
-from heedful.loop.interactions.forms import FORMS
+from heedful.loop.interactions.fields import all_forms, fields_of
 from heedful.loop.interactions.registry import interactions
 from heedful.results.answers import Answer, Finite
 from heedful.results.experiment import Promotion
@@ -120,7 +120,7 @@ class Record(_Body):
 
 def _forms_by_kind() -> str:
     """Return which forms of feedback each kind of loop takes, in words."""
-    *most, last = FORMS
+    *most, last = all_forms()
     text = f"in one form: {', '.join(most)} or {last}. docs/feedback.md says what each means."
     taken = []
     for kind in interactions().values():
@@ -131,10 +131,8 @@ def _forms_by_kind() -> str:
 
 def _fields() -> list[tuple[str, Any, Any]]:
     """Return (name, type with JSON schema, default) of the fields of all forms of feedback."""
-    schemas = {
-        name: schema for form in FORMS.values() for name, schema in {form.name: form.schema, **form.more_fields}.items()
-    }
-    return [(name, Annotated[Any, Meta(extra_json_schema=dict(schema))], UNSET) for name, schema in schemas.items()]
+    fields = fields_of(*all_forms().values())
+    return [(each.name, Annotated[Any, Meta(extra_json_schema=dict(each.schema))], UNSET) for each in fields]
 
 
 _Forms: Any = msgspec.defstruct("_Forms", _fields(), bases=(_Body,), kw_only=True)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from heedful.boards.data_quality import Remark, left_out, sides
 from heedful.data.comparisons import ComparisonTable, comparison_of, tabulate
 from heedful.loop import Loop
+from heedful.loop.interactions.forms import read_answer
 from heedful.loop.packing import LoggedDecision
 
 OWN = "you"
@@ -81,17 +82,18 @@ def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
     that were taken back, are left out."""
     projection = loop.projection
     for event, decision, feedback in projection.lessons():
-        names = decision.names
-        shown, person = tuple([names[j] for j in decision.record.shown]), decision.person or ""
-        if feedback.form == "choice":
-            answer = feedback.text or ("first" if feedback.values[0] == 0.0 else "second")
-        elif feedback.form == "none":
+        places, person = decision.record.shown, decision.person or ""
+        shown = tuple([decision.names[j] for j in places])
+        said = read_answer(projection.interaction.forms, feedback, places)
+        if said.stated and said.best and said.best[0] in places:
+            best = places.index(said.best[0])
+            answer = ("first", "second")[best] if len(shown) == 2 else shown[best]
+        elif feedback.form == "choice" and feedback.text:
+            answer = feedback.text
+        elif said.best == () and not said.picked:
             if attempt_of(event.id) is not None:
                 continue  # the question was skipped
             answer = "cannot_judge"
-        elif feedback.form in ("better", "clicks") and feedback.chosen and feedback.chosen[0] >= 0:
-            best = feedback.chosen[0]
-            answer = ("first", "second")[decision.record.shown.index(best)] if len(shown) == 2 else names[best]
         else:
             continue
         yield StudyAnswer(event.time, person, segment_of(person), shown, answer, prompt_of(decision) or "")

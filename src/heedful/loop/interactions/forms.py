@@ -169,7 +169,13 @@ class Clicks(Form):
 
     name, hint, example = "clicks", "items that were clicked, in the order of the clicks", ["b"]
     schema: ClassVar[Json] = _ITEMS
-    more_fields: ClassVar[Mapping[str, Json]] = {"chain": _ITEMS}
+    more_fields: ClassVar[Mapping[str, Json]] = {
+        "chain": {
+            **_ITEMS,
+            "title": "decision",
+            "description": "later decisions of the same search, which may have shown what was clicked",
+        }
+    }
 
     def needs_items(self, given: Feedback) -> bool:
         return bool(given.names)
@@ -246,7 +252,10 @@ class Edit(Form):
 
     name, hint, example = "edit", "the corrected text, or the attributes that were changed", "a corrected text"
     schema: ClassVar[Json] = {"anyOf": [{"type": "string"}, {"type": "object"}]}
-    more_fields: ClassVar[Mapping[str, Json]] = {"nearest": {"type": "boolean"}, "item": ITEM}
+    more_fields: ClassVar[Mapping[str, Json]] = {
+        "nearest": {"type": "boolean", "description": "take the candidate that is nearest to it"},
+        "item": ITEM,
+    }
     names_unshown = True
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:

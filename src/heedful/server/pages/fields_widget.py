@@ -14,28 +14,26 @@ import msgspec
 
 from heedful.core.validation import describe
 from heedful.loop import Loop
-from heedful.loop.interactions.forms import ITEM, Form, Json
-from heedful.loop.records import encode
+from heedful.loop.interactions.fields import Field, fields_of
+from heedful.loop.interactions.forms import Form
 from heedful.studies.things import label
 
 PREFIX = "field."
 """The beginning of the names of the controls in the HTML form."""
 
 
-class Field(NamedTuple):
-    """One field of a form of feedback, with the HTML control in which people fill it in."""
+class Input(Field):
+    """A field of feedback with the HTML control in which people fill it in."""
 
-    name: str
-    """the name of the field in the JSON of the feedback"""
-    label: str
-    """its name as people read it"""
-    kind: str
-    """the kind of control; on each card: item, items, numbers, texts; below the cards: choice, tick, number, text,
-    json"""
-    options: tuple[str, ...] = ()
-    """the possible values, for a choice"""
-    required: bool = True
-    """whether it may not be left empty"""
+    @property
+    def label(self) -> str:
+        """its name as people read it"""
+        return label(self.name).capitalize()
+
+    @property
+    def required(self) -> bool:
+        """whether it may not be left empty"""
+        return self.own or self.kind == "item"
 
     @property
     def on_cards(self) -> bool:
@@ -58,7 +56,7 @@ class FieldsWidget(NamedTuple):
 
     form: str
     """the name of the form whose fields are shown"""
-    fields: tuple[Field, ...]
+    fields: tuple[Input, ...]
     """the fields of that form, each with its control"""
     buttons: tuple[tuple[str, str], ...]
     """(name of a form with a single value, label of its button)"""
@@ -79,42 +77,12 @@ def board(loop: Loop) -> FieldsWidget:
     form = next(form for form in forms if form not in buttons)
     labels = tuple([(button.name, f"{button.hint[:1].upper()}{button.hint[1:]}") for button in buttons])
     question = interaction.fill(interaction.words.question)
-    return FieldsWidget(form.name, fields_of(form), labels, interaction.words.answer, question)
+    return FieldsWidget(form.name, inputs_of(form), labels, interaction.words.answer, question)
 
 
-def fields_of(form: Form) -> tuple[Field, ...]:
-    """Return the fields of `form`, a form of feedback, as controls: first the field of its own name, then the
-    others."""
-    return (
-        _field(form.name, form.schema, True),
-        *[_field(name, schema, schema is ITEM) for name, schema in form.more_fields.items()],
-    )
-
-
-def _field(name: str, schema: Json, required: bool) -> Field:
-    """Return the control for the field `name` with this JSON schema; of alternatives (anyOf), the first that has a
-    control."""
-    text = label(name).capitalize()
-    for one in schema.get("anyOf", (schema,)):
-        kind, options = _kind(one)
-        if kind != "json":
-            return Field(name, text, kind, options, required)
-    return Field(name, text, "json", (), required)
-
-
-def _kind(schema: Json) -> tuple[str, tuple[str, ...]]:
-    """Return (the kind of control for a JSON schema, as in `Field.kind`; the options of a choice, () for another
-    kind)."""
-    if schema is ITEM:
-        return "item", ()
-    if "enum" in schema:
-        return "choice", tuple([value if isinstance(value, str) else encode(value) for value in schema["enum"]])
-    kind = schema.get("type")
-    if kind == "array" and schema.get("items") is ITEM:
-        return "items", ()
-    if kind == "object" and (inner := schema.get("additionalProperties")):
-        return ("numbers" if inner.get("type") in ("number", "integer") else "texts"), ()
-    return {"boolean": "tick", "number": "number", "integer": "number", "string": "text"}.get(str(kind), "json"), ()
+def inputs_of(form: Form) -> tuple[Input, ...]:
+    """Return the fields of a form of feedback as controls: first the field of its own name, then the others."""
+    return tuple([Input(*field) for field in fields_of(form)])
 
 
 def _constant(form: Form) -> object:
@@ -135,7 +103,7 @@ def parse(loop: Loop, names: Sequence[str], posted: Mapping[str, str]) -> dict[s
         raise ValueError(f"kind: expected {' or '.join(forms)}, got {describe(kind)}")
     if (constant := _constant(forms[kind])) is not None:
         return {kind: constant}
-    fields = {field.name: _value(field, names, posted) for field in fields_of(forms[kind])}
+    fields = {field.name: _value(field, names, posted) for field in inputs_of(forms[kind])}
     if fields[kind] is None:
         raise ValueError(f"{kind}: expected an answer, got none")
     return {name: value for name, value in fields.items() if value is not None}
@@ -148,7 +116,7 @@ def items_of(loop: Loop, fields: Mapping[str, object]) -> list[str]:
     return [str(fields[name]) for name in chosen if name in fields]
 
 
-def _value(field: Field, names: Sequence[str], posted: Mapping[str, str]) -> object:
+def _value(field: Input, names: Sequence[str], posted: Mapping[str, str]) -> object:
     """Return the value of a field in the HTML form `posted`, as posted for the cards `names`; None if it was left
     empty."""
     if field.kind == "items":

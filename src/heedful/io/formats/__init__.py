@@ -1,6 +1,7 @@
 """The formats of others that a loop's events can be written in (`heedful export --as`) and read from (`import --as`).
 
-One table, `FORMATS`. A format is a function that writes, one that reads, or both:
+A format is declared in the module of this folder that writes and reads it, and found there: a new one changes no other
+file. A format is a function that writes, one that reads, or both:
 
 - `write(loop, report, options)` yields (what it is, JSON object) for each line of the file, in order.
 - `read(loop, files, report, options)` yields the lines of `heedful.io.import_lines`: items, decisions and feedback. It
@@ -11,16 +12,14 @@ Both count in `report` what they used, and why they left the rest out. `options`
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from heedful.core.validation import describe
 from heedful.data.row_report import Report
-from heedful.io import ltr, ubi_export
-from heedful.io.langfuse_import import OPTIONS as SCORE_OPTIONS
-from heedful.io.langfuse_import import read_score_lines
-from heedful.io.preference_export import write_pairs, write_thumbs
-from heedful.io.preference_import import read_pair_lines, read_thumb_lines
 from heedful.loop import Loop
 
 Options: TypeAlias = Mapping[str, str]
@@ -32,6 +31,7 @@ class Format(NamedTuple):
     """A file format of another program: what it is, and how it is written and read."""
 
     name: str
+    """what `--as` takes"""
     about: str
     """what it is, in one line"""
     write: Write | None = None
@@ -44,59 +44,19 @@ class Format(NamedTuple):
     """how the document becomes a shell script, for a file whose name ends in .sh; None if it does not"""
 
 
-_TEXTS = {
-    "text": "the column of an item that has its text",
-    "prompt": "the field of a decision's context that has the prompt",
-    "aside": "the column that says which rows do not count; none: all do",
-    "without-prompt": "yes: also rows of decisions without a prompt",
-}
-
-FORMATS: Mapping[str, Format] = {
-    format.name: format
-    for format in (
-        Format(
-            "preference-data",
-            "prompt, chosen, rejected: which of two answers is better",
-            write_pairs,
-            read_pair_lines,
-            _TEXTS,
-        ),
-        Format("langfuse", "scores of Langfuse", read=read_score_lines, options=SCORE_OPTIONS),
-        Format("unpaired", "prompt, completion, label: a thumb on one answer", write_thumbs, read_thumb_lines, _TEXTS),
-        Format(
-            "opensearch",
-            "a learning-to-rank model of OpenSearch's plugin",
-            ltr.write_opensearch,
-            options=ltr.OPTIONS,
-            document=True,
-            script=ltr.shell_script,
-        ),
-        Format(
-            "elasticsearch",
-            "a learning-to-rank model of the plugin for Elasticsearch",
-            ltr.write_elasticsearch,
-            options=ltr.OPTIONS,
-            document=True,
-            script=ltr.shell_script,
-        ),
-        Format(
-            "ubi",
-            "OpenSearch's User Behavior Insights: queries and events",
-            ubi_export.write_ubi,
-            options=ubi_export.OPTIONS,
-        ),
-    )
-}
-"""The formats, by the names that `--as` takes."""
+def formats_for(verb: str) -> dict[str, Format]:
+    """Return the formats that can be written (`verb` "write") or read ("read"), by name."""
+    return {name: format for name, format in FORMATS.items() if getattr(format, verb) is not None}
 
 
-def find_format(name: str, verb: str) -> Format:
-    """Return the format `name`, which can be written (`verb` "write") or read ("read").
+def find_format(name: str, verb: str, options: Options = {}) -> Format:  # noqa: B006  # nobody writes to it
+    """Return the format `name`, which can be written (`verb` "write") or read ("read") with these `options`.
 
-    Raise ValueError, with the names of those that can be, if there is none."""
-    able = {format.name: format for format in FORMATS.values() if getattr(format, verb) is not None}
+    Raise ValueError, with the names of those that can be, if there is none, and for an option that it does not know."""
+    able = formats_for(verb)
     if name not in able:
         raise ValueError(f"--as: expected {', '.join(able)}, got {name!r}")
+    check_options(able[name], options)
     return able[name]
 
 
@@ -107,3 +67,21 @@ def check_options(format: Format, options: Mapping[str, str]) -> None:
         if name not in format.options and not (prefixes and name.startswith(prefixes)):
             names = ", ".join(format.options) or "none"
             raise ValueError(f"--option: expected {names} with --as {format.name}, got {name!r}")
+
+
+def is_yes(options: Options, name: str, default: bool) -> bool:
+    """Return whether the option `name` is yes. Raise ValueError, naming it, if it is neither that nor no."""
+    value = options.get(name, "yes" if default else "no")
+    if value not in ("yes", "no"):
+        raise ValueError(f"{name}: expected yes or no, got {describe(value)}")
+    return value == "yes"
+
+
+def _declared() -> dict[str, Format]:
+    modules = [import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
+    found = [value for module in modules for value in vars(module).values() if isinstance(value, Format)]
+    return {format.name: format for format in sorted(found, key=lambda format: format.name)}
+
+
+FORMATS: Mapping[str, Format] = _declared()
+"""The formats, by the names that `--as` takes."""

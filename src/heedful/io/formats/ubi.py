@@ -10,10 +10,10 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from heedful.core.validation import describe
-from heedful.data.row_report import Report
+from heedful.data.row_report import UNDONE, Report
 from heedful.data.ubi import ACTIONS, event_attributes
 from heedful.io.exports import Exporter, as_time
+from heedful.io.formats import Format, is_yes
 from heedful.loop import Loop
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
@@ -27,9 +27,7 @@ NAMES: Mapping[str, str] = {"cart": "add_to_cart", "buy": "purchase", "view": "w
 """What actions of a loop are called in UBI; others keep their names."""
 TAKEN = tuple(name for name, means in ACTIONS.items() if means in ("click", "impression", ""))
 """Names of UBI's that would say something else of an action."""
-OPTIONS: Mapping[str, str] = {
-    "bulk": "no: documents alone, without the lines between them that the bulk interface needs"
-}
+OPTIONS = {"bulk": "no: documents alone, without the lines between them that the bulk interface needs"}
 """The options of the format, each with what it says."""
 
 NOT_SHOWN, NO_HITS, OLD, LONG = (
@@ -38,7 +36,7 @@ NOT_SHOWN, NO_HITS, OLD, LONG = (
     "a time before 2000",
     f"an id of more than {LONGEST} characters",
 )
-UNDONE, NO_CLICK, NO_DECISION = "undone or rolled back", "nothing was clicked", "on a decision that is not exported"
+NO_CLICK, NO_DECISION = "nothing was clicked", "on a decision that is not exported"
 UNSEEN, CLASH = "about an item that was not shown", "an action with the name of another event of UBI"
 JOINED, CHAINED = (
     "further clicks on a decision: readers join them",
@@ -63,15 +61,13 @@ def write_ubi(loop: Loop, report: Report, options: Mapping[str, str]) -> Iterato
 
     Feedback that was undone or rolled back is left out; what was forgotten is not in the log. `report` counts decisions
     and feedback, and why some are left out. Raise ValueError for a loop of another kind."""
-    interaction, bulk = loop.projection.interaction, options.get("bulk", "yes")
+    interaction, bulk = loop.projection.interaction, is_yes(options, "bulk", True)
     if not interaction.linear or "clicks" not in interaction.forms:
         expected = "expected a loop that learns from clicks on lists, as `heedful init` makes one"
         raise ValueError(f"--as ubi: {expected}, got {interaction.words.loop}")
-    if bulk not in ("yes", "no"):
-        raise ValueError(f"bulk: expected yes or no, got {describe(bulk)}")
     loop.projection.catch_up()
     for what, id, document in _Writer(loop, report).documents():
-        if bulk == "yes":
+        if bulk:
             yield "bulk action", {"index": {"_index": f"ubi_{'queries' if what == 'query' else 'events'}", "_id": id}}
         yield what, document
 
@@ -229,3 +225,6 @@ def _hits(decision: LoggedDecision) -> list[str]:
 def _hash(event: str, i: int) -> str:
     """Return the id of the document of click number `i` of the feedback `event`: the same in every export."""
     return "heedful-" + hashlib.blake2b(f"{i} {event}".encode(), digest_size=16).hexdigest()
+
+
+UBI = Format("ubi", "OpenSearch's User Behavior Insights: queries and events", write_ubi, options=OPTIONS)

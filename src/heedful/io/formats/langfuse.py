@@ -17,9 +17,10 @@ from heedful.core.validation import describe
 from heedful.data.files import number_in
 from heedful.data.langfuse import Output, Score, as_text, parse_output, parse_score
 from heedful.data.repeats import Answer, Identity, newest_answers
-from heedful.data.row_report import REPEATED, Report
+from heedful.data.row_report import FORGOTTEN, REPEATED, Report
 from heedful.data.table import read_records
-from heedful.io.preference_export import TextReader, text_column
+from heedful.io.formats import Format, is_yes
+from heedful.io.texts import TextReader, described, text_column
 from heedful.loop import Loop
 
 OPTIONS = {
@@ -47,7 +48,6 @@ NO_DECISION = "its decision is not in this loop: in a loop of texts, --traces FI
 NO_OUTPUT = "neither its decision nor its output is there"
 EMPTY_OUTPUT = "its output has no text"
 EQUAL = "the correction is the output"
-FORGOTTEN = "forgotten in this loop"
 
 
 def read_score_lines(
@@ -189,8 +189,8 @@ def _decision(loop: Loop, score: Score, outputs: Find | None, column: str | None
     if not output.text.strip():
         return EMPTY_OUTPUT
     id = score.places[0]
-    row = {loop.manifest.encoding.identifier or "id": "output", column: output.text}
-    line: dict[str, Any] = {"kind": "decision", "id": id, "candidates": [row], "shown": ["output"]}
+    candidates = described(loop, column, {"output": output.text})
+    line: dict[str, Any] = {"kind": "decision", "id": id, "candidates": candidates, "shown": ["output"]}
     context: dict[str, Any] = {"prompt": output.prompt} if output.prompt else {}
     context |= {} if output.messages is None else {"messages": output.messages}
     fields = {"context": context or None, "person": output.person, "time": output.time}
@@ -232,10 +232,7 @@ class Meanings:
 
     def __init__(self, options: Mapping[str, str]) -> None:
         """Read the options. Raise ValueError, naming the option, for one that makes no sense."""
-        evaluations = options.get("evaluations", "no")
-        if evaluations not in ("yes", "no"):
-            raise ValueError(f"evaluations: expected yes or no, got {describe(evaluations)}")
-        self._evaluations = evaluations == "yes"
+        self._evaluations = is_yes(options, "evaluations", False)
         self._named = {
             name.partition(":")[2]: _meaning(name.partition(":")[2], how)
             for name, how in options.items()
@@ -303,3 +300,6 @@ def _thumb(score: Score, threshold: float) -> dict[str, Any] | str:
     if isinstance(score.value, str | None):
         return OTHER_CATEGORY
     return {"thumb": "up" if float(score.value) >= threshold else "down"}
+
+
+LANGFUSE = Format("langfuse", "scores of Langfuse", read=read_score_lines, options=OPTIONS)

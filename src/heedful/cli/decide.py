@@ -1,18 +1,16 @@
-"""`heedful decide` and `heedful feedback`: ask a loop what to show, and tell it what the person answered."""
+"""`heedful decide`: ask a loop what to show."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.answers import print_answers
 from heedful.cli.common import (
     Json,
     Name,
     Own,
-    numbers,
     open_loop,
     read_json,
     read_text,
@@ -128,6 +126,7 @@ def decide(
 def _show(loop: Loop, name: str, decision: Decision) -> None:
     from rich.markup import escape
 
+    from heedful.cli.feedback import options_of
     from heedful.loop.undeclared import describe_undeclared
 
     shown = decision.shown[:ROWS]
@@ -174,24 +173,8 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     if not decision.shown:
         return
     action, fields = loop.projection.interaction.example(loop.projection.model, decision.shown)
-    command = shell_quote(["heedful", "feedback", name, decision.id, *_options(fields)])
+    command = shell_quote(["heedful", "feedback", name, decision.id, *options_of(fields)])
     say(f"\nNext, where somebody {action}: {command}")
-
-
-def _options(fields: Mapping[str, Any]) -> list[str]:
-    """Return the options of `heedful feedback` that say the same as these fields of a piece of feedback."""
-    import json
-
-    if not fields.keys() <= _OPTIONS:
-        return ["--form", json.dumps(fields, ensure_ascii=False)]
-    options = []
-    for name, value in fields.items():
-        if isinstance(value, Mapping):
-            texts = [f"{item}={number:g}" for item, number in value.items()]
-        else:
-            texts = [value] if isinstance(value, str) else list(value)
-        options += [word for text in texts for word in (f"--{name}", text)]
-    return options
 
 
 def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any]]:
@@ -211,141 +194,3 @@ def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any
     versions: list[int] = around([record.items[j] for j in record.shown], record, lambda _: 0)[:n]
     attributes = {event.seq: msgspec.json.decode(event.payload) for event in loop.projection.log.many(versions)}
     return [attributes.get(version, {}) for version in versions]
-
-
-# ---------------------------------------------------------------------------- feedback
-
-Many = list[str] | None
-_THUMBS, _CHOICES = ("up", "down"), ("first", "second", "equal", "both_bad", "cannot_judge")
-_OPTIONS = {"clicks", "better", "edit", "thumb", "action", "item", "rating", "grade", "choice"}
-"""The fields of feedback whose option takes the same value."""
-
-
-def feedback(
-    name: Name,
-    decision: Annotated[str, typer.Argument(metavar="DECISION", help="The id that `heedful decide` gave.")],
-    clicks: Annotated[
-        Many, typer.Option(metavar="ITEM", help="An item that was clicked; repeat it, in the order of the clicks.")
-    ] = None,
-    better: Annotated[
-        Many, typer.Option(metavar="ITEM", help="An item that is better than what was shown; repeat it, best first.")
-    ] = None,
-    edit: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The corrected text, or the changed attributes as a JSON object.")
-    ] = None,
-    nearest: Annotated[
-        bool, typer.Option("--nearest", help="With --edit: take the candidate that is nearest to it.")
-    ] = False,
-    thumb: Annotated[
-        str | None, typer.Option(metavar="up|down", help="A thumb on what was shown, or on an --item.")
-    ] = None,
-    action: Annotated[str | None, typer.Option(metavar="NAME", help="What was done with an --item: buy.")] = None,
-    item: Annotated[str | None, typer.Option(help="The item that --thumb, --action or --edit is about.")] = None,
-    did: Annotated[
-        Many, typer.Option(metavar="ITEM=ACTION", help="What was done with an item, one of several; repeat it.")
-    ] = None,
-    rating: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How good an item is; repeat it.")] = None,
-    grade: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How relevant an item is; repeat it.")] = None,
-    choice: Annotated[
-        str | None,
-        typer.Option(
-            metavar="first|second|equal|both_bad|cannot_judge", help="The choice between the first two items shown."
-        ),
-    ] = None,
-    none: Annotated[bool, typer.Option("--none", help="Nothing was clicked or chosen.")] = False,
-    form: Annotated[
-        str | None,
-        typer.Option(metavar="JSON", help="Feedback of any form, as the JSON object that HTTP takes."),
-    ] = None,
-    chain: Annotated[
-        Many, typer.Option(metavar="DECISION", help="With --clicks: a later decision of the same search; repeat it.")
-    ] = None,
-    id: Annotated[
-        str | None,
-        typer.Option(
-            help="The id of this event; sent again with it, it counts once; without, each call is new.",
-            show_default="new",
-        ),
-    ] = None,
-    activate: Annotated[
-        bool, typer.Option("--activate", help="First log that the deferred decision was shown.")
-    ] = False,
-    own_learners: Own = None,
-    json: Json = False,
-) -> None:
-    """The answer has one form: clicks, a better order, a grade, ... Which forms a loop takes depends on what it learns
-    from; if it does not take one, it says which it does. Items are named one by one, `--clicks a --clicks b`: a comma
-    is part of the name. A JSON object after --edit is taken for changed attributes, anything else for the corrected
-    text.
-
-    Exit codes: 0 applied, or a duplicate that changed nothing; 1 the loop cannot be read or written; 2 bad input; 3
-    rejected, with the reason.
-    """
-    forms: dict[str, Any] = {
-        "clicks": clicks or None,
-        "better": better or None,
-        "edit": None if edit is None else _read_edit(edit),
-        "nearest": nearest or None,
-        "thumb": _one_of("--thumb", _THUMBS, thumb),
-        "action": action,
-        "item": item,
-        "actions": _actions(did) if did else None,
-        "rating": numbers("--rating", "ITEM=NUMBER", rating) if rating else None,
-        "grade": numbers("--grade", "ITEM=NUMBER", grade) if grade else None,
-        "choice": _one_of("--choice", _CHOICES, choice),
-        "none": none or None,
-        "chain": chain or None,
-    }
-    fields = {field: value for field, value in forms.items() if value is not None} | _fields(form)
-    if not fields and not activate:
-        expected = "--clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice, --none or --form"
-        raise BadInput(f"feedback: expected {expected}, got none of them")
-    with open_loop(name, own_learners) as loop:
-        if fields:
-            from heedful.loop.interactions.forms import in_taken_form, known_forms, parse_feedback
-
-            interaction = loop.projection.interaction
-            parse_feedback(
-                in_taken_form(fields, interaction.forms), known_forms(interaction)
-            )  # before --activate writes anything
-        answers = [loop.activate(decision)] if activate else []
-        if fields and not (answers and answers[0].status == "rejected"):
-            answers.append(loop.feedback(decision, id=id, **fields))
-        print_answers(answers, json, [*(clicks or ()), *(better or ())])
-
-
-def _fields(form: str | None) -> dict[str, Any]:
-    """Return the fields of the JSON object after --form; {} if it is not given. Raise BadInput if it is no object."""
-    fields = read_json("--form", form)
-    if form is not None and not isinstance(fields, dict):
-        raise BadInput(f'--form: expected an object, such as {{"clicks": ["a"]}}, got {shorten(form)}')
-    return fields or {}
-
-
-def _actions(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Return `texts`, ITEM=ACTION each, as {item: actions}."""
-    actions: dict[str, list[str]] = {}
-    for text in texts:
-        item, equals, action = text.rpartition("=")
-        if not (equals and item and action):
-            raise BadInput(f"--did: expected ITEM=ACTION, such as a=buy, got {text!r}")
-        actions.setdefault(item, []).append(action)
-    return actions
-
-
-def _one_of(option: str, expected: Sequence[str], value: str | None) -> str | None:
-    if value is not None and value not in expected:
-        raise BadInput(f"{option}: expected {', '.join(expected[:-1])} or {expected[-1]}, got {value!r}")
-    return value
-
-
-def _read_edit(text: str) -> Any:
-    """Return the value after --edit: a JSON object (changed attributes) or the text; raise BadInput if it is blank."""
-    if not text.strip():
-        raise BadInput("--edit: expected the corrected text, got nothing")
-    if text.lstrip().startswith("{"):
-        try:
-            return read_json("--edit", text)
-        except BadInput:
-            return text
-    return text

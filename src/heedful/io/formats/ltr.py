@@ -28,6 +28,7 @@ from heedful.core.wording import percent
 from heedful.data.row_report import Report
 from heedful.features import FeatureCross
 from heedful.features.columns import LIMIT, Category, Column, Number
+from heedful.io.formats import Format, Options
 from heedful.loop import Loop
 from heedful.loop.packing import unpack
 
@@ -81,18 +82,6 @@ class _Omitted(NamedTuple):
     features: int
     size: float
     why: str
-
-
-def write_opensearch(loop: Loop, report: Report, options: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield ("model", document) for OpenSearch's learning-to-rank plugin; see `ranking_model`."""
-    yield "model", ranking_model(loop, report, options, engine="opensearch")
-
-
-def write_elasticsearch(
-    loop: Loop, report: Report, options: Mapping[str, str]
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield ("model", document) for the plugin of o19s for Elasticsearch; see `ranking_model`."""
-    yield "model", ranking_model(loop, report, options, engine="elasticsearch")
 
 
 def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, engine: str) -> dict[str, Any]:
@@ -494,3 +483,15 @@ def shell_script(document: Mapping[str, Any]) -> str:
 def _model_name(document: Mapping[str, Any]) -> str:
     name: str = document["search"]["rescore"]["query"]["rescore_query"]["sltr"]["model"]
     return name
+
+
+def _of_engine(engine: str, plugin: str) -> Format:
+    def write(loop: Loop, report: Report, options: Options) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        yield "model", ranking_model(loop, report, options, engine=engine)
+
+    about = f"a learning-to-rank model of {plugin}"
+    return Format(engine, about, write, options=OPTIONS, document=True, script=shell_script)
+
+
+OPENSEARCH = _of_engine("opensearch", "OpenSearch's plugin")
+ELASTICSEARCH = _of_engine("elasticsearch", "the plugin for Elasticsearch")
