@@ -19,7 +19,7 @@ from command import bad, done, heedful, refusal
 
 from heedful import Loop
 from heedful.cli.common import place
-from heedful.cli.feedback import options_of
+from heedful.cli.feedback_options import options_of
 from heedful.loop.interactions.fields import all_forms, fields_of
 
 CARS = """name,make,hp,mpg,note

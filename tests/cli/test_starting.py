@@ -76,7 +76,7 @@ def test_a_list_of_commands_imports_none_of_them(line: tuple[str, ...]) -> None:
 @pytest.mark.slow
 def test_the_help_of_a_command_imports_its_module_alone() -> None:
     loaded = imported("decide", "--help")
-    assert commands_in(loaded) == {"loops"}
+    assert commands_in(loaded) == {"decide"}
     assert not {"numpy", "pydantic"} & loaded
     assert commands_in(imported("simulate", "ordinal", "--help")) == {"simulate"}
 
@@ -86,7 +86,7 @@ def test_deciding_imports_what_decides(tmp_path: Path) -> None:
     """The learner of the loop, and neither the others, nor what reports, explains or compiles."""
     small_loop(tmp_path / "cars.heedful", learner="fair-pairs").close()
     loaded = imported("decide", "cars", "--show", "3", "--json", cwd=tmp_path)
-    assert commands_in(loaded) == {"loops"}
+    assert commands_in(loaded) == {"decide"}
     unused = {"numba", "llvmlite", "scipy", "sklearn", "pandas", "matplotlib", "rich", "pydantic"}
     assert not unused & packages(loaded)
     learners = {name.rpartition(".")[2] for name in loaded if name.startswith("heedful.learners.")}

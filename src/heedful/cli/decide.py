@@ -126,7 +126,7 @@ def decide(
 def _show(loop: Loop, name: str, decision: Decision) -> None:
     from rich.markup import escape
 
-    from heedful.cli.feedback import options_of
+    from heedful.cli.feedback_options import options_of
     from heedful.loop.undeclared import describe_undeclared
 
     shown = decision.shown[:ROWS]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from inspect import Parameter
 from typing import Annotated, Any, Optional
@@ -12,17 +11,11 @@ import typer
 from heedful.cli.answers import print_answers
 from heedful.cli.common import DecisionId, Json, Name, Own, grouped, numbers, open_loop, read_json, shorten
 from heedful.cli.console import BadInput
+from heedful.cli.feedback_options import FIELDS, FORMS, METAVARS
 from heedful.cli.signature import add_parameters, option
-from heedful.loop.interactions.fields import Field, all_forms, fields_of
+from heedful.loop.interactions.fields import Field
 from heedful.loop.interactions.forms import in_taken_form, known_forms, parse_feedback
 
-FORMS = all_forms()
-CALLED = {"actions": "did"}
-"""Fields whose option is not called as they are."""
-FIELDS = {CALLED.get(field.name, field.name): field for field in fields_of(*FORMS.values())}
-"""The fields of all forms, by the names of their options."""
-METAVARS = {"items": "ITEM", "numbers": "ITEM=NUMBER", "texts": "ITEM=TEXT"}
-"""What stands for the value of an option in its help, by the kind of field, unless its schema has a title."""
 UNSAID: tuple[Any, ...] = (None, False, ())
 """The values of options that were not given."""
 REPEATED = ("items", "numbers", "texts")
@@ -77,25 +70,6 @@ def feedback(
             answers.append(loop.feedback(decision, id=id, **fields))
         named = [item for field in FIELDS.values() if field.kind == "items" for item in read.get(field.name, ())]
         print_answers(answers, json, named)
-
-
-def options_of(fields: Mapping[str, Any]) -> list[str]:
-    """Return the options of `heedful feedback` that say the same as these fields of a piece of feedback."""
-    import json
-
-    options, of = list[str](), {field.name: (f"--{name}", field) for name, field in FIELDS.items()}
-    for name, value in fields.items():
-        option, field = of.get(name, ("", None))
-        if field is not None and field.kind == "numbers":
-            texts = [f"{item}={number:g}" for item, number in value.items()]
-        elif field is not None and field.kind == "items":
-            texts = [value] if isinstance(value, str) else list(value)
-        elif field is not None and field.kind in ("item", "choice", "text") and isinstance(value, str):
-            texts = [value]
-        else:
-            return ["--form", json.dumps(fields, ensure_ascii=False)]
-        options += [word for text in texts for word in (option, text)]
-    return options
 
 
 def _read(field: Field, option: str, given: Any) -> Any:
