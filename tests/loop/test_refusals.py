@@ -114,6 +114,14 @@ def test_forms_of_other_kinds_are_rejected_with_those_that_are_taken(kind: Kind,
                 assert loop.feedback("d", **form).status == "applied", form
 
 
+def test_what_the_learner_cannot_use_is_rejected_and_a_list_corrects_no_object(folder: Path) -> None:
+    with small_loop(folder / "loop", "dueling-bandit") as loop:
+        d = loop.decide(["i0", "i1"])
+        assert "DuelingBandit learns from what was chosen" in str(loop.feedback(d.id, thumb="up").reason)
+        with pytest.raises(ValueError, match="edit: expected the corrected text"):
+            loop.feedback(d.id, edit=["i1"])
+
+
 # ---------------------------------------------------------------------------- what is no answer
 
 SCALES = ("ordinal", "grade", "a whole number"), ("rating", "rating", "a number")

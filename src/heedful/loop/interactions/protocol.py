@@ -729,8 +729,7 @@ def find_candidate(interaction: Interaction[M], spec: str, others: Sequence[str]
     try:
         return interaction.candidate(spec)
     except UnknownLearner as error:
-        fitting = name_fitting(error, lambda name: interaction.candidate(interaction.full_spec(name)), others)
-        raise fitting from None
+        raise name_fitting(error, interaction.candidate, others) from None
 
 
 def why_refused(interaction: Interaction[Any], model: LoopModel, form: str) -> str | None:

@@ -158,21 +158,21 @@ def models_of(encoding: Encoding) -> tuple[str, ...]:
     return names
 
 
-def check_request(around: Encoding | None, context: Mapping[str, Any]) -> None:
-    """Raise ValueError, naming the attribute, if the `context` of a request lacks what its encoding `around` needs, or
+def check_request(encoding: Encoding | None, context: Mapping[str, Any]) -> None:
+    """Raise ValueError, naming the attribute, if the `context` of a request lacks what its `encoding` needs, or
     its cost weight makes no sense."""
     if context.get(WEIGHT) is not None:
         check_weight(WEIGHT, context[WEIGHT])
-    if around is None or "features" in context:
+    if encoding is None or "features" in context:
         return
-    for column in around.columns:
+    for column in encoding.columns:
         if column.name != WEIGHT and column.features() and not column.missing and context.get(column.name) is None:
             expected = f"{column.size} numbers" if isinstance(column, Vector) else "a value"
             others = f"; there is {', '.join(map(repr, sorted(context)))}" if context else ""
             raise ValueError(f"{column.name}: expected {expected}, got none{others}")
-        given = context.get(column.name)
-        if isinstance(column, Text | Prose) and not isinstance(given, str | None):
-            raise ValueError(f"{column.name}: expected a text, got {describe(given)}")
+        value = context.get(column.name)
+        if isinstance(column, Text | Prose) and not isinstance(value, str | None):
+            raise ValueError(f"{column.name}: expected a text, got {describe(value)}")
 
 
 def find_costs(manifest: Manifest) -> Costs:
