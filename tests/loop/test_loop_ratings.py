@@ -294,7 +294,7 @@ def test_another_learner_is_asked_before_it_learns(folder: Path, spec: str) -> N
     from heedful.loop.interactions.rating.learners import rater
     from heedful.spaces.slate import SlateContext, SlateRatings
 
-    with rating_loop(folder / "l") as loop:
+    with rating_loop(folder / "l", "item-mean") as loop:
         taught(loop, 30)
         learner = rater(spec, 3, (1.0, 5.0))
         state = learner.init(np.random.default_rng(np.random.SeedSequence(0).spawn(3)[2]))

@@ -126,6 +126,7 @@ def is_own(spec: str) -> bool:
     return not is_packaged(spec.strip().partition(":")[0]) and _OWN.fullmatch(spec.strip()) is not None
 
 
+@cache
 def summarise(cls: type) -> LearnerSummary:
     """Return the title, the source and the kind of feedback (interaction) of the learner class `cls`, read from the
     first paragraph of its docstring.
