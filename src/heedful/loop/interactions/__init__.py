@@ -4,6 +4,7 @@ protocol     the interface of an interaction, and the types that it exchanges wi
 registry     finds the interaction of a loop
 settings     the fields of a loop's settings that make it one of a kind
 forms        the forms of feedback: how each is read, written and described
+fields       the fields of forms as pages, commands and tools of agents ask for them
 words        what a kind calls things: the texts of pages and commands
 named        learners by name, as loops take them
 lists        lists of candidates with features: ordered by score, or in the caller's order
