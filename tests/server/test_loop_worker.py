@@ -430,15 +430,6 @@ def test_what_is_large_is_done_in_a_thread(tmp_path: Path, monkeypatch: pytest.M
 
         async def work(worker: LoopWorker) -> None:
             called = threads_of(worker)
-            ticks = 0
-
-            async def tick() -> None:
-                nonlocal ticks
-                while True:
-                    ticks += 1
-                    await asyncio.sleep(0)
-
-            ticking = asyncio.create_task(tick())
             d = await worker.decide({"id": "d"})
             assert called == []
             await worker.decide(
@@ -448,11 +439,20 @@ def test_what_is_large_is_done_in_a_thread(tmp_path: Path, monkeypatch: pytest.M
             event = {"decision": "d", "clicks": [d.shown[3]]}
             await worker.feedback_many([event | {"id": f"s{n}"} for n in range(10)])
             assert called == ["decide True"]
-            answers = await worker.feedback_many([event | {"id": f"e{n}"} for n in range(11)])
+            went_on, learn = threading.Event(), worker.loop.feedback_many
+
+            def wait_and_learn(events: list[Any]) -> Any:
+                assert went_on.wait(20), "nobody else was answered meanwhile"
+                return learn(events)
+
+            monkeypatch.setattr(worker.loop, "feedback_many", wait_and_learn)
+            answering = asyncio.create_task(worker.feedback_many([event | {"id": f"e{n}"} for n in range(11)]))
+            while not called[1:]:
+                await asyncio.sleep(0)
+                went_on.set()
+            answers = await answering
             assert called == ["decide True", "feedback_many True"]
             assert [each.status for each in answers] == 11 * ["applied"]
-            assert ticks > 10
-            ticking.cancel()
             # Many small ones together are large as well: they are still all answered, in a thread.
             found = await asyncio.gather(*(worker.decide({"id": f"m{n}"}) for n in range(25)))
             assert len({each.seq for each in found}) == 25
