@@ -898,9 +898,14 @@ export interface components {
             id?: string;
             time?: number | string;
             clicks?: string[];
+            /**
+             * decision
+             * @description later decisions of the same search, which may have shown what was clicked
+             */
             chain?: string[];
             better?: string[] | string;
             edit?: string | Record<string, unknown>;
+            /** @description take the candidate that is nearest to it */
             nearest?: boolean;
             /** @description 1 to 200 printable characters */
             item?: string;
