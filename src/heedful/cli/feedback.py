@@ -11,15 +11,15 @@ import typer
 from heedful.cli.answers import print_answers
 from heedful.cli.common import DecisionId, Json, Name, Own, grouped, numbers, open_loop, read_json, shorten
 from heedful.cli.console import BadInput
-from heedful.cli.feedback_options import FIELDS, FORMS, METAVARS
+from heedful.cli.feedback_options import FIELDS, FORMS
 from heedful.cli.signature import add_parameters, option
 from heedful.loop.interactions.fields import Field
 from heedful.loop.interactions.forms import in_taken_form, known_forms, parse_feedback
 
 UNSAID: tuple[Any, ...] = (None, False, ())
 """The values of options that were not given."""
-REPEATED = ("items", "numbers", "texts")
-"""The kinds of fields whose option may be repeated."""
+REPEATED = {"items": "ITEM", "numbers": "ITEM=NUMBER", "texts": "ITEM=TEXT"}
+"""The kinds of fields whose option may be repeated, with what stands for its value in the help."""
 
 
 def feedback(
@@ -75,10 +75,10 @@ def feedback(
 def _read(field: Field, option: str, given: Any) -> Any:
     """Return the value of a field from what was `given` to its option, texts or a flag."""
     if field.kind == "numbers":
-        return numbers(option, "ITEM=NUMBER", given)
+        return numbers(option, REPEATED["numbers"], given)
     if field.kind == "texts":
         such = "=".join(next(iter(FORMS[field.name].example.items())))
-        return grouped(option, f"ITEM=TEXT, such as {such}", given)
+        return grouped(option, f"{REPEATED['texts']}, such as {such}", given)
     if field.takes_object and given.lstrip().startswith("{"):
         with suppress(BadInput):  # it is a text that begins so
             return read_json(option, given)
@@ -105,7 +105,7 @@ def _option(name: str, field: Field) -> Parameter:
     help = help[0].upper() + help[1:]
     if field.kind == "tick":
         return option(name, bool, False, help)
-    standing = "|".join(field.options) or field.schema.get("title", METAVARS.get(field.kind, field.kind)).upper()
+    standing = "|".join(field.options) or field.schema.get("title", REPEATED.get(field.kind, field.kind)).upper()
     return option(name, Optional[list[str] if repeated else str], None, help, metavar=standing)  # noqa: UP045
 
 

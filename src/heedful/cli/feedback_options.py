@@ -13,8 +13,6 @@ CALLED = {"actions": "did"}
 """Fields whose option is not called as they are."""
 FIELDS = {CALLED.get(field.name, field.name): field for field in fields_of(*FORMS.values())}
 """The fields of all forms, by the names of their options."""
-METAVARS = {"items": "ITEM", "numbers": "ITEM=NUMBER", "texts": "ITEM=TEXT"}
-"""What stands for the value of an option in its help, by the kind of field, unless its schema has a title."""
 
 
 def options_of(fields: Mapping[str, Any]) -> list[str]:
