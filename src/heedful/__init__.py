@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from heedful.features import TEXTS, Encoding, declare, infer, vectors
     from heedful.learners.coactive.baselines import FixedOrder, RandomOrder
     from heedful.learners.coactive.dueling import DuelingBandit, team_draft
-    from heedful.learners.coactive.fair_pairs import FairPairs
     from heedful.learners.coactive.online_convex import OnlineConvex
-    from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
     from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
     from heedful.learners.coactive.perturbed import PerturbedPerceptron
+    from heedful.learners.coactive.posterior import Posterior
     from heedful.learners.coactive.ranking_svm import RankingSVM
     from heedful.learners.coactive.second_order import SecondOrderPerceptron
     from heedful.learners.ordinal.perceptrons import (
@@ -67,7 +66,6 @@ __all__ = [
     "DuelingBandit",
     "Encoding",
     "ExponentiatedPerceptron",
-    "FairPairs",
     "FixedOrder",
     "HierarchicalGP",
     "ItemMean",
@@ -79,9 +77,9 @@ __all__ = [
     "OnlineConvex",
     "PRank",
     "PairMean",
-    "PairwiseLogistic",
     "Path",
     "PerturbedPerceptron",
+    "Posterior",
     "PreferenceGP",
     "PreferencePerceptron",
     "PreferenceRanking",

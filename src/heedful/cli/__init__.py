@@ -106,12 +106,12 @@ COMMANDS = {
     "evaluate": CommandEntry(
         "evaluate:evaluate",
         "Say whether other learners would have been better, by the log, and how sure that is; nothing is changed.",
-        "heedful evaluate cars --learner second-order:epsilon=0.1 --learner pairwise-logistic",
+        "heedful evaluate cars --learner second-order:epsilon=0.1 --learner posterior",
     ),
     "experiment": CommandEntry(
         "experiment:experiment",
         "Try another learner on a share of the people, and say which one people prefer; look whenever you like.",
-        "heedful experiment cars --start pairwise-logistic --share 0.2",
+        "heedful experiment cars --start second-order --share 0.2",
     ),
     "promote": CommandEntry(
         "experiment:promote",

@@ -115,7 +115,7 @@ def cars_loop(folder: Path, rows: Sequence[dict[str, Any]], control: float) -> N
     def make(making: Path) -> None:
         settings = Settings(control=control)
         Loop.create(
-            making, encoding=encoding_of(rows), items=rows, learner="pairwise-logistic", settings=settings
+            making, encoding=encoding_of(rows), items=rows, learner="posterior:swap=0", settings=settings
         ).close()
 
     _make_whole(folder, CARS, make)

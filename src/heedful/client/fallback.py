@@ -13,7 +13,7 @@ then goes to that one, always. Why not to the decision that the server may have 
 - They agree by selection. In the control arm the server keeps the caller's order, which is exactly what the fallback
   shows: there they always agree; in the learned arm rarely. To keep the feedback where they agree and drop the rest
   removes answers from one arm only, and biases the comparison of the two, which shows whether learning helps.
-- A learner that swaps neighbours so that effects of position cancel (`fair-pairs`) would see only those swaps that
+- A learner that swaps neighbours so that effects of position cancel (`posterior`) would see only those swaps that
   agree with the caller's order, and position has an effect again.
 - The probability that the server logged is that of its own random draw. What was shown was not drawn.
 

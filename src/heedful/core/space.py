@@ -32,14 +32,6 @@ class Space(Protocol):
         """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place: the difference in features between the objects
         `ybar` and `y` of the context `x`."""
 
-    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints, /) -> None:
-        """Add to `out` (N,) in place the gradient in `w` (N,) of a logistic log-likelihood: that a person corrects `y`
-        to `ybar`.
-
-        Each space says which pairs "a is better than b" such a correction implies; the log-likelihood is the sum over
-        them of log sigma(w . (features of a - features of b)), with sigma the logistic function.
-        """
-
     def check(self) -> None:
         """Raise ValueError, naming the parameter, if a parameter of the space is not valid."""
 
@@ -57,23 +49,6 @@ class RankingSpace(Space, Protocol):
 
     def positions(self) -> int:
         """Return k, the number of positions from the top that phi(x, y) depends on."""
-
-    def scores(self, w: Array, x: Floats, /) -> Array:
-        """Return the scores (m,) of the m candidates of the context `x`, N features each (m x N), for weights `w`
-        (N,)."""
-
-    def add_implied(self, out: Array, s: Array, x: Floats, ybar: Ints, y: Ints, /) -> None:
-        """Add to `out` (N,) in place what `add_pair_gradient` adds for the correction of `y` to `ybar`, given the
-        scores `s` (m,) of the m candidates of the context `x` (m x N)."""
-
-    def add_pairs(self, out: Array, s: Array, x: Floats, better: Ints, worse: Ints, weights: Array, /) -> None:
-        """Add to `out` (N,) in place the gradient in the weights w (N,) of the weighted logistic log-likelihood of
-        given pairs.
-
-        Pair i says that the candidate `better[i]` of the context `x`, m candidates of N features (m x N), is better
-        than `worse[i]`, and counts `weights[i]`: sum_i weights_i log sigma(w . (x[better_i] - x[worse_i])), for arrays
-        (p,) of p pairs. `s` (m,) are the candidates' scores.
-        """
 
 
 class StructuredSpace(Space, Protocol):

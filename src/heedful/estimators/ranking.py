@@ -38,7 +38,7 @@ class CoactiveRanker(BaseEstimator):
 
     Parameters:
 
-    - `learner`: the name of a coactive learner with its parameters ("pairwise-logistic", "second-order:epsilon=1").
+    - `learner`: the name of a coactive learner with its parameters ("posterior:swap=0", "second-order:epsilon=1").
     - `k`: the learner optimises, and `score` measures, the first k positions of a ranking.
     - `epochs`: how often `fit` goes over the groups; `shuffle`: whether in a new random order each time, drawn from
       `random_state`.
@@ -52,7 +52,7 @@ class CoactiveRanker(BaseEstimator):
 
     def __init__(
         self,
-        learner: str = "pairwise-logistic",
+        learner: str = "posterior:swap=0",
         *,
         k: int = 10,
         epochs: int = 5,
@@ -117,10 +117,10 @@ class CoactiveRanker(BaseEstimator):
 
     def _rule(self) -> Any:
         if not isinstance(self.learner, str):
-            raise ValueError(f"learner: expected its name, such as pairwise-logistic, got {describe(self.learner)}")
+            raise ValueError(f"learner: expected its name, such as posterior:swap=0, got {describe(self.learner)}")
         cls: Any = learner_class(self.learner)
         if summarise(cls).interaction not in ("", "coactive") or not hasattr(cls, "weights"):
-            raise ValueError(f"learner: expected a coactive one, such as pairwise-logistic, got {self.learner}")
+            raise ValueError(f"learner: expected a coactive one, such as posterior:swap=0, got {self.learner}")
         check_count("k", self.k)
         return make_learner(self.learner, n_features=self.n_features_in_, space=Ranking(int(self.k)))
 

@@ -39,7 +39,7 @@ def check_for_clicks(spec: str, learner: object, user: object) -> None:
     text, for the message.
     """
     if getattr(user, "clicks_only", False) and not getattr(learner, "partial", False):
-        expected = "a learner of clicks, such as fair-pairs, as with clicks_only an answer is no whole order"
+        expected = "a learner of clicks, such as posterior, as with clicks_only an answer is no whole order"
         raise ValueError(f"learner: expected {expected}, got {spec}")
 
 

@@ -29,7 +29,7 @@ def make_manifest(
     Raise ValueError, naming the field, if something makes no sense."""
     given: Any = learner
     if isinstance(settings, Settings):
-        given = default_learner(settings, context) if learner is None else learner
+        given = default_learner(settings) if learner is None else learner
         if encoding is None and isinstance(given, str):
             kind = interaction_type(given, settings)
             if kind.arrange is not None:

@@ -1,6 +1,6 @@
 """Many loops at once, and one long log in shards: evaluation and replay on any engine of `heedful.core.engine`.
 
->>> found = evaluate_loops(["cars.heedful", "films.heedful"], "pairwise-logistic", engine="processes")
+>>> found = evaluate_loops(["cars.heedful", "films.heedful"], "posterior", engine="processes")
 
 Each loop is opened, read and closed in one process. Loops in folders have to be on the disk of the machine that reads
 them; those in a PostgreSQL database can be read from anywhere.
@@ -155,11 +155,11 @@ def replay_loop(
     told = [f"events {after + 1:,} to {last:,}" for after, last in spans]
     found = map_tasks(_directions, spans, engine=engine, jobs=jobs, shared=(place, own, spec), names=told, tell=tell)
     rule: Any = model.learner
-    state = model.shared.learned
+    state = model.shared
     for directions in found:
         for D in directions:
             state = rule.step(state, D)
-    weights = model.effective(View(model, model.shared._replace(learned=state)))
+    weights = model.effective(View(model, state))
     return dict(zip(names, weights.tolist()))
 
 
@@ -179,9 +179,9 @@ def _directions(place: Where, own: str | Sequence[str] | None, spec: str, span: 
                 expected = "expected feedback that teaches the same whatever the weights are"
                 raise ValueError(f"feedback {event.id}: {expected}, got {feedback.form}")
             step = projection.step(event, decision, feedback)
-            model.shared = model.shared._replace(learned=rule.init(generators(0)[2]))
+            model.shared = rule.init(generators(0)[2])
             model.teach(step.context._replace(person=None), feedback, step.extra, event.seq)
             # What agrees with the list is a round of its batch, too, although nothing is learned from it.
             if model.refusal(feedback.form) is None and model.lesson(step.context, feedback, step.extra) is not None:
-                found.append(np.array(rule.weights(model.shared.learned), np.float64))
+                found.append(np.array(rule.weights(model.shared), np.float64))
         return np.array(found, np.float64).reshape(len(found), len(interaction.names))

@@ -167,7 +167,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
         Raise ValueError, naming the field, if a part is of the wrong type or they do not fit together."""
         if not isinstance(learner, str):
-            raise ValueError(f"learner: expected its name, such as fair-pairs, got {describe(learner)}")
+            raise ValueError(f"learner: expected its name, such as posterior, got {describe(learner)}")
         if not isinstance(encoding, Encoding):
             raise ValueError(f"encoding: expected an Encoding, such as infer(rows), got {describe(encoding)}")
         if context is not None and not isinstance(context, Encoding):

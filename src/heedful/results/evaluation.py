@@ -144,7 +144,7 @@ class LearnerEvaluation(NamedTuple):
     """A learner after it learned from the log, and how good its predictions were by each measure."""
 
     learner: str
-    """the learner as the caller named it: "prank", "pairwise-logistic:rate=0.2"; "NAME@VERSION" stopped learning after
+    """the learner as the caller named it: "prank", "posterior:swap=0.1"; "NAME@VERSION" stopped learning after
     that version; "NAME@VERSION.." or "NAME@2026-01-31T12:00:00Z.." began to learn after it"""
     lessons: int
     """how many pieces of feedback it learned from"""

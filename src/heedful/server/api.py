@@ -305,7 +305,7 @@ def check_packaged(learner: object) -> str:
     """Return `learner` if it names a learner of the package, else raise ValueError: nobody may name code to run over
     HTTP."""
     if not isinstance(learner, str) or len(learner) > 500 or not is_packaged(learner.partition(":")[0]):
-        raise ValueError(f"learner: expected one of heedful's, such as fair-pairs, got {describe(learner)}")
+        raise ValueError(f"learner: expected one of heedful's, such as posterior, got {describe(learner)}")
     return learner
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_count, finite_array, indices
-from heedful.jit.kernel import Floats, Ints, add_rows, kernel, logistic, scores
+from heedful.jit.kernel import Floats, Ints, add_rows, kernel, scores
 
 Array = npt.NDArray[np.float64]
 
@@ -52,15 +52,6 @@ class Assignment(NamedTuple):
                 out[s] = best[s]
                 break
         return out
-
-    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """One pair is implied: the corrected assignment beats the one shown."""
-        m, slots, n = x.shape
-        s = scores(x.reshape(m * slots, n), w)
-        gap = 0.0
-        for slot in range(slots):
-            gap += s[ybar[slot] * slots + slot] - s[y[slot] * slots + slot]
-        self.add_difference(out, x, ybar, y, logistic(-gap))
 
     def add_objects(self, out: Array, x: Floats, a: Ints, b: Ints, of_a: float, of_b: float) -> None:
         """Add of_a phi(x, a) + of_b phi(x, b) to `out` (N,) in place; `of_a` and `of_b` are the factors of two

@@ -28,8 +28,6 @@ from heedful.jit.kernel import (
     add_discounts,
     add_rows,
     kernel,
-    logistic,
-    primitive,
     scores,
     top,
 )
@@ -61,33 +59,12 @@ class Ranking(NamedTuple):
         m = x.shape[0]
         return top(scores(x, w), m if self.k > 1 else min(m, 1))
 
-    def scores(self, w: Array, x: Floats) -> Array:
-        return scores(x, w)
-
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
         """Only rows of `x` whose coefficients differ between the two are read, each once."""
         coef = np.zeros(x.shape[0])
         add_discounts(coef, ybar, self.k, 1.0)
         add_discounts(coef, y, self.k, -1.0)
         add_rows(out, x, coef, scale)
-
-    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """The first k of `ybar` count as chosen. Each beats every candidate that the person looked at and did not
-        choose, and every other chosen one that it overtook (see `add_implied_pairs`)."""
-        self.add_implied(out, self.scores(w, x), x, ybar, y)
-
-    def add_implied(self, out: Array, s: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        coef = np.zeros(x.shape[0])
-        add_implied_pairs(coef, s, ybar, y, self.k)
-        add_rows(out, x, coef, 1.0)
-
-    def add_pairs(self, out: Array, s: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        coef = np.zeros(x.shape[0])
-        for p in range(better.size):
-            g = weights[p] * logistic(s[worse[p]] - s[better[p]])
-            coef[better[p]] += g
-            coef[worse[p]] -= g
-        add_rows(out, x, coef, 1.0)
 
     def positions(self) -> int:
         return self.k
@@ -145,28 +122,6 @@ class WithBaseScore(NamedTuple):
         if not self.adjusted:
             out[-1] = last
 
-    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        last = out[-1]
-        self.space.add_pair_gradient(out, with_base_weight(w, self.adjusted), x, ybar, y)
-        if not self.adjusted:
-            out[-1] = last
-
-    def scores(self, w: Array, x: Floats) -> Array:
-        s: Array = self.space.scores(with_base_weight(w, self.adjusted), x)
-        return s
-
-    def add_implied(self, out: Array, s: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        last = out[-1]
-        self.space.add_implied(out, s, x, ybar, y)
-        if not self.adjusted:
-            out[-1] = last
-
-    def add_pairs(self, out: Array, s: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        last = out[-1]
-        self.space.add_pairs(out, s, x, better, worse, weights)
-        if not self.adjusted:
-            out[-1] = last
-
     def positions(self) -> int:
         positions: int = self.space.positions()
         return positions
@@ -221,59 +176,3 @@ def check_ranking(space: Space, why: str) -> None:
     if not isinstance(space.space if isinstance(space, WithBaseScore) else space, Ranking):
         raise ValueError(f"space: expected a Ranking, {why}, got {space!r}")
     space.check()
-
-
-def _add_implied_pairs_loop(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
-    m = s.size
-    place_of = np.full(m, m)  # the position in y; candidates that were not shown come last
-    for i in range(y.size):
-        place_of[y[i]] = i
-    chosen = min(k, ybar.size)
-    depth = min(k, y.size)
-    picked = np.zeros(m, np.bool_)
-    for i in range(chosen):
-        picked[ybar[i]] = True
-        if place_of[ybar[i]] < m:
-            depth = max(depth, place_of[ybar[i]] + 1)
-    for i in range(chosen):
-        a = ybar[i]
-        for j in range(depth):
-            b = y[j]
-            if not picked[b]:
-                g = logistic(s[b] - s[a])
-                coef[a] += g
-                coef[b] -= g
-        for j in range(i + 1, chosen):
-            b = ybar[j]
-            if place_of[a] > place_of[b]:
-                g = logistic(s[b] - s[a])
-                coef[a] += g
-                coef[b] -= g
-
-
-@primitive(_add_implied_pairs_loop)
-def add_implied_pairs(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
-    """Add to `coef` (m,) in place the gradient, in the scores of m candidates, of the logistic log-likelihood of the
-    pairs that a correction implies.
-
-    `s` (m,): the scores; `y`: the order shown; `ybar`: the better order (candidate indices, best first). The first `k`
-    of ybar count as chosen. The person is assumed to have looked at y down to the last chosen candidate, and at least
-    at its first k. So each chosen candidate beats each one that was looked at and not chosen. Of two chosen ones, a
-    beats b if a is before b in ybar but after it in y. For each pair, sigma(s_b - s_a) is added to coef[a] and
-    subtracted from coef[b]; sigma is the logistic function.
-    """
-    total, value, order, chosen = coef.tolist(), s.tolist(), y.tolist(), ybar[:k].tolist()  # lists are faster here
-    place_of = dict(zip(order, range(len(order))))
-    chosen_set, last = set(chosen), len(order)
-    depth = min(k, last)
-    for a in chosen:
-        depth = max(depth, place_of.get(a, -1) + 1)
-    unchosen = [b for b in order[:depth] if b not in chosen_set]
-    for i, a in enumerate(chosen):
-        place, score, gained = place_of.get(a, last), value[a], total[a]
-        for b in unchosen + [b for b in chosen[i + 1 :] if place > place_of.get(b, last)]:
-            g = logistic(value[b] - score)
-            gained += g
-            total[b] -= g
-        total[a] = gained
-    coef[:] = total

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from heedful.core.declaration import declare
 from heedful.core.validation import check_count, describe, finite_array, indices
-from heedful.jit.kernel import Floats, Ints, add_rows, kernel, logistic, scores
+from heedful.jit.kernel import Floats, Ints, add_rows, kernel, scores
 
 Array = npt.NDArray[np.float64]
 
@@ -72,16 +72,6 @@ class Path(NamedTuple):
                 return np.concatenate((y[:i], best[j:q], y[p:]))
             i, j = p, q
         return y.copy()
-
-    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """One pair is implied: the corrected path beats the one shown."""
-        s = scores(x, w)
-        gap = 0.0
-        for e in ybar:
-            gap += s[e]
-        for e in y:
-            gap -= s[e]
-        self.add_difference(out, x, ybar, y, logistic(-gap))
 
     def check(self) -> None:
         """Raise ValueError, naming the field, unless tails and heads are int64 arrays (E,) of E >= 1 edges, sorted by
@@ -226,11 +216,6 @@ class Subset(NamedTuple):
                         break
                 break
         return out
-
-    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """One pair is implied: the corrected set beats the one shown."""
-        D = self.phi(x, ybar) - self.phi(x, y)
-        out += logistic(-scores(D.reshape(1, -1), w)[0]) * D
 
     def check(self) -> None:
         check_count("k", self.k)

@@ -3,7 +3,7 @@
 A person who looks at a document of grade `label` clicks it with probability noise + (1 - noise) (2^label - 1) /
 (2^highest - 1), where `noise` is the probability for grade 0 and `highest` the grade that is always clicked. Feedback
 is an order: the clicked documents from the top down, then the rest as shown. With `clicks_only` it is the clicked
-documents alone, possibly none, for learners of clicks (`FairPairs`, `PairwiseLogistic`): an order does not say how many
+documents alone, possibly none, for learners of clicks (`Posterior`): an order does not say how many
 were clicked.
 """
 

@@ -107,9 +107,6 @@ class OnlineConvex(NamedTuple):
     def update(self, state: RuleState, x: Floats, y: Ints, feedback: Ints) -> RuleState:
         return self.rule.step(state, difference(self.space, self.n_features, x, feedback, y))
 
-    def step(self, state: RuleState, D: Array) -> RuleState:
-        return self.rule.step(state, D)
-
     def weights(self, state: RuleState) -> Array:
         w: Array = state.w
         return w

@@ -1,7 +1,6 @@
 """3PR, the perturbed preference perceptron for rankings: coactive learning from clicks with position bias.
 
-Raman, Joachims, Shivaswamy & Schnabel, *Stable Coactive Learning via Perturbation*, ICML 2013. `FairPairs` makes the
-same swaps and learns more from them: logistic steps, and clicks on the upper one of a pair count too.
+Raman, Joachims, Shivaswamy & Schnabel, *Stable Coactive Learning via Perturbation*, ICML 2013.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from heedful.core.declaration import declare
 from heedful.core.space import RankingSpace
 from heedful.core.validation import check_between, check_count
 from heedful.jit.kernel import Floats, Ints
-from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking
-from heedful.spaces.ranking import check_ranking, difference
+from heedful.learners.coactive.swaps import PerturbedRanking, Swaps
+from heedful.spaces.ranking import check_ranking
 
 Array = npt.NDArray[np.float64]
 
@@ -30,7 +29,7 @@ class PerturbedState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1, simulation_only="fair-pairs makes the same swaps and learns more from them", partial=True)
+@declare(version=1, simulation_only="posterior makes the same swaps and learns more from clicks", partial=True)
 class PerturbedPerceptron(NamedTuple):
     """3PR: Raman, Joachims, Shivaswamy & Schnabel, ICML 2013. Interaction: coactive.
 
@@ -41,7 +40,7 @@ class PerturbedPerceptron(NamedTuple):
     rarely; but with swap = 1/2 each of two equally relevant neighbours is the lower one equally often, so on average
     they do not change w, and the more relevant of two neighbours moves w towards itself.
 
-    The order is perturbed down to position 2k, k being the positions that `space` counts, as in `FairPairs`. The first
+    The order is perturbed down to position 2k, k being the positions that `space` counts, as in `Swaps`. The first
     k of the feedback are the clicked candidates; they may be fewer or none. Where a proposal has start = -1 (a caller
     may set it), the feedback is a correction: it goes on top, and the rest follows as shown.
     """
@@ -62,14 +61,12 @@ class PerturbedPerceptron(NamedTuple):
         check_ranking(self.space, "whose neighbours can be swapped")
         return PerturbedState(np.zeros(self.n_features), 0)
 
-    def pairs(self) -> FairPairs:
-        """Return a `FairPairs` learner with the same random swaps, for its methods about swaps and their
-        probabilities.
-        """
-        return FairPairs(self.n_features, self.space, 0.1, self.swap, 0.0)
+    def swaps(self) -> Swaps:
+        """Return the random swaps that it makes."""
+        return Swaps(self.space, self.swap)
 
     def propose(self, state: PerturbedState, x: Floats, rng: np.random.Generator) -> PerturbedRanking:
-        return self.pairs().propose(state, x, rng)  # type: ignore[arg-type]  # of a state it reads w alone
+        return self.swaps().propose(state.w, x, rng)
 
     def update(self, state: PerturbedState, x: Floats, y: PerturbedRanking, feedback: Ints) -> PerturbedState:
         self.space.add_difference(state.w, x, self.correction(x, y, feedback), y.shown, 1.0)
@@ -103,29 +100,11 @@ class PerturbedPerceptron(NamedTuple):
                 out[i], out[i + 1] = out[i + 1], out[i]
         return out
 
-    def direction(self, state: PerturbedState, x: Floats, y: PerturbedRanking, feedback: Ints) -> Array:
-        """Return the direction (N,) of the update after `feedback` (clicked or preferred candidates) on the proposal
-        `y`: the N joint features of the order `correction(x, y, feedback)` less those of the order shown.
-
-        `x` (m x N) are the m candidates. `state` is not used.
-        """
-        return difference(self.space, self.n_features, x, self.correction(x, y, feedback), y.shown)
-
-    def step(self, state: PerturbedState, D: Array) -> PerturbedState:
-        state.w[:] += D
-        return PerturbedState(state.w, state.t + 1)
-
     def weights(self, state: PerturbedState) -> Array:
         return state.w
 
-    def plain(self, shown: Ints) -> PerturbedRanking:
-        return self.pairs().plain(shown)
-
-    def truncate(self, y: PerturbedRanking, size: int) -> PerturbedRanking:
-        return self.pairs().truncate(y, size)
-
     def chance(self, order: Ints, shown: Ints) -> float:
-        return self.pairs().chance(order, shown)
+        return self.swaps().chance(order, shown)
 
     def order(self, y: PerturbedRanking) -> Ints:
-        return self.pairs().order(y)
+        return self.swaps().order(y)

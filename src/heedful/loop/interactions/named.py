@@ -23,7 +23,7 @@ def named_interaction(cls: type) -> str:
 
 
 def loop_learner(spec: str, n_features: int, space: object, interaction: str, wanted: str) -> Any:
-    """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), for `n_features` features.
+    """Return the learner that `spec` names ("posterior:swap=0.1"), for `n_features` features.
 
     `space` describes what the learner may show, such as rankings, and how features of that are computed. Raise
     ValueError, naming the field `learner`, if there is no such learner, if it belongs to another `interaction`

@@ -12,7 +12,6 @@ import numpy as np
 
 from heedful.evaluation.answers import Answer
 from heedful.evaluation.plackett_luce import pair_weights
-from heedful.jit.kernel import Ints
 from heedful.loop.records import DecisionRecord
 
 MOST_WEIGHT = 4.0
@@ -44,15 +43,6 @@ def random_pairs(record: DecisionRecord) -> list[tuple[int, list[float]]]:
         return []
     swapped = made["swapped"][: max((n - start) // 2, 0)]
     return [(start, [0.5 / (swap if each else 1.0 - swap) for each in swapped])]
-
-
-def drafted_pairs(record: DecisionRecord) -> Ints:
-    """Return the p pairs of candidates (p, 2) whose order in the drafted list of `record` was decided by a coin, the
-    upper one first."""
-    shown = np.array(record.shown, np.int64)
-    [(start, weights)] = random_pairs(record) or [(0, [])]
-    upper = start + 2 * np.flatnonzero(weights)
-    return np.column_stack([shown[upper], shown[upper + 1]])
 
 
 def swapped_pairs(record: DecisionRecord, answer: Answer) -> list[tuple[int, bool, float]]:

@@ -398,13 +398,6 @@ class Interaction(Protocol[M]):
         return {"actions": weights}
 
     @classmethod
-    def learner_for(cls, context: Encoding | None) -> str:
-        """Return the learner, with its parameters, of a loop of this kind if none is named.
-
-        `context` is the encoding of requests, None if there is none. In most kinds it is `default_learner`."""
-        return cls.default_learner
-
-    @classmethod
     def check_items(cls, manifest: Manifest, rows: Sequence[Mapping[str, object]]) -> None:
         """Raise ValueError, with the number of the row from 1 and the column, if one of `rows` cannot be an item of a
         loop with this `manifest`; nothing beyond what the encoding refuses in most kinds."""
@@ -412,7 +405,7 @@ class Interaction(Protocol[M]):
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), for a loop with this `manifest`.
+        """Return the learner that `spec` names ("posterior:swap=0.1"), for a loop with this `manifest`.
 
         Raise ValueError if there is no such learner, or if it does not fit the loop."""
         space = WithBaseScore(Ranking(manifest.settings.k))

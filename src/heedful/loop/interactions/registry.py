@@ -12,7 +12,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from heedful.features import Encoding
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.named import UNSAID, named_interaction
 from heedful.loop.interactions.settings import KindSettings
@@ -69,11 +68,9 @@ def interaction_made_by(settings: KindSettings) -> Any | None:
     return made[0] if made else None
 
 
-def default_learner(settings: KindSettings, context: Encoding | None = None) -> str:
-    """Return the name of the learner that a loop with these `settings` has if none is named.
-
-    `context` is the encoding of requests, None if there is none."""
-    learner: str = interaction_type(None, settings).learner_for(context)
+def default_learner(settings: KindSettings) -> str:
+    """Return the name of the learner that a loop with these `settings` has if none is named."""
+    learner: str = interaction_type(None, settings).default_learner
     return learner
 
 

@@ -13,9 +13,8 @@ import numpy.typing as npt
 
 from heedful.evaluation.expected import Compared, Expected
 from heedful.jit.kernel import Floats, Ints, scores, top
-from heedful.learners.coactive.fair_pairs import PerturbedRanking
 from heedful.loop.interactions.coactive import texts
-from heedful.loop.interactions.coactive.compiled import learn_orders, learn_proposals
+from heedful.loop.interactions.coactive.compiled import learn_answers, learn_orders
 from heedful.loop.interactions.coactive.model import Lesson, Model, can_imitate
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, below, lengths
 from heedful.loop.interactions.forms import read_answer
@@ -47,7 +46,7 @@ class Coactive(Lists[Model]):
     The learner ranks candidates by a score that is linear in their features."""
 
     name, words = "coactive", texts.WORDS
-    default_learner = "fair-pairs"
+    default_learner = "posterior"
     model_type, forms = Model, Model.forms
     tell_explanation = staticmethod(texts.explanation)
     linear = True
@@ -87,8 +86,6 @@ class Coactive(Lists[Model]):
         if len(record.shown) == 1 and set(chosen) <= set(record.shown):
             thumbs = "send thumbs, up and down, or show" if model.refusal("thumb") is None else "show"
             return f"a single item was shown, which compares it with nothing: {thumbs} two or more"
-        if answer.picked and record.arm in texts.UNSWAPPED and model.draws:
-            return f"this decision {texts.UNSWAPPED[record.arm]}, where nothing was swapped, so clicks compare nothing"
         return "it puts no item above one that was shown above it"
 
     # ------------------------------------------------------------------------ the fold
@@ -144,32 +141,22 @@ class Coactive(Lists[Model]):
 
 
 def correction_columns(model: Model) -> Columns | None:
-    """Return how the training examples of `model` become columns of numbers: its corrections, and clicks on its own
-    lists.
+    """Return how the training examples of `model` become columns of numbers: its better lists.
 
-    Thumbs, weighted actions and clicks on drafted lists have another form, and are learned one at a time. Return None
-    for a learner whose proposals are neither an order nor an order with swapped neighbours."""
-    learner, probe = model.learner, model.probe
-    swaps = isinstance(probe, PerturbedRanking)
-    if isinstance(probe, tuple) and not swaps:
+    Thumbs and weighted actions have another form, and are learned one at a time. Return None for a learner that learns
+    from its own proposals alone."""
+    learner, tells = model.learner, model.learns_all
+    if isinstance(model.probe, tuple) and not tells:
         return None
 
     def encode(lesson: Any) -> Encoded | None:
-        if not isinstance(lesson, Lesson) or lesson.weight != 1.0 or isinstance(lesson.y, PerturbedRanking) != swaps:
+        if not isinstance(lesson, Lesson) or lesson.weight != 1.0:
             return None
-        if not swaps:
-            return Encoded(lesson.x, lesson.y, lesson.feedback)
-        return Encoded(lesson.x, lesson.y.shown, lesson.feedback, tuple(lesson.y[1:]))
+        return Encoded(lesson.x, lesson.y, lesson.feedback, (int(lesson.clicked),) if tells else ())
 
     def fits(lessons: Lessons) -> bool:
-        m, size = lengths(lessons.rows), lengths(lessons.shown)
-        if not (below(lessons.shown, m) and below(lessons.answer, m)):
-            return False
-        if not swaps:
-            return True
-        start, swapped = lessons.parts[:2]
-        return bool((start.values >= -1).all() and (start.values + 2 * lengths(swapped) <= size).all())
+        m = lengths(lessons.rows)
+        return below(lessons.shown, m) and below(lessons.answer, m)
 
-    kernel, rest = (learn_proposals, (probe,)) if swaps else (learn_orders, ())
-    like = tuple(probe[1:]) if swaps else ()
-    return Columns(columns_stamp(model), learner.n_features, like, encode, fits, kernel, rest)
+    kernel = learn_answers if tells else learn_orders
+    return Columns(columns_stamp(model), learner.n_features, (0,) if tells else (), encode, fits, kernel)

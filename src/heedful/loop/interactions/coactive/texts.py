@@ -17,7 +17,7 @@ WORDS = Words(
     takes="corrections and clicks",
     learns="this loop learns what is better",
     instead={"actions": "send action and item"},
-    learner="that is taught what is better, such as fair-pairs",
+    learner="that is taught what is better, such as posterior",
     command="heedful simulate catalogue items.csv --user better",
     answer="correction",
     question="Which of these is better than what stands first?",
@@ -48,16 +48,9 @@ PAIRS = (
 )
 NO_PAIRS = "no answer prefers one of two neighbours that were shown in either order at random"
 SWAP = (
-    "A loop of fair-pairs with exploration above 0 swaps neighbours (heedful init --learner fair-pairs); with any "
+    "The learner posterior swaps neighbours at random (heedful init --learner posterior:swap=0.25); with any "
     "learner a share of lists can be drawn at random (heedful init --sampled 0.01)."
 )
-UNSWAPPED = {
-    "control": "was a control",
-    "sampled": "was drawn at random",
-    "interleaved": "is of two learners",
-    "imitated": "is in your order",
-}
-"""What the decisions are in which a learner swapped no neighbours, by arm."""
 
 
 def explanation(told: Explanation) -> list[Part]:

@@ -8,7 +8,6 @@ learners are compared with."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -19,7 +18,6 @@ from heedful.core.validation import check_count, describe
 from heedful.core.wording import percent
 from heedful.evaluation.answers import Answer, Scale
 from heedful.evaluation.expected import Compared, Expected
-from heedful.features import Encoding
 from heedful.features.columns import Vector
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.coactive import Coactive
@@ -55,7 +53,7 @@ class Routing(Coactive):
     """Feedback on the answers of models: thumbs, edits, and choices between two answers."""
 
     name, words = "routing", texts.WORDS
-    default_learner = "pairwise-logistic:rate=0.3"
+    default_learner = "posterior"
     setting = "cost_weight"
     model_type: type[Any] = RouteModel
     forms = RouteModel.forms
@@ -88,12 +86,6 @@ class Routing(Coactive):
     # ------------------------------------------------------------------------ making a loop
 
     @classmethod
-    def learner_for(cls, context: Encoding | None) -> str:
-        columns = context.columns if isinstance(context, Encoding) else ()  # what is none is refused later
-        size = sum(column.size for column in columns if isinstance(column, Vector))
-        return f"pairwise-logistic:rate={min(0.3, round(3.0 / math.sqrt(size), 3)) if size else 0.3}"
-
-    @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
         return super().check_settings(settings) | {
             "cost_weight": table.check_weight("cost_weight", settings.cost_weight)
@@ -109,11 +101,8 @@ class Routing(Coactive):
             raise ValueError(f"query_features: expected none in {cls.words.loop}, got some")
         table.find_costs(manifest)
         learner = super().make_learner(spec, manifest)
-        rng = np.random.default_rng(0)
-        probe = learner.propose(learner.init(rng), np.zeros((2, learner.n_features)), rng)
-        if not hasattr(learner, "step") or isinstance(probe, tuple):
-            expected = "expected one that learns from thumbs and draws nothing itself, such as pairwise-logistic"
-            raise ValueError(f"learner: {expected}, got {spec}")
+        if not hasattr(learner, "judge"):
+            raise ValueError(f"learner: expected one that learns from thumbs, such as posterior, got {spec}")
         return learner
 
     def check_context(self, context: Mapping[str, Any]) -> None:
@@ -203,7 +192,8 @@ class Routing(Coactive):
         row, w = x[place], view.model.effective(view)
         m = float(view.model.margins(view, x[[place]])[0])
         slope = 0.25 if abs(m) < 1e-6 else (float(sigmoid(np.array([m]))[0]) - 0.5) / m
-        counts: dict[str, float] = {}
+        level = view.model.level(view)
+        counts: dict[str, float] = {} if level == 0.0 else {"the level of all thumbs": level * slope}
         single: dict[str, tuple[float, float]] = {}
         hidden = set(self._costs.columns.tolist())
         for j in np.flatnonzero(row * w).tolist():
@@ -212,7 +202,7 @@ class Routing(Coactive):
             name = self._grouped.get(j, self.names[j])
             counts[name] = counts.get(name, 0.0) + float(row[j] * w[j]) * slope
             single[name] = (float(row[j]), float(w[j]) * slope) if j not in self._grouped else (1.0, counts[name])
-        parts = [Contribution(name, *single[name], each) for name, each in counts.items()]
+        parts = [Contribution(name, *single.get(name, (1.0, each)), each) for name, each in counts.items()]
         parts.append(Contribution("a thumb up before any answer", 1.0, 0.5, 0.5))
         price, charge = float(self._costs.price(x[[place]])[0]), float(self._costs.charge(x[[place]])[0])
         if charge:

@@ -1,11 +1,11 @@
 """The model of a loop of routes: how likely a thumb up is for the answer of each model, less what the answer costs.
 
-    m_j = w . x_j + c v . x_j        x_j: the prompt's features times the model's; v for this person, as in rankings
+    m_j = w . x_j + c v . x_j + b    x_j: the prompt's features times the model's; v for this person, as in rankings
     u_j = sigma(m_j) - charge_j      sigma(m_j): probability of a thumb up; charge_j: cost weight times cost of model j
 
-w and v are learned as in a loop of rankings: a thumb y, 0 to 1, is a step of the learner along (y - sigma(m)) x; a
-choice between two answers is a comparison of two m. A model whose utility is less than the greatest by g is chosen with
-probability 1 / (m + gamma g), for m candidates, gamma = 10 sqrt(n + 1) / temperature and n pieces of feedback (inverse
+w, v and b are learned as in a loop of rankings: a thumb is an observation with probability sigma(m) of being up, a
+choice between two answers one of the difference of two m. A model whose utility is less than the greatest by g is
+chosen with probability 1 / (m + gamma g), for m candidates, gamma = 10 sqrt(n + 1) / temperature and n pieces of feedback (inverse
 gap weighting: Abe & Long 1999; Foster & Rakhlin, ICML 2020); the best has the rest. Costs are features of a model that
 learning does not see, so the weights do not depend on the cost weight, which may differ from request to request."""
 
@@ -49,7 +49,12 @@ class RouteModel(Model):
 
     def margins(self, view: View[Any], x: Floats) -> Array:
         """Return the log-odds m of a thumb up for each of m candidates `x` (m, N), with N features each (m,)."""
-        return np.asarray(scores(x, self.effective(view)), np.float64)
+        return np.asarray(scores(x, self.effective(view)), np.float64) + self.level(view)
+
+    def level(self, view: View[Any]) -> float:
+        """Return b, the log-odds of a thumb up for an answer whose features are all 0."""
+        learner, state = (self.learner, view.shared) if view.person is None else (self._own, view.person.state)
+        return float(learner.log_odds(state))
 
     def approvals(self, view: View[Any], x: Floats) -> Array:
         """Return the probability of a thumb up for each of m candidates `x` (m, N), with N features each (m,)."""
@@ -69,8 +74,7 @@ class RouteModel(Model):
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
         x = np.array(context.x, np.float64)
         x[:, self.costs.columns] = 0.0
-        found = super().lesson(context._replace(x=x), feedback, extra)
-        return found._replace(among=None) if isinstance(found, Thumb) else found
+        return super().lesson(context._replace(x=x), feedback, extra)
 
     def adds_up(self, view: View[Any], feedback: FeedbackRecord) -> bool:
         """Log-odds may, probabilities do not."""

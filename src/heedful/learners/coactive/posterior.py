@@ -1,0 +1,368 @@
+"""One Gaussian posterior over feature weights, for every kind of answer: ours, not from the papers.
+
+An answer becomes a few logistic observations sigma(z . w) of one weight vector w, which has a Gaussian posterior; each
+is taken in by one Newton step to its mode (recursive Laplace: Spiegelhalter & Lauritzen 1990; an extended Kalman step
+for a logistic output). A click tells of the item and of its place, so w has effects of the place, of a click above, and
+of the list beside the N feature weights; the score that ranks has none of these. A correction tells that each chosen
+candidate beats each one that was looked at and kept back.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.declaration import declare
+from heedful.core.space import RankingSpace
+from heedful.core.validation import check_count, check_positive
+from heedful.jit.blas import add_rank_one, symmetric_times
+from heedful.jit.kernel import Floats, Ints, add_rows, dot, kernel, logistic, noinline, scores
+from heedful.learners.coactive.swaps import PerturbedRanking, Swaps
+from heedful.spaces.ranking import WithBaseScore
+
+Array = npt.NDArray[np.float64]
+
+PLACES = 10
+"""K, the number of places with an effect of their own; further ones share that of the last."""
+MOST_FULL = 300
+"""The number of features up to which covariances are kept; beyond it only variances."""
+_RENEWED = 1024  # at lists 1, 2, 4, ... up to this one the prior follows the spread of the features
+
+
+class PosteriorState(NamedTuple):
+    """The state of `Posterior` for N features: a Gaussian over D = N + 2 K + 3 weights.
+
+    They are the N feature weights, K effects of the place, K effects of the place after a click above it, the effect of
+    the list (thrown away after each list), and the intercepts of clicks and of thumbs."""
+
+    m: Array
+    """the mean (D,)"""
+    P: Array
+    """the covariance (D x D), of which only the lower triangle is used; for many features the variances (1 x D)"""
+    prior: Array
+    """the prior mean of the feature weights (N,), times the spread of their features"""
+    precision: Array
+    """the prior precision of the feature weights (N,), divided by the squared spread of their features"""
+    base: Array
+    """the weights (N,) that the space adds to those learned: 1 for the caller's score if it adds that, otherwise 0"""
+    spread: Array
+    """the squared spread (N,) by which the prior goes: the variance of each feature within a list"""
+    squares: Array
+    """the sum of squared differences of each feature from its mean in the list (N,)"""
+    usual: Array
+    """the mean features of what thumbs judged (N,)"""
+    judged: int
+    """number of thumbs"""
+    rows: int
+    """number of candidates in all lists learned from"""
+    t: int
+    """number of rounds learned from"""
+
+
+@declare(version=1, partial=True, lesson_cost=20)
+class Posterior(NamedTuple):
+    """Posterior: ours, one Gaussian over the weights for all kinds of answers. Interaction: coactive.
+
+    Shows the candidates in order of w . x_j, for the mean w of the posterior and `n_features` features x_j of candidate
+    j, with neighbours swapped with probability `swap` (`Swaps`); no swaps are needed to learn. The prior variance of a
+    weight is `prior` / N in units of 1 / the spread of its feature within lists, which is followed as it becomes known.
+
+    Feedback that names all candidates is a better order, of which the first k count as chosen: each is preferred to
+    every candidate that was looked at and not chosen, above it or below, and to those chosen that it overtook. Feedback
+    that names fewer are the clicked candidates. Item x at place i is clicked with probability sigma(w . (x - mean of
+    the list) + a_i + [something above was clicked] b_i + c + d), with effects a_i and b_i of the place, c of the list,
+    and d for all: so clicks at the top count for less. A thumb up has the probability sigma(w . (z - usual) + e), for
+    the features z of what was judged and the mean of those judged so far. The prior variances of these effects are 4,
+    1, 1, 4 and 4. Costs D^2 for each item, D = N + 23; beyond 300 features only variances are kept, at a cost of D.
+    """
+
+    n_features: int
+    space: RankingSpace
+    swap: float = 0.25
+    prior: float = 1.0
+
+    def init(self, rng: np.random.Generator) -> PosteriorState:
+        check_count("n_features", self.n_features)
+        check_positive("prior", self.prior)
+        self.swaps().check()
+        n = self.n_features
+        variances = np.concatenate(
+            [np.full(n, self.prior / n), np.full(PLACES, 4.0), np.full(PLACES, 1.0), np.array([1.0, 4.0, 4.0])]
+        )
+        base, precision = np.zeros(n), np.full(n, n / self.prior)
+        if isinstance(self.space, WithBaseScore):  # a standard deviation of the caller's score is worth about 1
+            base[-1], precision[-1], variances[n - 1] = 1.0, 1.0, 1.0 if self.space.adjusted else 0.0
+        m = np.zeros(variances.size)
+        m[:n] = base
+        P = np.diag(variances) if n <= MOST_FULL else variances.reshape(1, -1)
+        zeros = np.zeros(n)
+        return PosteriorState(m, P, base.copy(), precision, base, np.ones(n), zeros, zeros.copy(), 0, 0, 0)
+
+    def swaps(self) -> Swaps:
+        """Return the random swaps that it makes."""
+        return Swaps(self.space, self.swap)
+
+    def propose(self, state: PosteriorState, x: Floats, rng: np.random.Generator) -> PerturbedRanking:
+        return self.swaps().propose(self.weights(state), x, rng)
+
+    def update(self, state: PosteriorState, x: Floats, y: PerturbedRanking, feedback: Ints) -> PosteriorState:
+        whole = feedback.size >= x.shape[0]
+        chosen = feedback[: self.space.positions()] if whole else feedback
+        return self.learn(state, x, y.shown, chosen, not whole, 1.0)
+
+    def learn(
+        self, state: PosteriorState, x: Floats, shown: Ints, chosen: Ints, clicked: bool, weight: float
+    ) -> PosteriorState:
+        """Return the state after learning that of the candidates `shown` (best first) those `chosen` were `clicked`, or
+        should have come first, in this order. Arrays of `state` are overwritten.
+
+        `x` (m, N) are the N features of the m candidates, of which shown and chosen are indices. The answer counts as
+        much as `weight` equal ones."""
+        X = x.astype(np.float64)
+        mean = list_mean(X)
+        rows = renew_prior(state, X, mean)
+        if clicked:
+            learn_clicks(state, X - mean, shown, chosen, weight)
+        else:
+            learn_order(state, X, shown, chosen, min(self.space.positions(), shown.size), weight)
+        return PosteriorState(
+            state.m, state.P, state.prior, state.precision, state.base, state.spread, state.squares, state.usual,
+            state.judged, rows, state.t + 1,
+        )  # fmt: skip
+
+    def judge(self, state: PosteriorState, x: Floats, z: Array, among: Array, up: float) -> PosteriorState:
+        """Return the state after learning that what has the N features `z` (N,) was approved of, as far as `up` says
+        (from 0 to 1). Arrays of `state` are overwritten.
+
+        `x` (m, N) are the features of the m candidates, `among` (N,) the mean features of what was shown, with which
+        the first thumb is compared."""
+        X = x.astype(np.float64)
+        rows = renew_prior(state, X, list_mean(X))
+        if state.judged == 0:
+            state.usual[:] = among
+        Z = np.zeros((1, state.m.size))
+        Z[0, : z.size] = z - state.usual
+        Z[0, -1] = 1.0
+        one = np.zeros(1, np.int64)
+        observe(state.m, state.P, Z, one, one - 1, np.full(1, up), 1.0)
+        state.usual[:] += (z - state.usual) / (state.judged + 2.0)
+        return PosteriorState(
+            state.m, state.P, state.prior, state.precision, state.base, state.spread, state.squares, state.usual,
+            state.judged + 1, rows, state.t + 1,
+        )  # fmt: skip
+
+    def log_odds(self, state: PosteriorState) -> float:
+        """Return the log-odds of a thumb up for what has the features 0; w . z are added for features z (N,)."""
+        return float(state.m[-1] - dot(state.usual, state.m[: self.n_features]))
+
+    def weights(self, state: PosteriorState) -> Array:
+        return state.m[: self.n_features] - state.base
+
+    def depth(self, m: int) -> int:
+        return self.swaps().depth(m)
+
+    def chance(self, order: Ints, shown: Ints) -> float:
+        return self.swaps().chance(order, shown)
+
+    def order(self, y: PerturbedRanking) -> Ints:
+        return self.swaps().order(y)
+
+
+@kernel
+def list_mean(X: Array) -> Array:
+    """Return the mean of the m rows of `X` (m, N), of N features (N,)."""
+    mean = np.zeros(X.shape[1])
+    add_rows(mean, X, np.full(X.shape[0], 1.0 / X.shape[0]), 1.0)
+    return mean
+
+
+@noinline
+@kernel
+def renew_prior(state: PosteriorState, X: Array, mean: Array) -> int:
+    """Take in the spread of the m candidates `X` (m, N) around their `mean` (N,), N features; at lists 1, 2, 4, ...,
+    1024 let the prior follow the spread so far. Return the number of candidates in all lists.
+
+    That is exact: the posterior becomes what the same answers would have made of the other prior. A feature whose
+    spread is unknown or not finite keeps its prior."""
+    m, P, spread = state.m, state.P, state.spread
+    for i in range(X.shape[0]):
+        away = X[i] - mean
+        state.squares[:] += away * away
+    rows: int = state.rows + X.shape[0]
+    t = state.t + 1
+    if t > _RENEWED or t & (t - 1):
+        return rows
+    unit, v, full = np.zeros(m.size), np.zeros(m.size), P.shape[0] > 1
+    for j in range(mean.size):
+        new = state.squares[j] / rows
+        if not (0.0 < new < math.inf) or new == spread[j]:
+            continue
+        more = state.precision[j] * (new - spread[j])  # precision; the next is that times the mean
+        pull = state.precision[j] * state.prior[j] * (math.sqrt(new) - math.sqrt(spread[j]))
+        spread[j] = new
+        if full:
+            unit[j] = 1.0
+            symmetric_times(P, unit, v)
+            unit[j] = 0.0
+        else:
+            v[j] = P[0, j]
+        gain = 1.0 / max(1.0 + more * v[j], 1e-12)
+        step = gain * (pull - more * m[j])
+        if full:
+            m[:] += v * step
+            add_rank_one(P, v, -more * gain)
+        else:
+            m[j] += v[j] * step
+            P[0, j] = v[j] * gain
+    return rows
+
+
+@noinline
+@kernel
+def learn_clicks(state: PosteriorState, X: Array, shown: Ints, chosen: Ints, weight: float) -> None:
+    """Learn in place that the candidates `chosen` were clicked in the list `shown` (best first) and the others not.
+
+    `X` (m, N) are the N features of the m candidates, centred in their list. The answer counts as much as `weight`
+    equal ones."""
+    m, P, n, r = state.m, state.P, X.shape[1], shown.size
+    size = m.size
+    Z, clicked, y, above = np.zeros((r, size)), np.zeros(X.shape[0]), np.zeros(r), False
+    for j in chosen:
+        clicked[j] = 1.0
+    for i in range(r):
+        place, y[i] = n + min(i, PLACES - 1), clicked[shown[i]]
+        Z[i, :n] = X[shown[i]]
+        Z[i, place] = 1.0
+        Z[i, place + PLACES] = 1.0 if above else 0.0
+        Z[i, size - 3 : size - 1] = 1.0
+        above = above or y[i] == 1.0
+    observe(m, P, Z, np.arange(r), np.full(r, -1), y, weight)
+    of_list = size - 3  # the next list has one of its own
+    m[of_list] = 0.0
+    if P.shape[0] > 1:
+        P[of_list, :of_list] = 0.0
+        P[of_list + 1 :, of_list] = 0.0
+        P[of_list, of_list] = 1.0
+    else:
+        P[0, of_list] = 1.0
+
+
+@noinline
+@kernel
+def learn_order(state: PosteriorState, X: Array, shown: Ints, chosen: Ints, k: int, weight: float) -> None:
+    """Learn in place that the candidates `chosen` should have come first in the list `shown`, both best first.
+
+    The person is assumed to have looked at the first `k` places, and down to the lowest of those chosen. `X` (m, N) are
+    the N features of the m candidates. The answer counts as much as `weight` equal ones."""
+    better, worse = preferred(X.shape[0], shown, chosen, k)
+    row, size = np.full(X.shape[0], -1), 0
+    for pair in range(better.size):
+        for j in (better[pair], worse[pair]):
+            if row[j] < 0:
+                row[j] = size
+                size += 1
+    Z = np.zeros((size, state.m.size))
+    for j in range(row.size):
+        if row[j] >= 0:
+            Z[row[j], : X.shape[1]] = X[j]
+    observe(state.m, state.P, Z, row[better], row[worse], np.ones(better.size), weight)
+
+
+@kernel
+def preferred(m: int, shown: Ints, chosen: Ints, k: int) -> tuple[Ints, Ints]:
+    """Return (better, worse) of the pairs of m candidates that a correction implies, as two arrays (p,).
+
+    Of the list `shown`, the candidates `chosen` should have come first; both are in order, best first. The person
+    looked at the first `k` places, and down to the lowest of those chosen. Each chosen candidate is preferred to each
+    that was looked at and not chosen, and to each chosen one that follows it and was shown above it."""
+    place, picked = np.full(m, m), np.zeros(m, np.bool_)
+    for i in range(shown.size):
+        place[shown[i]] = i
+    depth = k
+    for a in chosen:
+        picked[a] = True
+        if place[a] < m:
+            depth = max(depth, place[a] + 1)
+    better = np.empty(chosen.size * (depth + chosen.size), np.int64)
+    worse, size = better.copy(), 0
+    for i in range(chosen.size):
+        a = chosen[i]
+        for b in shown[:depth]:
+            if not picked[b]:
+                better[size], worse[size] = a, b
+                size += 1
+        for b in chosen[i + 1 :]:
+            if place[a] > place[b]:
+                better[size], worse[size] = a, b
+                size += 1
+    return better[:size], worse[:size]
+
+
+@noinline
+@kernel
+def observe(m: Array, P: Array, Z: Array, plus: Ints, minus: Ints, y: Array, weight: float) -> None:
+    """Take in, in place, p logistic observations of the weights w ~ Normal(`m`, `P`), one after the other.
+
+    Observation i has the target `y`[i], from 0 to 1, and the log-odds z . w, where z is the row `plus`[i] of `Z` (r, D)
+    less the row `minus`[i], none if that is -1; each counts as much as `weight` equal ones. `P` is as in
+    `PosteriorState`.
+
+    The scores Z w of the r rows are jointly Gaussian, so all is computed for them: s is their mean, C their covariance,
+    and P becomes P - U' G U for U = Z P, at a cost of 2 r D^2 + p r^2 in place of p D^2."""
+    r, full = Z.shape[0], P.shape[0] > 1
+    U, C = np.empty(Z.shape), np.empty((r, r))
+    for i in range(r):
+        if full:
+            symmetric_times(P, Z[i], U[i])
+        else:
+            U[i] = P[0] * Z[i]
+        C[i] = scores(Z, U[i])
+    s, T, G, shift = scores(Z, m), np.eye(r), np.zeros((r, r)), np.zeros(r)
+    for i in range(plus.size):
+        a, b = plus[i], minus[i]
+        v, c, ahead, variance = C[:, a].copy(), T[:, a].copy(), s[a], C[a, a]
+        if b >= 0:
+            v -= C[:, b]
+            c -= T[:, b]
+            ahead -= s[b]
+            variance = v[a] - v[b]
+        if not variance > 0.0:  # nothing to be learned, or nothing finite
+            continue
+        chance = settled(ahead, variance * weight, y[i])
+        error, curvature = weight * (y[i] - chance), weight * chance * (1.0 - chance)
+        gain = curvature / (1.0 + curvature * variance)
+        s += v * error
+        shift += c * error
+        G += (gain * c).reshape(-1, 1) * c
+        T -= (gain * c).reshape(-1, 1) * v
+        C -= (gain * v).reshape(-1, 1) * v
+    add_rows(m, U, shift, 1.0)
+    least = np.diag(G) * 1e-12  # below it a pivot is rounding
+    for i in range(r):  # G = sum q q' by elimination
+        if G[i, i] <= least[i]:
+            continue
+        q, along = G[i] / math.sqrt(G[i, i]), np.zeros(m.size)
+        G -= q.reshape(-1, 1) * q
+        add_rows(along, U, q, 1.0)
+        if full:
+            add_rank_one(P, along, -1.0)
+        else:
+            P[0] -= along * along
+
+
+@kernel
+def settled(ahead: float, variance: float, y: float) -> float:
+    """Return p = sigma(x) at the root x of x = `ahead` + `variance` (`y` - sigma(x)): the probability at the mode of a
+    logistic observation with target y of a Gaussian with this mean and variance."""
+    low, high = ahead + variance * (y - 1.0), ahead + variance * y
+    x = ahead
+    for _ in range(50):
+        p = logistic(x)
+        off = x - ahead - variance * (y - p)
+        if abs(off) <= 1e-10:
+            break
+        x = min(max(x - off / (1.0 + variance * p * (1.0 - p)), low), high)
+    return logistic(x)
