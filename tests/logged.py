@@ -49,14 +49,14 @@ class Log(NamedTuple):
 
 LOGS: Mapping[str, Log] = {
     "uniform": Log(UP, {"control": 0.0}, claimed=1.0 / 6.0),
-    "fair-pairs": Log(f"fair-pairs:rate=1e-50,swap={SWAP}", {"control": 0.0}, sorts=1),
+    "posterior": Log(f"posterior-50,swap={SWAP}", {"control": 0.0}, sorts=1),
     "Plackett-Luce": Log(UP, {"control": 0.0, "sampled": 1.0, "temperature": TEMPERATURE}, sorts=1),
-    "a learning loop": Log("fair-pairs", {"control": 0.05, "sampled": 0.9, "temperature": TEMPERATURE}),
+    "a learning loop": Log("posterior", {"control": 0.05, "sampled": 0.9, "temperature": TEMPERATURE}),
     "deterministic": Log(UP, {"control": 0.0}),
     "chances said too small": Log(UP, {"control": 0.0}, claimed=1.0 / 24.0),
     "chances said too large": Log(UP, {"control": 0.0}, claimed=1.0 / 2.0),
 }
-SOUND = ("uniform", "fair-pairs", "Plackett-Luce", "a learning loop")
+SOUND = ("uniform", "posterior", "Plackett-Luce", "a learning loop")
 
 
 # ---------------------------------------------------------------------------- what is true
@@ -101,7 +101,7 @@ def lists_of(name: str) -> list[tuple[tuple[int, ...], int, float, float]]:
         for ranks, p in chance.items():
             other = chance[(ranks[1], ranks[0], ranks[2])]
             found.append((tuple(FALLING[r] for r in ranks), 0, 0.5 * (p + other) / p, p))
-    if name == "fair-pairs":
+    if name == "posterior":
         for start, swapped in itertools.product((0, 1), (False, True)):
             order = list(range(3))  # as the caller has them
             if swapped:
@@ -136,7 +136,7 @@ def truths(name: str) -> dict[tuple[str, str], float]:
         found |= {
             (measure, "value"): place_value(RISING, sorts) for measure in ("item-position value", "cascade value")
         }
-    if name in ("Plackett-Luce", "fair-pairs"):
+    if name in ("Plackett-Luce", "posterior"):
         found["swapped pairs", "value"] = pair_value(name, RISING)
         other = FALLING if name == "Plackett-Luce" else (0, 1, 2)
         found["swapped pairs", "difference"] = found["swapped pairs", "value"] - pair_value(name, other)
@@ -148,7 +148,7 @@ def truths(name: str) -> dict[tuple[str, str], float]:
 
 def live(loop: Loop, name: str, rng: np.random.Generator, begin: int, end: int, tastes: Any) -> None:
     """Show lists number `begin` to `end` to people, who answer each."""
-    claimed, prior = LOGS[name].claimed, [2.0, 1.0, 0.0] if name == "fair-pairs" else None
+    claimed, prior = LOGS[name].claimed, [2.0, 1.0, 0.0] if name == "posterior" else None
     for t in range(begin, end):
         who = int(rng.integers(PEOPLE))
         if claimed:

@@ -53,7 +53,7 @@ def rows(n: int, k: int, seed: int = 0) -> list[dict[str, Any]]:
 
 
 def small_loop(
-    path: str | Path, learner: str = "pairwise-logistic", n_items: int = 12, n_features: int = 4, **settings: Any
+    path: str | Path, learner: str = "posterior:swap=0", n_items: int = 12, n_features: int = 4, **settings: Any
 ) -> Loop:
     """A loop in the new folder `path` over `rows(n_items, n_features)`; `settings` are those of `heedful.Settings`."""
     items = rows(n_items or 12, n_features)  # with none, it is inferred from those that will come

@@ -40,7 +40,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "SecondOrderPerceptron": [{"radius": 0.5}],
     "RankingSVM": [{"squared": True}, {"capacity": 20}],
     "PerturbedPerceptron": [{"swap": 0.2}],
-    "FairPairs": [{"swap": 0.5, "implied": 0.0}, {"swap": 0.0}],
+    "Posterior": [{"swap": 0.5, "implied": 0.0}, {"swap": 0.0}],
     "WidrowHoff": [{"eta": 0.2}],
     "ALB": [{"n_factors": 2, "n_users": 1, "n_items": 1}],
     "PreferenceGP": [{"rule": "random", "every": 3}, {"rule": "eubo", "lapse": 0.05}, {"learn_noise": True}],
@@ -52,7 +52,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 SLOW = ("PTS", "PreferenceGP", "HierarchicalGP", "CollaborativeGP")
 
 # They interleave or perturb rankings; that they say so is tested beside them.
-RANKERS = ("DuelingBandit", "FairPairs", "PerturbedPerceptron")
+RANKERS = ("DuelingBandit", "Posterior", "PerturbedPerceptron")
 
 
 def ties() -> Any:

@@ -111,7 +111,7 @@ from pathlib import Path
 
 import heedful
 from heedful import (
-    FairPairs,
+    Posterior,
     Leaderboard,
     Loop,
     PreferencePerceptron,
@@ -161,13 +161,13 @@ style: Style = loop.style_of("p")
 prompt: str = style.prompt
 why: Why = loop.why(decision.id, "a")
 health: Health = loop.health()
-tried: Answer = loop.start_experiment("fair-pairs", share=0.2)
+tried: Answer = loop.start_experiment("posterior", share=0.2)
 experiment: Experiment = loop.experiment()
 formats: Mapping[str, Format] = FORMATS
 board: Leaderboard = leaderboard([{"model_a": "x", "model_b": "y", "winner": "model_a"}])
 best: str = board.models[int(board.order[0])]
 with Client("http://127.0.0.1:8710") as client:
-    remote = client.create("x", rows, learner="fair-pairs", settings={"k": 3}, kinds={"price": "number"})
+    remote = client.create("x", rows, learner="posterior", settings={"k": 3}, kinds={"price": "number"})
     names: tuple[str, ...] = remote.decide(["a"], person="p", prior={"a": 1.0}, context={"day": "mon"}).shown
     answer: Answer = remote.feedback(remote.decide(rows), clicks=["b"])
     answers: list[Answer] = remote.feedback_many([{"decision": "d1", "clicks": ["b"]}])
@@ -187,7 +187,7 @@ async def ask(client: AsyncClient) -> Answer:
 
 reveal_type(heedful.Loop.open)
 reveal_type(loop.report)
-reveal_type(FairPairs(2, Ranking(3)).swap)
+reveal_type(Posterior(2, Ranking(3)).swap)
 reveal_type(PRankClassifier.rank_loss)
 reveal_type(own.state)
 reveal_type(Client.loop)

@@ -35,7 +35,7 @@ def cars(n: int = 60, seed: int = 5) -> list[dict[str, Any]]:
     return found
 
 
-def loop_of_cars(path: Path, n: int = 60, learner: str = "pairwise-logistic", **settings: Any) -> Path:
+def loop_of_cars(path: Path, n: int = 60, learner: str = "posterior:swap=0", **settings: Any) -> Path:
     """A new loop in the folder `path` over n cars, one list in ten left alone unless `settings` say otherwise."""
     items = cars(n)
     encoding = infer(items, identifier="name", kinds=dict.fromkeys(NUMBERS, "number") | {"origin": "category"})

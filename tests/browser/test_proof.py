@@ -19,7 +19,7 @@ from watching import Watch
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A loop over 30 cars that swaps neighbours, with the answers of ten people."""
     path = loop_of_cars(
-        tmp_path_factory.mktemp("proof") / "cars.heedful", 30, "fair-pairs", exploration=0.5, control=0.0
+        tmp_path_factory.mktemp("proof") / "cars.heedful", 30, "posterior", exploration=0.5, control=0.0
     )
     answer(path, 60)
     return path
@@ -46,7 +46,7 @@ def test_by_mouse_from_the_log_to_a_promotion(proof: Page, loop: Served, watch: 
     page.get_by_label("Learner").first.fill("perceptron")
     page.get_by_role("button", name="Evaluate").click()
     expect(page.locator("#told tr[data-learner=perceptron] .interval-bar")).to_have_count(2)
-    expect(page.locator("#told .verdict")).to_contain_text("perceptron is better than fair-pairs")
+    expect(page.locator("#told .verdict")).to_contain_text("perceptron is better than posterior")
     page.wait_for_url("**/proof?learner=perceptron&alpha=0.05")
     page.reload()
     expect(page.locator("#told tr[data-learner=perceptron]").first).to_be_visible()
@@ -59,7 +59,7 @@ def test_by_mouse_from_the_log_to_a_promotion(proof: Page, loop: Served, watch: 
     expect(page.get_by_text("The experiment runs.")).to_be_visible()
     answer(loop.path, 20, 60)
     page.reload()
-    expect(page.locator("#experiment")).to_contain_text("second-order against fair-pairs")
+    expect(page.locator("#experiment")).to_contain_text("second-order against posterior")
     expect(page.locator("#experiment .facts")).to_contain_text("20 of 20 (100 %)")
     expect(page.locator("#against")).not_to_be_empty()
     watch.expect("status of 422")
@@ -118,7 +118,7 @@ def test_readable_by_all_and_fits_a_small_phone(opened: Opened, loop: Served) ->
         tried.promote("perceptron", force=True, by="ann")
         tried.start_experiment("second-order", share=0.5)
     answer(loop.path, 30, 60)
-    page = opened(f"{loop.url}/proof?learner=second-order+pairwise-logistic", **SMALL)
+    page = opened(f"{loop.url}/proof?learner=second-order+posterior:swap=0", **SMALL)
     for summary in page.locator("summary").all():
         summary.click()
     assert page.evaluate(SIDEWAYS) == 0

@@ -55,7 +55,7 @@ def test_the_truth_is_between_that_of_the_shop_and_that_of_the_mean_taste(proof:
         assert set(values) == {SERVED, *CANDIDATES}
         assert values["dueling-bandit"] == pytest.approx(proof.caller), "it has learned nothing, and ranks as the shop"
         assert all(proof.caller - 1e-9 <= value < 1.02 * proof.best for value in values.values())
-    assert proof.log_true["pairwise-logistic"] > proof.log_true[SERVED]
+    assert proof.log_true["posterior:swap=0"] > proof.log_true[SERVED]
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ from unprivileged import unprivileged
 def loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A loop with three decisions for two people, two of them answered, one taken back."""
     monkeypatch.chdir(tmp_path)
-    with small_loop("cars.heedful", "fair-pairs", n_items=4, n_features=2) as loop:
+    with small_loop("cars.heedful", "posterior", n_items=4, n_features=2) as loop:
         for round, person in enumerate(("ann", "bob", None)):
             d = loop.decide(person=person, id=f"d{round}")
             if round:
@@ -270,7 +270,7 @@ def test_categories_that_the_encoding_does_not_know() -> None:
 
 def test_what_the_settings_make_impossible_to_prove() -> None:
     shutil.rmtree("cars.heedful")
-    small_loop("cars.heedful", "fair-pairs", n_items=3, n_features=2, control=0.0, exploration=0.0).close()
+    small_loop("cars.heedful", "posterior", n_items=3, n_features=2, control=0.0, exploration=0.0).close()
     found = looked()
     assert [each["told"].split(":")[0] for each in found["settings"]] == ["control 0", "exploration 0"]
     assert statuses(found) == {"settings": "warning"}
@@ -339,14 +339,14 @@ def test_who_was_promoted_and_who_is_tried() -> None:
         loop.start_experiment("perceptron", share=0.2, id="x")
         begun = loop.projection.log.last()[0]
     assert [each["told"] for each in looked()["experiment"]] == [
-        f"perceptron is tried against fair-pairs on 20 % of the people, since event {begun} (x)"
+        f"perceptron is tried against posterior on 20 % of the people, since event {begun} (x)"
     ]
     with Loop.open("cars.heedful") as loop:
         made = loop.promote(force=True, by="ann")
         loop.start_experiment("second-order", id="y")
     found = looked()
     assert [each["told"] for each in found["promotion"]] == [
-        f"perceptron serves in place of fair-pairs: promoted by ann in event {made.answer.seq}, "
+        f"perceptron serves in place of posterior: promoted by ann in event {made.answer.seq}, "
         f"against {len(made.forced)} reasons"
     ]
     [told] = [each["told"] for each in found["experiment"]]
@@ -371,7 +371,7 @@ def test_what_reads_reads_where_nothing_can_be_written(tmp_path: Path, line: str
     heedful(command)  # which imports modules that only the administrator may read
     with unprivileged() as folder:
         os.chdir(folder)
-        with small_loop("other.heedful", "fair-pairs", control=0.0) as one:
+        with small_loop("other.heedful", "posterior", control=0.0) as one:
             for n in range(3):
                 one.feedback(one.decide(id=f"d{n}", person="ann").id, clicks=["i3"])
             shutil.copytree("other.heedful", "cars.heedful")

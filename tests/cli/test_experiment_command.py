@@ -194,7 +194,7 @@ def test_what_makes_no_sense_ends_with_2_and_what_cannot_be_read_with_1(folder: 
     for line in ("experiment cars --share 1.5", "experiment cars --plan --days 0", "promote cars --by"):
         assert heedful(line).code == 2
     assert heedful("experiment cars --start second-order").code == 0
-    bad(heedful("experiment cars --start fair-pairs"), "experiment: expected none that runs")
+    bad(heedful("experiment cars --start posterior"), "experiment: expected none that runs")
     choice_loop("pairs.heedful").close()
     bad(heedful("experiment pairs --start gp"), "experiment: ")
     (folder / "cars.heedful" / "log.db").write_bytes(b"no log" * 100)
@@ -270,14 +270,14 @@ def test_an_apprentice_from_the_start_to_the_promotion_and_back(folder: Path) ->
         heedful("init cars cars.json --apprentice --learner dueling-bandit"),
         "apprentice: expected a learner that takes",
     )
-    made = heedful("init cars cars.json --apprentice --control 0 --learner pairwise-logistic", width=400)
-    told = "Your own order is shown, and pairwise-logistic imitates it: heedful experiment cars says how well."
+    made = heedful("init cars cars.json --apprentice --control 0 --learner posterior:swap=0", width=400)
+    told = "Your own order is shown, and posterior:swap=0 imitates it: heedful experiment cars says how well."
     assert told in words(made)
-    assert "pairwise-logistic imitates the caller's order, which serves. No list" in words(heedful("experiment cars"))
-    bad(heedful("promote cars"), "promote: pairwise-logistic is not ready: no list can be compared so far, and 0.8 is")
+    assert "posterior:swap=0 imitates the caller's order, which serves. No list" in words(heedful("experiment cars"))
+    bad(heedful("promote cars"), "promote: posterior:swap=0 is not ready: no list can be compared so far, and 0.8 is")
     bad(
         heedful("experiment cars --start perceptron"),
-        "experiment: pairwise-logistic imitates the caller's order so far",
+        "experiment: posterior:swap=0 imitates the caller's order so far",
     )
     with Loop.open("cars.heedful") as loop:
         for i in range(200):
@@ -294,13 +294,13 @@ def test_an_apprentice_from_the_start_to_the_promotion_and_back(folder: Path) ->
     assert heedful("report cars --json").json["apprentice"] == as_json(found)
     assert found.told in words(heedful("doctor cars", width=600))
     told = words(heedful("promote cars --by ann", width=400))
-    assert "pairwise-logistic serves now in place of the caller's order" in told
+    assert "posterior:swap=0 serves now in place of the caller's order" in told
     assert f"heedful rollback cars {version}" in told
     assert "agreement" in words(heedful("promote cars --list", width=400))
     bad(heedful("experiment cars"), "experiment: there was none")
-    assert "pairwise-logistic serves in place of the caller's order" in words(heedful("doctor cars", width=600))
+    assert "posterior:swap=0 serves in place of the caller's order" in words(heedful("doctor cars", width=600))
     assert heedful("export cars cars.jsonl").code == 0
-    assert heedful("init copy cars.json --apprentice --control 0 --learner pairwise-logistic").code == 0
+    assert heedful("init copy cars.json --apprentice --control 0 --learner posterior:swap=0").code == 0
     assert heedful("import copy cars.jsonl").code == 0
     with Loop.open("copy.heedful") as loop:
         assert (bits(loop), loop.projection.imitates) == (before, False)

@@ -168,7 +168,7 @@ def test_init_gives_the_very_command_that_takes_ignored_texts_in() -> None:
 def test_init_as_json() -> None:
     got = done(f"{INIT} --context requests.csv --cross day:make --cross hurry:hp --json")
     assert got.json["loop"] == "cars.heedful"
-    assert (got.json["learner"], got.json["items"], got.json["identifier"]) == ("fair-pairs", 6, "name")
+    assert (got.json["learner"], got.json["items"], got.json["identifier"]) == ("posterior", 6, "name")
     assert [column["column"] for column in got.json["columns"]] == ["name", "make", "hp", "mpg", "note"]
     assert [column["kind"] for column in got.json["columns"]][1:3] == ["category", "number"]
     assert [column["column"] for column in got.json["context"]] == ["day", "hurry"]
@@ -206,7 +206,7 @@ def test_init_settings_and_all_crosses() -> None:
     line = f"{INIT} --context requests.csv --cross all --k 3 --control 0.5 --exploration 0.4 --people 9 --no-text"
     line += " --durable feedback"
     line += " --only-shown"
-    got = heedful(f"{line} --action watch=0.5 --action skip=-1 --learner fair-pairs:rate=0.2 --json")
+    got = heedful(f"{line} --action watch=0.5 --action skip=-1 --learner posterior --json")
     assert (got.code, got.json["crosses"]) == (0, "all")
     with Loop.open("cars.heedful") as loop:
         settings = loop.settings
@@ -217,7 +217,7 @@ def test_init_settings_and_all_crosses() -> None:
             False,
             {"watch": 0.5, "skip": -1},
         )
-        assert loop.manifest.learner == "fair-pairs:rate=0.2"
+        assert loop.manifest.learner == "posterior"
 
 
 def test_a_column_may_have_a_colon_in_its_name() -> None:
@@ -674,7 +674,7 @@ def _blue(path: Path, columns: slice) -> int:
 
 
 def test_evaluate_says_that_there_is_nothing_to_draw(taught: Any, folder: Path) -> None:
-    got = heedful("evaluate cars --learner pairwise-logistic --plot out.png")
+    got = heedful("evaluate cars --learner posterior:swap=0 --plot out.png")
     told = "heedful: --plot: the log determines none of the values, so there is nothing to draw in out.png\n"
     assert (got.code, got.err) == (0, told)
     assert not (folder / "out.png").exists()

@@ -88,9 +88,9 @@ def test_seeds_are_counted_from_the_first(letor_file: Path) -> None:
 )
 def test_catalogue_figures_are_those_of_a_loop(items_file: Path, spec: str, user: Any) -> None:
     line = f"simulate catalogue {{}} --user {spec} --rounds 8 --people 4 --seeds 2 --interpreted --json"
-    got = heedful(f"{line} --learner perceptron --learner pairwise-logistic", items_file)
+    got = heedful(f"{line} --learner perceptron --learner posterior:swap=0", items_file)
     setting = catalogue_setting(load_catalogue(items_file), user, people=4, seeds=(0, 1))
-    assert [row["learner"] for row in got.json] == ["perceptron", "pairwise-logistic"]
+    assert [row["learner"] for row in got.json] == ["perceptron", "posterior:swap=0"]
     for row in got.json:
         assert list(row) == KEYS
         assert (row["user"], row["rounds"], row["checkpoints"]) == (spec, 8, [1, 3, 8])

@@ -84,7 +84,7 @@ def test_the_help_of_a_command_imports_its_module_alone() -> None:
 @pytest.mark.slow
 def test_deciding_imports_what_decides(tmp_path: Path) -> None:
     """The learner of the loop, and neither the others, nor what reports, explains or compiles."""
-    small_loop(tmp_path / "cars.heedful", learner="fair-pairs").close()
+    small_loop(tmp_path / "cars.heedful", learner="posterior").close()
     loaded = imported("decide", "cars", "--show", "3", "--json", cwd=tmp_path)
     assert commands_in(loaded) == {"decide"}
     unused = {"numba", "llvmlite", "scipy", "sklearn", "pandas", "matplotlib", "rich", "pydantic"}
@@ -92,7 +92,7 @@ def test_deciding_imports_what_decides(tmp_path: Path) -> None:
     learners = {name.rpartition(".")[2] for name in loaded if name.startswith("heedful.learners.")}
     others = {"alb", "bmf", "pts", "nmf_bandit", "preference_gp", "collaborative_gp", "dueling", "ranking_svm"}
     assert not ({"perceptron", "perceptrons"} | others) & learners
-    assert "heedful.learners.coactive.fair_pairs" in loaded
+    assert "heedful.learners.coactive.swaps" in loaded
     unused = {
         "inference",
         "boards",

@@ -313,7 +313,7 @@ def test_a_summary_over_runs_of_different_lengths_stops_where_all_have_a_figure(
         (
             "noisy:depth=4",
             "cascade:clicks_only=true",
-            "learner: expected a learner of clicks, such as fair-pairs, as with",
+            "learner: expected a learner of clicks, such as posterior, as with",
         ),
         ("noisy:depth=4", "strict:alpha=0.5", "grid.toml: users: expected each once, got strict:alpha=0.5 2 times"),
         ('["*.txt"]', '["*.svm"]', "grid.toml: data: letor: expected files, got none that match '*.svm'"),

@@ -386,8 +386,8 @@ def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:
     assert (report.decisions, report.whole, report.learned, report.simulation) == (2, True, Arm(2, 1, 0.5), None)
     assert (report.series[0].learned, report.feedback) == (Arm(2, 1, 0.5), Counts(1, 0, 0, 0, 0))
     assert lamps.report(1).learned == Arm(1, 0, None)
-    evaluated = lamps.evaluate("pairwise-logistic").learners[-1]
-    assert (evaluated.learner, evaluated.lessons) == ("pairwise-logistic", 1)
+    evaluated = lamps.evaluate("posterior:swap=0").learners[-1]
+    assert (evaluated.learner, evaluated.lessons) == ("posterior:swap=0", 1)
     before = lamps.weights()
     order = lamps.decide()
     b = lamps.feedback(order, better=[order.shown[-1]])

@@ -24,7 +24,7 @@ from heedful.diagnostics import (
     true_utilities,
 )
 from heedful.learners.coactive.baselines import RandomOrder
-from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.spaces.assignment import Assignment
@@ -212,7 +212,7 @@ def test_theorems_by_name() -> None:
     assert names(ExponentiatedPerceptron(N, Ranking(), 1.0)) == [("Theorem 5", "REG")]
     assert names(ConvexPerceptron(N, Ranking(), 9.0)) == [("Theorem 6", "REG"), ("Theorem 6", "CREG")]
     assert names(SecondOrderPerceptron(N, Ranking()), True) == [("Theorem 8, in expectation", "CREG")]
-    assert names(PairwiseLogistic(N, Ranking())) == names(RandomOrder(N, Ranking())) == []
+    assert names(Posterior(N, Ranking())) == names(RandomOrder(N, Ranking())) == []
 
 
 class Greedy(Ranking):

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from heedful import PairwiseLogistic, Ranking, Session
+from heedful import Posterior, Ranking, Session
 from heedful.estimators import CoactiveRanker
 
 
@@ -30,7 +30,7 @@ def searches(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.nda
     return X, np.digitize(value, [-1.0, 0.5, 2.0]), groups
 
 
-@pytest.mark.parametrize("learner", ["pairwise-logistic", "perceptron", "second-order:epsilon=1", "fair-pairs"])
+@pytest.mark.parametrize("learner", ["posterior:swap=0", "perceptron", "second-order:epsilon=1", "posterior"])
 def test_it_learns_to_rank_groups_that_it_has_not_seen(learner: str) -> None:
     X, y, groups = searches()
     train = groups < 40
@@ -46,7 +46,7 @@ def test_it_learns_to_rank_groups_that_it_has_not_seen(learner: str) -> None:
 def test_one_epoch_in_order_is_a_session_of_the_learner_bit_for_bit() -> None:
     X, y, groups = searches(20)
     ranker = CoactiveRanker(k=5, epochs=1, shuffle=False, random_state=0).fit(X, y, groups)
-    session = Session(PairwiseLogistic(n_features=4, space=Ranking(5)))
+    session = Session(Posterior(n_features=4, space=Ranking(5)))
     pieces = CoactiveRanker(k=5)
     for group in dict.fromkeys(groups.tolist()):
         rows = groups == group
@@ -91,9 +91,9 @@ def test_folds_of_whole_groups_score_by_group() -> None:
 @pytest.mark.parametrize(
     ("parameters", "y", "groups", "told"),
     [
-        ({"learner": "prank"}, [1, 0], None, "learner: expected a coactive one, such as pairwise-logistic, got prank"),
+        ({"learner": "prank"}, [1, 0], None, "learner: expected a coactive one, such as posterior:swap=0, got prank"),
         ({"learner": "bmf"}, [1, 0], None, "learner: expected a coactive one"),
-        ({"learner": 3}, [1, 0], None, "learner: expected its name, such as pairwise-logistic, got 3"),
+        ({"learner": 3}, [1, 0], None, "learner: expected its name, such as posterior:swap=0, got 3"),
         ({"learner": "perceptrom"}, [1, 0], None, "learner: expected .*; did you mean perceptron"),
         ({"k": 0}, [1, 0], None, "k: expected"),
         ({"epochs": 0}, [1, 0], None, "epochs: expected"),

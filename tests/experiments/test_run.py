@@ -171,10 +171,10 @@ def test_what_settings_refuse(queries: Queries, table: Catalogue, tmp_path: Path
     clicks = letor_setting(queries, Cascade(clicks_only=True))
     with pytest.raises(
         ValueError,
-        match=r"^learner: expected a learner of clicks, such as fair-pairs, as with clicks_only .*, got perceptron$",
+        match=r"^learner: expected a learner of clicks, such as posterior, as with clicks_only .*, got perceptron$",
     ):
         clicks.learner("perceptron")
-    for spec in ("fair-pairs", "pairwise-logistic", "perturbed", "fixed-order", "random-order"):
+    for spec in ("posterior", "posterior:swap=0", "perturbed", "fixed-order", "random-order"):
         clicks.learner(spec)
     letor_setting(queries, Cascade()).learner("perceptron")
     (tmp_path / "ranks.py").write_text(
@@ -239,7 +239,7 @@ def test_what_is_interpreted_shares_one_thread_beside_what_is_compiled(queries: 
 
 def test_progress_adds_up_also_where_pools_run_dry(table: Catalogue) -> None:
     setting = catalogue_setting(table, Best(), people=3)
-    learners = {name: setting.learner(name) for name in ("perceptron", "pairwise-logistic")}
+    learners = {name: setting.learner(name) for name in ("perceptron", "posterior:swap=0")}
     events = list(simulate(learners, setting, 500, interpreted=True))
     assert sum(event.rounds for event in events if isinstance(event, Advance)) == 2 * 3 * 500
     lengths = [event.regrets.size for event in events if isinstance(event, Run)]
@@ -393,7 +393,7 @@ def test_bounds_are_for_strict_people_and_learners_that_have_one(queries: Querie
     norm = np.linalg.norm(strict.scenes[0].w_star)
     np.testing.assert_allclose(bound(learner, strict, t), [4 * strict.R * norm, 4 * strict.R * norm / 3])
     assert np.isnan(bound(learner, noisy, t)).all()
-    assert np.isnan(bound(strict.learner("pairwise-logistic"), strict, t)).all()
+    assert np.isnan(bound(strict.learner("posterior:swap=0"), strict, t)).all()
     assert np.isnan(bound(strict.learner("exponentiated"), strict, t)).all()  # the variable rate has no guarantee
     assert np.isfinite(bound(strict.learner("exponentiated:horizon=9"), strict, t)).all()
 

@@ -27,7 +27,7 @@ CASES: dict[str, Callable[[Path], Loop]] = {
     name: lambda at, kind=kind: everything(kind, at) for name, kind in NAMED.items()
 }
 CASES |= {
-    "coactive-fair-pairs": lambda at: everything(NAMED["coactive"], at, learner="fair-pairs"),
+    "coactive-posterior": lambda at: everything(NAMED["coactive"], at, learner="posterior"),
     "coactive-dueling-bandit": lambda at: everything(NAMED["coactive"], at, learner="dueling-bandit", shrink=0.0),
     "coactive-one-item": lambda at: one_item("coactive", at, thumb=("up", "down", "up")),
     "rating-one-item": lambda at: one_item("rating", at, rating=(1, 4, 5, 2), thumb=("up",)),

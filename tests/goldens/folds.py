@@ -42,7 +42,7 @@ VARIANTS = (
     "perceptron:batch=3",
     "exponentiated:bound=6,signed=false",
     "second-order:radius=0.5",
-    "fair-pairs:swap=0.5,implied=0",
+    "posterior:swap=0.5",
     "widrow-hoff:eta=0.2",
     "pts:n_factors=2,n_particles=3,resample=0.5",
     "bmf:n_factors=2,sampled=true",

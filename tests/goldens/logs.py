@@ -189,11 +189,11 @@ MAKERS: dict[str, Callable[[Path], Loop]] = {
     "routes": routes,
 }
 LEARNERS = {
-    "ranking": "fair-pairs",
+    "ranking": "posterior",
     "grades": "averaged-prank",
     "ratings": "bmf",
     "choices": "hierarchical-gp",
-    "routes": "pairwise-logistic",
+    "routes": "posterior:swap=0",
 }
 LAST = {"ranking": "d20", "grades": "d13", "ratings": "d15", "choices": "d12", "routes": "d17"}
 """The decision that was left without an answer."""

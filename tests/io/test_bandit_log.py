@@ -75,7 +75,7 @@ def test_each_person_counts_once() -> None:
 def test_a_learner_learns_along_the_log() -> None:
     """It finds what is best at which time of the day; its weights have mean 1, as it knows nothing of a row before."""
     rows = [{name: row[name] for name in ("action", "probability", "reward", "hour")} for row in table(3000, 2)]
-    found = evaluate_table(rows, learners=["pairwise-logistic:rate=0.3"])
+    found = evaluate_table(rows, learners=["posterior:swap=0"])
     logged, learner = (each.values[0] for each in found.learners)
     assert found.learners[1].lessons >= 3000
     assert any("×" in name for name in found.learners[1].weights)
@@ -93,7 +93,7 @@ def test_a_context_that_knows_the_action_is_found_out() -> None:
     for row in rows:
         del row["best"]
         row["reward"] = "0"
-    learner = evaluate_table(rows, learners=["pairwise-logistic"]).learners[1].values[0]
+    learner = evaluate_table(rows, learners=["posterior:swap=0"]).learners[1].values[0]
     assert learner.value is None
     assert "is not in the log" in learner.refused
 
@@ -273,7 +273,7 @@ def test_learners_are_evaluated_without_a_bound_that_was_seen_as_well() -> None:
         for a in rng.integers(2, size=100).tolist()
     ]
     wide, narrow = (
-        evaluate_table(rows, learners=["pairwise-logistic"], least_probability=least).learners[1].values[0]
+        evaluate_table(rows, learners=["posterior:swap=0"], least_probability=least).learners[1].values[0]
         for least in (None, 0.5)
     )
     assert narrow.value == wide.value

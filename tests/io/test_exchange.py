@@ -43,7 +43,7 @@ def exported(loop: Loop) -> list[dict[str, Any]]:
     return [json.loads(json.dumps(line)) for line in export_lines(loop)]
 
 
-def busy(path: Path, learner: str = "fair-pairs", **settings: Any) -> Loop:
+def busy(path: Path, learner: str = "posterior", **settings: Any) -> Loop:
     """A loop in which everything happened that can: each form of feedback, changed items, chains, undoing."""
     items = [
         row | {"about": f"thing {row['id']} of the {'first' if j % 2 else 'second'} kind"}
@@ -136,7 +136,7 @@ def loop(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("store_text", [True, False])
-@pytest.mark.parametrize("learner", ["fair-pairs", "second-order", "pairwise-logistic"])
+@pytest.mark.parametrize("learner", ["posterior", "second-order", "posterior:swap=0"])
 def test_a_loop_carried_over_is_the_same_bit_for_bit(tmp_path: Path, learner: str, store_text: bool) -> None:
     with busy(tmp_path / "one", learner, store_text=store_text) as one:
         told = exported(one)

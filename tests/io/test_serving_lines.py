@@ -62,7 +62,7 @@ def full_life(path: Path) -> Loop:
     loop.undo("e30")
     loop.stop_experiment(id="s1")
     clicked(loop, range(60, 66))
-    loop.start_experiment("fair-pairs", share=0.7, frozen=True, alpha=0.1, id="x2")
+    loop.start_experiment("posterior", share=0.7, frozen=True, alpha=0.1, id="x2")
     clicked(loop, range(66, 100))
     version = loop.version
     loop.promote("second-order:epsilon=0.1", force=True, by="ann", reason="a test", id="u1")
@@ -83,7 +83,7 @@ def test_an_import_of_experiments_and_promotions_is_the_loop_that_was(batch: int
         assert [counts[kind] for kind in ("experiment", "stop", "promote", "rollback")] == [2, 1, 2, 1]
         assert {each.status for each in import_lines(other, lines, batch=batch) if each.kind != "item"} == {"applied"}
         assert bits(other) == bits(loop) == bits_from_scratch(other)
-        assert other.manifest.learner == "fair-pairs"
+        assert other.manifest.learner == "posterior"
         assert told_of(other) == told_of(loop)
         assert in_any_order(lines_of(other)) == in_any_order(lines)
         head = other.projection.log.last()
@@ -94,7 +94,7 @@ def test_an_import_of_experiments_and_promotions_is_the_loop_that_was(batch: int
         shown = [each.decide(person="p3", id="next", show=5) for each in (loop, other)]
         assert shown[0].shown == shown[1].shown
     with Loop.open(tmp_path / "b") as other:
-        assert other.manifest.learner == "fair-pairs"
+        assert other.manifest.learner == "posterior"
 
 
 def test_an_experiment_that_runs_goes_on_where_it_was_imported(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_a_dry_run_takes_them_and_writes_nothing(tmp_path: Path) -> None:
     with rehearse(tmp_path / "b") as loop:
         assert {each.status for each in import_lines(loop, lines) if each.kind != "item"} == {"applied"}
         assert {each.status for each in import_lines(loop, lines)} == {"duplicate"}
-        again = [line(1, kind="experiment", id="x3", learner="fair-pairs", against="perceptron"),
-                 line(2, kind="experiment", id="x4", learner="fair-pairs", against="perceptron"),
+        again = [line(1, kind="experiment", id="x3", learner="posterior", against="perceptron"),
+                 line(2, kind="experiment", id="x4", learner="posterior", against="perceptron"),
                  line(3, kind="stop", id="s4", experiment="x1"),
                  line(4, kind="stop", id="s3", experiment="x3")]  # fmt: skip
         assert [(each.status, each.reason) for each in import_lines(loop, again)] == [
@@ -140,7 +140,7 @@ def test_a_dry_run_takes_them_and_writes_nothing(tmp_path: Path) -> None:
             ("rejected", "experiment x1 is not running"),
             ("applied", None),
         ]
-        assert loop.start_experiment("fair-pairs", id="x5").status == "applied"
+        assert loop.start_experiment("posterior", id="x5").status == "applied"
         assert loop.stop_experiment(id="s5").status == "applied"
     with Loop.open(tmp_path / "b") as other:
         assert other.projection.log.last() == head

@@ -11,7 +11,7 @@ import pytest
 import naive
 from heedful.core.fold import trace
 from heedful.core.session import Session
-from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.spaces.ranking import Ranking
@@ -200,7 +200,7 @@ def test_nobody_learns_from_contexts_that_never_return(horizon: int) -> None:
         ExponentiatedPerceptron(horizon, Sign(), bound=1.0, horizon=horizon),
         ConvexPerceptron(horizon, Sign(), radius=1.0),
         SecondOrderPerceptron(horizon, Sign()),
-        PairwiseLogistic(horizon, Sign()),
+        Posterior(horizon, Sign()),
     ]
     for learner in learners:
         session, shown = Session(learner), []

@@ -13,7 +13,7 @@ import naive
 from budget import examples
 from coins import Draws
 from heedful.core.fold import trace
-from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking
+from heedful.learners.coactive.posterior import Posterior, PerturbedRanking
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.learners.coactive.perturbed import PerturbedPerceptron
 from heedful.spaces.ranking import Ranking
@@ -116,8 +116,8 @@ def test_fair_in_exact_expectation(swap: float) -> None:
 
 
 def test_what_a_loop_asks() -> None:
-    """Probabilities, and an order without its swaps, are those of FairPairs, whose orders it shows."""
-    learner, other = PerturbedPerceptron(N, Ranking(3), 0.25), FairPairs(N, Ranking(3), swap=0.25)
+    """Probabilities, and an order without its swaps, are those of Posterior, whose orders it shows."""
+    learner, other = PerturbedPerceptron(N, Ranking(3), 0.25), Posterior(N, Ranking(3), swap=0.25)
     assert learner.partial
     x, rng = np.random.default_rng(0).standard_normal((7, N)), np.random.default_rng(1)
     state = learner.init(rng)._replace(w=np.ones(N))

@@ -7,8 +7,8 @@ import pytest
 
 from heedful.learners.coactive.baselines import FixedOrder, RandomOrder
 from heedful.learners.coactive.dueling import DuelingBandit
-from heedful.learners.coactive.fair_pairs import FairPairs
-from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.posterior import Posterior
+from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.perturbed import PerturbedPerceptron
 from heedful.learners.coactive.ranking_svm import RankingSVM
@@ -41,10 +41,10 @@ COACTIVE: list[Any] = [
     ExponentiatedPerceptron(3, Ranking(), 1.0),
     ConvexPerceptron(3, Ranking(), 1.0),
     SecondOrderPerceptron(3, Ranking()),
-    PairwiseLogistic(3, Ranking()),
+    Posterior(3, Ranking()),
     DuelingBandit(3, Ranking()),
 ]
-PERTURBED: list[Any] = [FairPairs(2, Ranking(3)), PerturbedPerceptron(2, Ranking(3))]
+PERTURBED: list[Any] = [Posterior(2, Ranking(3)), PerturbedPerceptron(2, Ranking(3))]
 RANKERS = [*COACTIVE, *PERTURBED, FixedOrder(2, Ranking(2)), RandomOrder(2, Ranking(2)), RankingSVM(2, Ranking(2))]
 RATINGS: list[Any] = [ALB(), BMF(), PTS(), NMFBandit(), RandomItem(), UserGreedy(), ItemMean(), PairMean()]
 GAUSSIAN: list[Any] = [PreferenceGP(Choice(3)), HierarchicalGP(Choice(3)), CollaborativeGP(Choice(3), D=4)]
@@ -130,14 +130,14 @@ def test_what_makes_no_sense_is_refused_by_name(learner: Any, field: str, value:
 @pytest.mark.parametrize("learner", RANKERS, ids=lambda learner: type(learner).__name__)
 @pytest.mark.parametrize(("space", "field"), [(Ranking(0), "k"), (Ranking(1025), "k"), (Assignment(0), "slots")])
 def test_unsuitable_spaces_are_refused_by_name(learner: Any, space: Any, field: str) -> None:
-    if isinstance(learner, DuelingBandit | FairPairs | PerturbedPerceptron) and isinstance(space, Assignment):
+    if isinstance(learner, DuelingBandit | Posterior | PerturbedPerceptron) and isinstance(space, Assignment):
         field = "space"
     with pytest.raises(ValueError, match=f"^{field}: expected "):
         learner._replace(space=space).init(RNG)
 
 
 @pytest.mark.parametrize(
-    "learner", [FairPairs(1, Ranking(1)), FairPairs(2, WithBaseScore(Ranking(2)), swap=0.001, implied=0)]
+    "learner", [Posterior(1, Ranking(1)), Posterior(2, WithBaseScore(Ranking(2)), swap=0.001, implied=0)]
 )
 def test_the_least_is_taken(learner: Any) -> None:
     assert learner.init(RNG).w.tolist() == [0.0] * learner.n_features

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from heedful.learners.coactive.dueling import DuelingBandit
-from heedful.learners.coactive.fair_pairs import FairPairs
-from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.posterior import Posterior
+from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.learners.ordinal.perceptrons import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
@@ -86,9 +86,9 @@ def test_the_learners_of_the_folder_by_their_short_names() -> None:
     wanted = {
         "convex": ConvexPerceptron,
         "dueling-bandit": DuelingBandit,
-        "fair-pairs": FairPairs,
+        "posterior": Posterior,
         "exponentiated": ExponentiatedPerceptron,
-        "pairwise-logistic": PairwiseLogistic,
+        "posterior:swap=0": Posterior,
         "perceptron": PreferencePerceptron,
         "second-order": SecondOrderPerceptron,
         "averaged-prank": AveragedPRank,
@@ -345,7 +345,7 @@ def test_a_name_is_found_as_it_is_by_looking_at_all_learners() -> None:
         assert learner_class(short) is learner_class(kebab(cls.__name__)) is cls
         assert is_packaged(short)
         assert is_packaged(kebab(cls.__name__))
-    for name in ("batch", "p-rank-state", "fair-pairs-state", "team-draft", "own.py", ""):
+    for name in ("batch", "p-rank-state", "posterior-state", "team-draft", "own.py", ""):
         assert is_packaged(name) == (name == "batch")
 
 

@@ -13,7 +13,7 @@ from budget import examples
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
 from heedful.learners.coactive.online_convex import OnlineConvex
-from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.loop.interactions.coactive.model import direction_of
@@ -35,7 +35,7 @@ def learners(space: Any) -> list[Any]:
         SecondOrderPerceptron(N, space),
         SecondOrderPerceptron(N, space, radius=0.5),
         OnlineConvex(N, space),
-        PairwiseLogistic(N, space),
+        Posterior(N, space),
     ]
 
 
@@ -96,7 +96,7 @@ def test_a_weighted_lesson_by_hand() -> None:
     state = learner.step(state, -D)
     assert state.w.tolist() == D.tolist()
     assert state.pending.tolist() == [0.0] * 4
-    logistic = PairwiseLogistic(N, Ranking(2), rate=0.5)
+    logistic = Posterior(N, Ranking(2), rate=0.5)
     stepped = logistic.step(logistic.init(np.random.default_rng(0)), 2.0 * D)
     assert stepped.w == pytest.approx([0.5, -0.5, 0.0, 0.5])  # the first step is rate sign(D)
     assert stepped.total == pytest.approx([4.0, 4.0, 0.0, 1.0])

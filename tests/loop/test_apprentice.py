@@ -261,7 +261,7 @@ def test_equal_scores_teach_nothing(tmp_path: Path) -> None:
         assert loop.weights != nothing
 
 
-@pytest.mark.parametrize("learner", ["perceptron", "fair-pairs", "averaged-prank:n_ranks=5"])
+@pytest.mark.parametrize("learner", ["perceptron", "posterior", "averaged-prank:n_ranks=5"])
 def test_a_loop_that_shows_one_item_learns_which(learner: str, tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", learner, apprentice=True, k=1) as loop:
         for i in range(120):
@@ -294,7 +294,7 @@ def test_the_next_page_goes_on_in_the_callers_order(tmp_path: Path) -> None:
 
 def test_clicks_on_a_list_without_swaps_teach_a_learner_of_swaps_nothing(tmp_path: Path) -> None:
     """A click on one of two neighbours may only mean that it came first; a correction says what is better."""
-    with small_loop(tmp_path / "loop", "fair-pairs", apprentice=True) as loop:
+    with small_loop(tmp_path / "loop", "posterior", apprentice=True) as loop:
         serve(loop, range(8), answers=100)
         for i, form in ((8, "clicks"), (9, "better")):
             shown = loop.decide(**asked(i)).shown
@@ -322,7 +322,7 @@ def test_feedback_teaches_as_ever(tmp_path: Path) -> None:
         assert "which the model learns to make" in told.because
         why = loop.why("d9", loop.decide(**asked(9)).shown[0])
         assert (why.events_by, why.arm) == ("leave-one-out", "imitated")
-        weights = {each.learner: each.weights for each in loop.evaluate("pairwise-logistic").learners}
+        weights = {each.learner: each.weights for each in loop.evaluate("posterior:swap=0").learners}
         assert weights["perceptron"] == loop.weights
         assert loop.health().feedback
         loop.undo("e8")
@@ -445,7 +445,7 @@ def test_recent_decisions_begin_at_multiples(tmp_path: Path, monkeypatch: pytest
 @pytest.fixture
 def trained(tmp_path: Path) -> Iterator[Loop]:
     """A loop whose learner imitates well, after 160 decisions of four people."""
-    with small_loop(tmp_path / "loop", "pairwise-logistic", apprentice=True, control=0.0) as loop:
+    with small_loop(tmp_path / "loop", "posterior:swap=0", apprentice=True, control=0.0) as loop:
         serve(loop, range(160), answers=1000)
         yield loop
 
@@ -458,18 +458,18 @@ def test_it_asks_serves_and_goes_back(trained: Loop) -> None:
     assert not found.serves
     assert (found.against_promotion, found.asked, found.decisions) == ((), 0.8, 150)
     assert found.pairs.low >= 0.8
-    assert found.told.startswith("pairwise-logistic asks to be promoted")
+    assert found.told.startswith("posterior:swap=0 asks to be promoted")
     assert loop.report().apprentice == found
     with pytest.raises(LookupError) as none:
         loop.experiment()
     assert none.value.args == (f"experiment: there was none: {found.told}",)
-    with pytest.raises(ValueError, match="learner: expected pairwise-logistic, which imitates the caller's order, got"):
+    with pytest.raises(ValueError, match="learner: expected posterior:swap=0, which imitates the caller's order, got"):
         loop.promote("perceptron")
-    with pytest.raises(ValueError, match="experiment: pairwise-logistic imitates the caller's order so far"):
+    with pytest.raises(ValueError, match="experiment: posterior:swap=0 imitates the caller's order so far"):
         loop.start_experiment("perceptron")
     made = loop.promote(by="ann", reason="agrees", id="first")
     assert (made.learner, made.before, made.forced, made.evidence) == (
-        "pairwise-logistic",
+        "posterior:swap=0",
         CALLER,
         (),
         evidence_of(found),
@@ -483,7 +483,7 @@ def test_it_asks_serves_and_goes_back(trained: Loop) -> None:
     assert now.serves
     assert not now.ready
     assert now.pairs == found.pairs
-    assert now.told.startswith("pairwise-logistic imitated the caller's order until it was promoted")
+    assert now.told.startswith("posterior:swap=0 imitated the caller's order until it was promoted")
     [promotion] = loop.promotions()
     assert (promotion.by, promotion.changed, promotion.in_effect) == ("ann", "", True)
     loop.start_experiment("perceptron", share=0.5)
@@ -551,7 +551,7 @@ def test_a_promoted_loop_is_exported_and_restarted(trained: Loop, tmp_path: Path
     trained.promote(by="ann")
     serve(trained, range(160, 170))
     lines, path = lines_of(trained), trained.path
-    with small_loop(tmp_path / "copy", "pairwise-logistic", apprentice=True, control=0.0) as copy:
+    with small_loop(tmp_path / "copy", "posterior:swap=0", apprentice=True, control=0.0) as copy:
         statuses = {(each.status, each.reason) for each in import_lines(copy, lines) if each.kind != "item"}
         assert statuses == {("applied", None)}
         assert (bits(copy), copy.projection.imitates) == (bits(trained), False)

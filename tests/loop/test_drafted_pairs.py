@@ -14,7 +14,7 @@ import pytest
 from coins import Coins
 from heedful.evaluation.answers import Answer
 from heedful.evaluation.plackett_luce import probability
-from heedful.learners.coactive.fair_pairs import FairPairs
+from heedful.learners.coactive.posterior import Posterior
 from heedful.loop.interactions.neighbours import MOST_WEIGHT, drafted_pairs, swapped_pairs
 from heedful.loop.interactions.protocol import Pairing
 from heedful.loop.records import DecisionRecord
@@ -96,7 +96,7 @@ def test_a_pair_stands_in_either_order_equally_often(m: int) -> None:
 def test_clicks_by_position_alone_teach_nothing_on_average(looks: tuple[float, ...]) -> None:
     """Whatever the two rankings: the mean gradient at w = 0 over all coins and clicks is 0; where an item is clicked
     more than others, wherever it stands, it points to that item if it is ever compared."""
-    learner, x = FairPairs(5, Ranking(5)), np.eye(5)
+    learner, x = Posterior(5, Ranking(5)), np.eye(5)
     state = learner.init(np.random.default_rng(0))
     for b in itertools.permutations(range(5)):
         total, good, compared = np.zeros(5), np.zeros(5), False
@@ -113,8 +113,8 @@ def test_clicks_by_position_alone_teach_nothing_on_average(looks: tuple[float, .
 
 
 def test_a_list_on_which_both_learners_agree_teaches_nothing(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "l", "fair-pairs", control=0.0) as loop:
-        loop.start_experiment("fair-pairs:rate=0.2", share=1.0, id="e")
+    with small_loop(tmp_path / "l", "posterior", control=0.0) as loop:
+        loop.start_experiment("posterior", share=1.0, id="e")
         made = loop.decide(person="p", id="d", show=4)
         answer = loop.feedback("d", clicks=[made.shown[1]])
         assert (made.arm, answer.status, answer.learned) == ("interleaved", "applied", False)

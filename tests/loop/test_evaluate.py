@@ -64,10 +64,10 @@ def live(loop: Loop, n: int, click: Callable[[int, int], bool], people: int) -> 
 
 def test_a_pair_is_learned_with_the_probability_with_which_it_was_swapped(tmp_path: Path) -> None:
     """As each decision says it, whatever the learner that is evaluated would swap."""
-    with small_loop(tmp_path / "l", "fair-pairs", k=4, control=0.0, exploration=0.5) as loop:
+    with small_loop(tmp_path / "l", "posterior", k=4, control=0.0, exploration=0.5) as loop:
         for t in range(20):
             search(loop, t, lambda place, item: item % 3 == place % 3)
-        assert loop.evaluate("fair-pairs:swap=0.1").learners[1].weights == loop.evaluate().learners[0].weights
+        assert loop.evaluate("posterior:swap=0.1").learners[1].weights == loop.evaluate().learners[0].weights
         assert loop.evaluate().learners[0].weights == loop.weights
 
 
@@ -75,7 +75,7 @@ def test_swapped_pairs_by_hand(tmp_path: Path) -> None:
     """Neighbours that might have changed places, one clicked and the other not, weigh .5 / P each; every person counts
     alike. The ranker is frozen before the first answer: it has the caller's order."""
     rng = np.random.default_rng(0)
-    with small_loop(tmp_path / "l", "fair-pairs:swap=0.2", k=4, control=0.2) as loop:
+    with small_loop(tmp_path / "l", "posterior:swap=0.2", k=4, control=0.2) as loop:
         start, right, whole, n = loop.version, *np.zeros((3, 7))
         for t in range(150):
             clicked = search(loop, t, lambda place, item: rng.random() < 0.6 / (1 + place), 7)
@@ -103,10 +103,10 @@ def test_a_log_without_swaps_cannot_tell_and_says_what_would(tmp_path: Path) -> 
     with small_loop(tmp_path / "l", "perceptron", control=0.0) as loop:
         for t in range(40):
             search(loop, t, lambda place, item: place == 2)
-        mine, other = loop.evaluate("pairwise-logistic").learners
+        mine, other = loop.evaluate("posterior:swap=0").learners
         assert [each.values[0].value for each in (mine, other)] == [None, None]
         assert "shown in either order at random" in mine.values[0].refused
-        assert "heedful init --learner fair-pairs" in mine.values[0].remedy
+        assert "heedful init --learner posterior" in mine.values[0].remedy
         # The lists of another learner are not in a log that shows one list of each kind, with certainty.
         assert named(mine, "list value").mean_weight == pytest.approx(1.0)
         lists = named(other, "list value")
@@ -119,7 +119,7 @@ def test_a_log_without_swaps_cannot_tell_and_says_what_would(tmp_path: Path) -> 
 
 
 def test_a_learner_that_draws_its_lists_is_referred_to_an_experiment(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "l", "fair-pairs", k=4) as loop:
+    with small_loop(tmp_path / "l", "posterior", k=4) as loop:
         for t in range(40):
             search(loop, t, lambda place, item: place == 1)
         found = value(loop, "dueling-bandit", "list value")
@@ -220,8 +220,8 @@ def test_a_restarted_learner_is_the_model_of_a_log_that_begins_there(kind: Kind,
         ("nobody", "learner: expected"),
         ("perceptron@soon", "learner: expected NAME@VERSION, with the number of an event, NAME@VERSION.. or"),
         ("perceptron@soon..", r"NAME@DATE.., got perceptron@soon\.\."),
-        ("", "learner: expected its name, such as pairwise-logistic"),
-        (["perceptron"], r"learner: expected its name, such as pairwise-logistic, got \['perceptron'\]"),
+        ("", "learner: expected its name, such as posterior:swap=0"),
+        (["perceptron"], r"learner: expected its name, such as posterior:swap=0, got \['perceptron'\]"),
         ("perceptron@14", "learner: expected a version from 0 to 13, got 'perceptron@14'"),
         ("perceptron@14..", "learner: expected a version from 0 to 13, got 'perceptron@14..'"),
         (f"perceptron@{'9' * 5000}", "learner: expected a version from 0 to 13, got 'perceptron@999"),
@@ -244,7 +244,7 @@ QUICK: dict[str, Any] = {"control": 0.0, "durable": "feedback", "shrink": 0.0}
 def clicked_lists(path: Path, one_by_one: bool = False) -> Evaluation:
     """Of every third list the first item is clicked, of the others the first three; in one answer or one by one."""
     answers = []
-    with small_loop(path, "fair-pairs:swap=0.5", k=4, **QUICK) as loop:
+    with small_loop(path, "posterior:swap=0.5", k=4, **QUICK) as loop:
         for t in range(75):
             shown = loop.decide(person=f"p{t}", id=f"d{t}", show=4).shown
             clicks = list(shown[: 1 if t % 3 == 0 else 3])
@@ -299,7 +299,7 @@ def test_examination_weighted_clicks_by_hand(tmp_path: Path) -> None:
     gives to the item among those shown as far down as that is known; here to the second place."""
     rng, people = np.random.default_rng(5), 9
     chances = (0.9, 0.6, 0.05)
-    with small_loop(tmp_path / "l", "fair-pairs:swap=0.5", k=3, **QUICK | {"control": 0.1}) as loop:
+    with small_loop(tmp_path / "l", "posterior:swap=0.5", k=3, **QUICK | {"control": 0.1}) as loop:
         start, upper, lower, n = loop.version, np.zeros(people), np.zeros(people), np.zeros(people)
         clicks = np.zeros((people, 2))
         gains = np.zeros((people, 2))
@@ -336,14 +336,14 @@ def test_examination_that_is_not_known_is_refused_with_what_it_takes(tmp_path: P
         value = loop.evaluate().learners[0].values[1]
     assert (value.measure, value.value) == ("examination-weighted clicks", None)
     assert "it takes 100" in value.refused
-    assert "heedful init --learner fair-pairs" in value.remedy
+    assert "heedful init --learner posterior" in value.remedy
 
 
 def test_how_many_decisions_it_would_take_to_tell(tmp_path: Path) -> None:
     """An interval is as wide as 1 over the root of the number of decisions: it leaves 0 out when it is as wide, on the
     side of 0, as the difference is large."""
     rng = np.random.default_rng(6)
-    with small_loop(tmp_path / "l", "fair-pairs:swap=0.5", k=4, **QUICK) as loop:
+    with small_loop(tmp_path / "l", "posterior:swap=0.5", k=4, **QUICK) as loop:
         start = loop.version
         live(loop, 150, lambda place, item: rng.random() < (0.7 if item < 4 else 0.3), 150)
         own, frozen = loop.evaluate(f"perceptron@{start}").learners
@@ -394,7 +394,7 @@ def test_what_is_collected_of_a_decision_takes_few_bytes(tmp_path: Path, monkeyp
     monkeypatch.setattr(evaluating._Clicks, "found", found)
     monkeypatch.setattr(growing, "MORE", 64)
     rng = np.random.default_rng(0)
-    with small_loop(tmp_path / "l", "fair-pairs", k=4, control=0.0) as loop:
+    with small_loop(tmp_path / "l", "posterior", k=4, control=0.0) as loop:
         for n in (400, 800):
             for t in range(n - 400, n):
                 shown = loop.decide(NAMES, id=f"d{t}").shown

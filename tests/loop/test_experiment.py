@@ -17,7 +17,7 @@ from heedful import Loop
 from heedful.evaluation.answers import credit
 from heedful.evaluation.interleaving import Match, interleave
 from heedful.io import export_lines, import_lines
-from heedful.learners.coactive.fair_pairs import FairPairs
+from heedful.learners.coactive.posterior import Posterior
 from heedful.loop import experiment
 from heedful.loop.decide import DecisionRequest
 from heedful.loop.replay import replay
@@ -268,7 +268,7 @@ def test_the_experiment_that_a_rollback_brings_back_is_the_one_that_is_told(tmp_
         live(loop, np.random.default_rng(0), 10)
         version = loop.version
         loop.stop_experiment()
-        loop.start_experiment("fair-pairs", share=0.5, id="two")
+        loop.start_experiment("posterior", share=0.5, id="two")
         assert (loop.experiment().id, loop.experiment().running) == ("two", True)
         loop.rollback(version)
         assert (loop.experiment().id, loop.experiment().running) == ("one", True)
@@ -323,7 +323,7 @@ def test_promoted_it_is_the_loop_that_it_would_have_been_from_the_start(tmp_path
         assert made.forced == loop.experiment().against_promotion
         assert (made.learner, made.before) == ("second-order:epsilon=0.1", "perceptron")
         assert loop.promote(force=True, by="ann", reason="a test", id="up").answer.status == "duplicate"
-        for other in ({"learner": "fair-pairs"}, {"by": "bob"}, {"reason": "another"}):
+        for other in ({"learner": "posterior"}, {"by": "bob"}, {"reason": "another"}):
             again = loop.promote(**{"force": True, "by": "ann", "reason": "a test", "id": "up"} | other)
             assert (again.answer.status, again.learner) == ("rejected", "second-order:epsilon=0.1")
             assert again.answer.reason == "promote up is in the log already, with other content"
@@ -374,7 +374,7 @@ def test_what_another_process_did_meanwhile_is_not_overlooked(tmp_path: Path, mo
 
         def slow_candidate(spec: str) -> Any:
             one.projection.candidate = candidate
-            two.start_experiment("fair-pairs", share=1.0, id="first")
+            two.start_experiment("posterior", share=1.0, id="first")
             return candidate(spec)
 
         one.projection.candidate = slow_candidate
@@ -384,27 +384,27 @@ def test_what_another_process_did_meanwhile_is_not_overlooked(tmp_path: Path, mo
 
         def slow_evaluate(*given: Any, **more: Any) -> Any:
             monkeypatch.undo()
-            two.promote("fair-pairs", force=True)
+            two.promote("posterior", force=True)
             return evaluate(*given, **more)
 
         monkeypatch.setattr(experiment, "evaluate", slow_evaluate)
-        with pytest.raises(ValueError, match="learner: fair-pairs was promoted meanwhile"):
+        with pytest.raises(ValueError, match="learner: posterior was promoted meanwhile"):
             one.promote("second-order", force=True)
-        assert [each.learner for each in one.promotions()] == ["fair-pairs"]
+        assert [each.learner for each in one.promotions()] == ["posterior"]
 
 
 @pytest.mark.slow
 def test_a_learner_may_be_promoted_by_what_the_log_says(tmp_path: Path) -> None:
     """Without an experiment: the swaps of neighbours tell which learner ranks as people answer."""
-    with small_loop(tmp_path / "l", "fair-pairs:swap=0.5", control=0.0, k=4) as loop:
+    with small_loop(tmp_path / "l", "posterior:swap=0.5", control=0.0, k=4) as loop:
         rng = np.random.default_rng(3)
         for i in range(400):
             names = rng.choice(loop.items, 4, replace=False).tolist()
             shown = loop.decide(names, person=f"p{i % 40}", id=f"d{i}").shown
             loop.feedback(f"d{i}", clicks=[min(shown, key=F0.__getitem__)])
-        with pytest.raises(ValueError, match="the log does not say that it is better than fair-pairs"):
-            loop.promote("pairwise-logistic")
-        evidence = loop.promote("pairwise-logistic", force=True).evidence
+        with pytest.raises(ValueError, match="the log does not say that it is better than posterior"):
+            loop.promote("posterior:swap=0")
+        evidence = loop.promote("posterior:swap=0", force=True).evidence
         assert evidence["method"] == "log"
         assert evidence["measure"] == "swapped pairs"
         assert loop.promotions()[0].changed == ""
@@ -412,12 +412,12 @@ def test_a_learner_may_be_promoted_by_what_the_log_says(tmp_path: Path) -> None:
 
 def test_the_swaps_of_a_learner_that_served_keep_their_probability(tmp_path: Path) -> None:
     """It comes from the setting of the loop, which a learner that swaps nothing does not have."""
-    with small_loop(tmp_path / "l", "fair-pairs", exploration=0.5, control=0.0, k=4) as loop:
+    with small_loop(tmp_path / "l", "posterior", exploration=0.5, control=0.0, k=4) as loop:
         live(loop, np.random.default_rng(3), 60)
         before = {each.learner: each.values[0][:7] for each in loop.evaluate("perceptron").learners}
         loop.promote("perceptron", force=True)
         assert loop.promotions()[0].changed == ""
-        after = {each.learner: each.values[0][:7] for each in loop.evaluate("fair-pairs").learners}
+        after = {each.learner: each.values[0][:7] for each in loop.evaluate("posterior").learners}
         assert after["perceptron"] == before["perceptron"]
         assert before["perceptron"][4] > 5  # comparisons
 
@@ -439,10 +439,10 @@ def test_a_learner_is_not_promoted_over_one_that_predicts_nothing_nor_the_other_
 
 def test_swaps_of_a_learner_whose_file_is_not_named_any_more_count(tmp_path: Path) -> None:
     """How likely it swapped neighbours stands in each decision."""
-    shutil.copy(inspect.getfile(FairPairs), tmp_path / "mine.py")
+    shutil.copy(inspect.getfile(Posterior), tmp_path / "mine.py")
     small_loop(tmp_path / "l", "perceptron", control=0.0, k=4).close()
-    with Loop.open(tmp_path / "l", learner=f"{tmp_path / 'mine.py'}:FairPairs:swap=0.5") as loop:
-        loop.promote(f"{tmp_path / 'mine.py'}:FairPairs:swap=0.5", force=True)
+    with Loop.open(tmp_path / "l", learner=f"{tmp_path / 'mine.py'}:Posterior:swap=0.5") as loop:
+        loop.promote(f"{tmp_path / 'mine.py'}:Posterior:swap=0.5", force=True)
         for i in range(60):
             shown = loop.decide(person=f"p{i % 20}", id=f"d{i}", show=4).shown
             loop.feedback(f"d{i}", clicks=[shown[1]])
@@ -640,10 +640,10 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(tmp_path: Path) -> N
         assert loop.start_experiment("second-order", share=0.1, id="e").status == "duplicate"
         assert loop.start_experiment("second-order", share=0.2, id="e").status == "rejected"
         with pytest.raises(ValueError, match="expected none that runs, got e: stop it first"):
-            loop.start_experiment("fair-pairs")
+            loop.start_experiment("posterior")
         assert loop.stop_experiment(id="s").status == "applied"
         assert loop.stop_experiment(id="s").status == "duplicate"
-        assert loop.start_experiment("fair-pairs", id="f").status == "applied"
+        assert loop.start_experiment("posterior", id="f").status == "applied"
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ def address(postgres: str) -> Address:
     there = Address(postgres, new_name())
     with small_loop(there, "perceptron", control=0.0) as loop:
         teach(loop, range(8))
-        loop.start_experiment("pairwise-logistic", share=0.5, id="running")
+        loop.start_experiment("posterior:swap=0", share=0.5, id="running")
         teach(loop, range(8, 12))
     return there
 
@@ -124,7 +124,7 @@ def test_an_owner_that_was_replaced_meanwhile_writes_nothing(
 def test_what_one_owner_promoted_the_next_one_takes_back(address: Address) -> None:
     with owning(address) as one, owning(address) as two:
         before, version = bits(one), one.version
-        assert one.promote(force=True, id="up").learner == "pairwise-logistic"
+        assert one.promote(force=True, id="up").learner == "posterior:swap=0"
         teach(one, range(20, 26))
         promoted, promoted_at = bits(one), one.version
         let_go(address)
@@ -137,6 +137,6 @@ def test_what_one_owner_promoted_the_next_one_takes_back(address: Address) -> No
         one.rollback(promoted_at, id="forth")
         assert bits(one) == promoted
         same(one, two)
-        assert two.manifest.learner == "pairwise-logistic"
+        assert two.manifest.learner == "posterior:swap=0"
     with Loop.open(address) as third:
         assert bits(third) == promoted

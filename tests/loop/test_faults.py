@@ -660,7 +660,7 @@ def test_the_clock_says_nothing_to_the_model(tmp_path: Path, monkeypatch: pytest
 
 OWN = """
     from typing import Any, NamedTuple
-    from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+    from heedful.learners.coactive.posterior import Posterior
 
     INTERRUPTED = []
 
@@ -668,7 +668,7 @@ OWN = """
         n_features: int
         space: Any
 
-        def _as(self): return PairwiseLogistic(self.n_features, self.space)
+        def _as(self): return Posterior(self.n_features, self.space)
         def init(self, rng): return self._as().init(rng)
         def propose(self, state, x, rng): return self._as().propose(state, x, rng)
         def weights(self, state): return state.w

@@ -173,7 +173,7 @@ def texts_loop(path: Path, **settings: Any) -> Loop:
         path,
         encoding=encoding,
         items=items,
-        learner="pairwise-logistic",
+        learner="posterior:swap=0",
         context=context,
         crosses=[("mood", "f0")],
         settings=Settings(**settings, actions={"buy": 1.0, "share": 0.5}),

@@ -16,11 +16,11 @@ from heedful.loop.interactions.routing.model import RouteModel
 from heedful.loop.settings import Manifest, Settings, built_learner
 
 KINDS: dict[str, tuple[str, Settings, type]] = {
-    "coactive": ("fair-pairs", Settings(k=2), Model),
+    "coactive": ("posterior", Settings(k=2), Model),
     "ordinal": ("prank:n_ranks=4", Settings(k=2), GradingModel),
     "rating": ("bmf", Settings(ratings=(1.0, 5.0)), RatingModel),
     "pairwise": ("hierarchical-gp", Settings(choices="best"), ChoiceModel),
-    "routing": ("pairwise-logistic", Settings(cost_weight=0.1), RouteModel),
+    "routing": ("posterior:swap=0", Settings(cost_weight=0.1), RouteModel),
 }
 
 

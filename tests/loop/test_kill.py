@@ -70,7 +70,7 @@ def try_another(rng, id):
     what = "experiment" if loop.projection.experiment is None else rng.choice(["stop", "promote"])
     try:
         if what == "experiment":
-            other = ({"perceptron", "pairwise-logistic"} - {loop.manifest.learner}).pop()
+            other = ({"perceptron", "posterior:swap=0"} - {loop.manifest.learner}).pop()
             a = loop.start_experiment(other, share=0.5, frozen=rng.random() < 0.3, id=id)
         else:
             a = loop.stop_experiment(id=id) if what == "stop" else loop.promote(force=True, id=id).answer

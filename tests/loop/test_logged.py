@@ -26,7 +26,7 @@ def test_intervals_miss_no_more_often_than_stated(name: str, tmp_path: Path) -> 
     for key in truths(name):
         missed = [each.missed[key] for each in found if key in each.missed]
         assert sum(missed) <= RUNS * ALPHA + 3.0 * math.sqrt(RUNS * ALPHA * (1.0 - ALPHA))
-        if name != "fair-pairs" or key[0] == "swapped pairs":
+        if name != "posterior" or key[0] == "swapped pairs":
             assert missed, "some log tells it"
 
 
@@ -36,7 +36,7 @@ def test_a_deterministic_log_gives_no_number_and_says_why(tmp_path: Path) -> Non
     assert [(each.low, each.high, each.difference) for each in other.values] == [(None, None, None)] * 3
     pairs, clicks, lists = other.values
     assert pairs.refused == "no answer prefers one of two neighbours that were shown in either order at random"
-    assert "heedful init --learner fair-pairs" in pairs.remedy
+    assert "heedful init --learner posterior" in pairs.remedy
     assert (clicks.refused[:35], clicks.remedy) == ("the first two places have 0 clicks ", pairs.remedy)
     assert lists.refused == "100 % of what it would show is not in the log"
     assert "heedful init --sampled 0.01" in lists.remedy
@@ -48,7 +48,7 @@ def test_a_deterministic_log_gives_no_number_and_says_why(tmp_path: Path) -> Non
 def test_mean_weights_are_1_within_four_standard_errors(name: str, tmp_path: Path) -> None:
     found = look(name, 1, tmp_path / "l", (400,)).last.learners[1]
     told = [value for value in found.values if value.mean_weight is not None]
-    assert bool(told) == (name != "fair-pairs")
+    assert bool(told) == (name != "posterior")
     for value in told:
         assert value.warning == ""
         # weights are 0 or w, so sum w^2 / sum w = w, and their mean square is w times their mean
@@ -102,7 +102,7 @@ def test_weights_come_from_the_log_bit_for_bit(name: str, tmp_path: Path) -> Non
         found = loop.evaluate(DOWN)
         lines = lines_of(loop)
         encoding = loop.manifest.encoding
-    own = None if log.learner == "fair-pairs" else log.learner
+    own = None if log.learner == "posterior" else log.learner
     with Loop.open(tmp_path / "l", learner=own) as again:
         assert again.evaluate(DOWN) == found
     with Loop.create(tmp_path / "copy", encoding=encoding, learner=log.learner, settings=Settings(**settings)) as copy:

@@ -22,7 +22,7 @@ MANY = [f"d{j}" for j in range(4000)]
 
 def perturbs(learner: str) -> bool:
     """Whether what is shown is drawn at random."""
-    return learner.startswith(("fair-pairs", "dueling"))
+    return learner.startswith(("posterior", "dueling"))
 
 
 def counts(loop: Loop) -> dict[str, int]:
@@ -47,7 +47,7 @@ def test_before_anything_was_learned_the_callers_order_is_what_counts(folder: Pa
     """In the order of the candidates, or by the caller's score where there is one, equal scores in the order given;
     learners that draw something draw it around that order."""
     names = ["i3", "i0", "i7", "i1"]
-    settings = {"exploration": 0.0} if learner.startswith("fair-pairs") else {}
+    settings = {"exploration": 0.0} if learner.startswith("posterior") else {}
     with small_loop(folder / "l", learner, control=1.0 if learner.startswith("dueling") else 0.0, **settings) as loop:
         assert loop.decide(names).shown == tuple(names)
         assert loop.decide(names, prior=[0.1, 3, -2, 0.2]).shown == ("i0", "i1", "i3", "i7")
@@ -155,7 +155,7 @@ def test_the_dueling_bandit_cannot_say_how_probable_a_list_was(folder: Path) -> 
 
 def test_the_same_id_from_eight_threads_is_one_decision(folder: Path) -> None:
     names = [f"i{j}" for j in range(6)]
-    with small_loop(folder / "l", "fair-pairs", control=0.3) as loop:
+    with small_loop(folder / "l", "posterior", control=0.3) as loop:
         for round in range(10):
             made = threaded(lambda _, id=f"d{round}": loop.decide(names, id=id, person="p"), range(16))
             assert len(set(made)) == 1
@@ -298,16 +298,16 @@ def test_a_loop_that_cannot_be_made_leaves_nothing(folder: Path) -> None:
         Loop.open(folder / "nobody")
     with pytest.raises(FileNotFoundError):
         Loop.create(folder / "no" / "folder", encoding=encoding)
-    with pytest.raises(ValueError, match="learner: expected fair-pairs"):
+    with pytest.raises(ValueError, match="learner: expected posterior"):
         Loop.open(folder / "l", learner="perceptron")
 
 
 def test_what_can_no_longer_be_proved_is_said(folder: Path) -> None:
     for j, (settings, learner, words) in enumerate(
         [
-            ({}, "fair-pairs", []),
-            ({"control": 0.0}, "fair-pairs", ["control 0"]),
-            ({"exploration": 0.0}, "fair-pairs", ["exploration 0"]),
+            ({}, "posterior", []),
+            ({"control": 0.0}, "posterior", ["control 0"]),
+            ({"exploration": 0.0}, "posterior", ["exploration 0"]),
             ({"control": 0.0}, "perceptron", ["control 0", "exploration 0"]),
         ]
     ):
@@ -374,7 +374,7 @@ def test_fair_pairs_are_shown_as_often_as_they_say(
 ) -> None:
     """4000 ids, four candidates, a model that disagrees with the caller or a pair across the cut, of which one is seen:
     every list as often as its probability says, and the probabilities of all lists are 1."""
-    with small_loop(folder / "l", "fair-pairs", control=control) as loop:
+    with small_loop(folder / "l", "posterior", control=control) as loop:
         for _ in range(lessons):
             loop.feedback(loop.decide(["i0", "i1", "i2", "i3"]).id, better=["i3", "i1", "i0", "i2"])
         made = threaded(lambda id: loop.decide(["i0", "i1", "i2", "i3"], id=id, show=show), MANY)
@@ -384,7 +384,7 @@ def test_fair_pairs_are_shown_as_often_as_they_say(
         assert loop.notes == []
 
 
-@pytest.mark.parametrize("learner", ["fair-pairs", "perceptron", "pairwise-logistic", "second-order:epsilon=0.5"])
+@pytest.mark.parametrize("learner", ["posterior", "perceptron", "posterior:swap=0", "second-order:epsilon=0.5"])
 def test_what_was_not_shown_need_not_be_kept(tmp_path: Path, learner: str) -> None:
     """The model is the same, bit for bit; the log holds what was shown of what came along."""
     rng = np.random.default_rng(4)

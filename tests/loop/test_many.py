@@ -39,7 +39,7 @@ def taught(path: Place, learner: str, seed: int, answers: int = 60, **settings: 
 @pytest.fixture(scope="module")
 def loops(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("loops")
-    specs = ("pairwise-logistic", "perceptron:batch=7", "fair-pairs")
+    specs = ("posterior:swap=0", "perceptron:batch=7", "posterior")
     return [taught(folder / f"l{i}.heedful", spec, i) for i, spec in enumerate(specs)]
 
 

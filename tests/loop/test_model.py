@@ -25,8 +25,8 @@ D2 = 1.0 / math.log2(3.0)  # the discount of the second position
 NONE = np.zeros((0, N))
 STEPPING = [
     "perceptron",
-    "pairwise-logistic:rate=0.5",
-    "fair-pairs:rate=0.5",
+    "posterior:swap=0",
+    "posterior",
     "second-order",
     "exponentiated:bound=10",
     "convex:radius=5",
@@ -44,7 +44,7 @@ def decided(x: Any, shown: Any, person: str | None = None, arm: Any = "learned",
 
 def proposed(spec: str, shown: Any) -> dict[str, Any]:
     """What the learner kept with a decision that it did not perturb, or in which nobody won."""
-    if spec.startswith("fair-pairs"):
+    if spec.startswith("posterior"):
         return {"start": -1, "swapped": [], "swap": 0.0, "probability": 1.0}
     if spec.startswith("dueling"):
         return {"teams": [j % 2 for j in range(len(shown))], "u": [0.6, 0.8, 0.0]}
@@ -127,10 +127,10 @@ class Told:
         self.offered = np.zeros(N)
 
     def D(self, X: Any, y: list[int], ybar: list[int], clicked: list[int], pairs: Any) -> Any:
-        if self.name == "pairwise-logistic":
+        if self.name == "posterior:swap=0":
             return self.gradient(X, self.space.pairs(y, clicked))
-        if self.name == "fair-pairs":
-            rule = naive.FairPairs(N, self.space, 0.5, 0.25, 0.3)
+        if self.name == "posterior":
+            rule = naive.Posterior(N, self.space, 0.5, 0.25, 0.3)
             rule.w = self.w + self.e
             start, swapped = pairs
             return rule.direction(X, y, start, swapped, clicked)
@@ -259,7 +259,7 @@ def play(spec: str, k: int, seed: int) -> None:
         if not noise(told.last):
             taught = told.t > rounds and bool(np.any(told.last))
             assert learned == taught, (form, x, shown, given, named, values)
-        if told.name in ("pairwise-logistic", "fair-pairs") and noise(told.last, np.sqrt(m.shared.learned.total)):
+        if told.name in ("posterior:swap=0", "posterior") and noise(told.last, np.sqrt(m.shared.learned.total)):
             return
         assert weights(m) == pytest.approx(told.w, abs=1e-9), (form, x, shown, given, named, values)
 
@@ -274,7 +274,7 @@ def test_every_form_teaches_what_the_words_say(spec: str, k: int, seed: int) -> 
 # ---------------------------------------------------------------------------- arms
 
 
-@pytest.mark.parametrize("spec", ["fair-pairs", "dueling-bandit"])
+@pytest.mark.parametrize("spec", ["posterior", "dueling-bandit"])
 def test_clicks_on_a_control_teach_no_learner_that_perturbs(spec: str) -> None:
     """Nothing was swapped or interleaved there: position cannot be told from worth."""
     m = model(spec)
@@ -336,7 +336,7 @@ def test_the_offset_of_the_perceptron_by_hand() -> None:
 def test_what_is_shown_to_a_person_is_by_her_effective_weights(spec: str) -> None:
     """Shared and personal together are one linear score: what explains it is what ranks by it."""
     rng = np.random.default_rng(5)
-    m = model(spec.replace("fair-pairs:", "fair-pairs:swap=0,"), k=3, shrink=2.0)
+    m = model(spec.replace("posterior:", "posterior:swap=0"), k=3, shrink=2.0)
     for t in range(12):
         x = rng.standard_normal((5, N))
         shown = rng.permutation(5).tolist()
@@ -373,14 +373,14 @@ def test_a_proposal_goes_through_json_and_back() -> None:
 def test_every_form_teaches_fair_pairs_what_the_words_say(k: int, seed: int) -> None:
     """Clicks by the pairs that were swapped by chance; all else is said of the objects, whatever their places, and is
     taken at face value."""
-    play("fair-pairs:rate=0.5", k, seed)
+    play("posterior", k, seed)
 
 
 def test_fair_pairs_by_hand() -> None:
     """Shown a b, swapped with probability 1/4, whatever the learner itself swaps; b clicked alone: weight .5 / .25, and
     b beats a at face value, .3 of it. The first step of AdaGrad is the rate, whatever the gradient's size: so look at
     the gradient's squares."""
-    m = model("fair-pairs:swap=0.5", k=2)
+    m = model("posterior:swap=0.5", k=2)
     proposal = {"start": 0, "swapped": [True], "swap": 0.25, "probability": 0.125}
     assert learn(m, [[0, 0, 0], [1, 0, 0]], [0, 1], "clicks", [1], proposal=proposal)
     assert m.shared.learned.total.tolist() == pytest.approx([(0.5 * (2.0 + 0.3)) ** 2, 0.0, 0.0])
@@ -388,7 +388,7 @@ def test_fair_pairs_by_hand() -> None:
 
 def test_clicks_on_a_part_of_the_list_teach_fair_pairs() -> None:
     """Three of five were shown: pairs of which one was not shown do not count, and nothing breaks."""
-    m = model("fair-pairs:implied=0", k=5)
+    m = model("posterior", k=5)
     x = np.eye(5, N)
     proposal = {"start": 0, "swapped": [False, True], "swap": 0.25, "probability": 0.1}
     assert learn(m, x, [0, 1, 2], "clicks", [1], proposal=proposal)
@@ -400,7 +400,7 @@ def test_clicks_on_a_part_of_the_list_teach_fair_pairs() -> None:
 
 def test_clicks_on_imported_lists_teach_fair_pairs_at_face_value() -> None:
     """Somebody else's order was not swapped by chance; there is nothing but its face value."""
-    m, told = model("fair-pairs:rate=0.5"), Told("fair-pairs:rate=0.5", 10)
+    m, told = model("posterior"), Told("posterior", 10)
     assert learn(m, X, [0, 1, 2], "clicks", [2], arm="imported", proposal={})
     told.learn(np.array(X, float), [0, 1, 2], "clicks", [2], [], None, (-1, []))
     assert weights(m) == pytest.approx(told.w)

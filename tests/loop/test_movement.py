@@ -20,7 +20,7 @@ def weights(loop: Loop, person: str | None = None) -> bytes:
 
 
 def test_impressions_of_one_item_move_nothing_and_that_is_said(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "l", "fair-pairs") as loop:
+    with small_loop(tmp_path / "l", "posterior") as loop:
         before = weights(loop)
         for i in range(30):
             loop.record([f"i{i % 5}"], [f"i{i % 5}"], id=f"d{i}", probability=0.2)
@@ -106,7 +106,7 @@ def test_why_nothing_moves(tmp_path: Path, forms: list[dict[str, Any]], why: str
             form = forms[i % len(forms)]
             loop.feedback(f"d{i}", **({"better": list(d.shown)} if form.get("better") else form))
         assert loop.unmoved == f"20 feedback moved the model 0 times: {why}."
-    with small_loop(tmp_path / "c", "fair-pairs", control=1.0) as loop:
+    with small_loop(tmp_path / "c", "posterior", control=1.0) as loop:
         for i in range(20):
             loop.decide(FIVE, id=f"d{i}")
             loop.feedback(f"d{i}", clicks=["i1"])

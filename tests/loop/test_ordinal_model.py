@@ -192,7 +192,7 @@ def test_her_own_counts_with_the_grade_that_is_learned(z: float, grade: int) -> 
 
 def test_a_learner_says_what_it_is_taught() -> None:
     assert is_grading(learner_class("widrow-hoff"))
-    assert not is_grading(learner_class("fair-pairs"))
+    assert not is_grading(learner_class("posterior"))
 
 
 @pytest.mark.parametrize(

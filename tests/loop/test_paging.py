@@ -152,7 +152,7 @@ def test_candidates_that_come_along_keep_their_names(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("learner", "settings"),
-    [("fair-pairs", {"control": 0.3, "exploration": 0.4}), ("perceptron", {"control": 0.2, "sampled": 0.5})],
+    [("posterior", {"control": 0.3, "exploration": 0.4}), ("perceptron", {"control": 0.2, "sampled": 0.5})],
 )
 def test_a_page_has_the_arm_of_the_list_and_its_probability_given_that(
     learner: str, settings: dict[str, Any], tmp_path: Path

@@ -443,14 +443,14 @@ def test_an_encoding_that_a_loop_has_no_use_for_is_refused(folder: Path) -> None
 
 
 OTHERS: list[tuple[str, str, str]] = [
-    ("coactive", "bmf", "learner: expected one that is taught what is better, such as fair-pairs, got bmf"),
-    ("coactive", "prank:n_ranks=5", "learner: expected one that is taught what is better, such as fair-pairs, got"),
+    ("coactive", "bmf", "learner: expected one that is taught what is better, such as posterior, got bmf"),
+    ("coactive", "prank:n_ranks=5", "learner: expected one that is taught what is better, such as posterior, got"),
     ("ordinal", "perceptron", "learner: expected one that predicts grades, such as averaged-prank"),
     ("ordinal", "prank:n_ranks=4", "learner: expected n_ranks=5, the grades of this log"),
     ("rating", "perceptron", "learner: expected one of ratings, such as bmf, got"),
     ("rating", "prank:n_ranks=5", "learner: expected one of ratings, such as bmf, got"),
     ("comparison", "perceptron", "learner: expected one of choices"),
-    ("best-worst", "fair-pairs", "learner: expected one of the best and the worst"),
+    ("best-worst", "posterior", "learner: expected one of the best and the worst"),
     ("rating", FIFTH, "learner: expected one of ratings"),
 ]
 

@@ -224,7 +224,7 @@ def test_the_model_of_a_person_is_hers(tmp_path: Path) -> None:
 
 def test_what_teaches_nothing_is_empty_and_not_against_the_model(tmp_path: Path) -> None:
     """Clicks on a list where nothing was swapped compare nothing for the learner, wherever they are."""
-    with small_loop(tmp_path / "loop", "fair-pairs", control=1.0, n_items=2) as loop:
+    with small_loop(tmp_path / "loop", "posterior", control=1.0, n_items=2) as loop:
         loop.decide(["i0", "i1"], id="d")
         assert loop.feedback("d", better=["i1"]).learned
         loop.record(["i0", "i1"], ["i1", "i0"], id="r")
@@ -520,8 +520,8 @@ def test_a_bound_is_claimed_only_where_its_hypotheses_hold(tmp_path: Path) -> No
         assert unbound(loop) == "something was undone"
     with fresh("loose", alpha=None) as loop:
         assert unbound(loop) == "the simulated person does not promise to gain a share of what could be gained"
-    with fresh("other", learner="pairwise-logistic") as loop:
-        assert unbound(loop) == "there is no theorem for PairwiseLogistic"
+    with fresh("other", learner="posterior:swap=0") as loop:
+        assert unbound(loop) == "there is no theorem for Posterior"
     with fresh("people", shrink=1.0) as loop:
         assert unbound(loop) == "people have offsets of their own"
     with fresh("ball", learner="convex:radius=0.01") as loop:  # |w*| is more

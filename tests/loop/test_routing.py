@@ -172,7 +172,7 @@ def test_evaluate_says_what_policies_are_worth_and_what_they_cost(tmp_path: Path
         thumbs(loop, range(900))
         found = loop.evaluate()
         assert [each.learner for each in found.learners] == [
-            "pairwise-logistic:rate=0.3", "cheapest", "always:small", "always:medium", "always:large",
+            "posterior:swap=0", "cheapest", "always:small", "always:medium", "always:large",
         ]  # fmt: skip
         assert [each.name for each in found.measures] == ["value", "squared error", "cost", "thumbs"]
         assert [each.decisive for each in found.measures] == [True, False, False, False]
@@ -211,7 +211,7 @@ def test_costs_are_bounded_by_what_could_have_been_chosen_and_not_by_what_was(tm
 @pytest.mark.slow
 def test_a_router_is_promoted_for_its_value_and_a_policy_is_not(tmp_path: Path) -> None:
     """Predicting thumbs better is not enough; policies are compared, and do not serve."""
-    slow, usual = "pairwise-logistic:rate=0.000001", "pairwise-logistic:rate=0.3"
+    slow, usual = "posterior:swap=0", "posterior:swap=0"
     with make(tmp_path / "r", sampled=0.8, learner=slow) as loop:
         thumbs(loop, range(300))
         value, squared = loop.evaluate(usual).learners[1].values[:2]
@@ -287,7 +287,7 @@ def test_what_else_is_refused(tmp_path: Path) -> None:
             loop.put_items([{"id": "small", "cost": -3}])
         with pytest.raises(ValueError, match=r"row 1: cost: expected a number .* got none"):
             loop.put_items([{"id": "small"}])
-        for spec in ("always:huge", "cost-weight:-1", "cost-weight:x", "fair-pairs", "prank:n_ranks=3", "bmf"):
+        for spec in ("always:huge", "cost-weight:-1", "cost-weight:x", "posterior", "prank:n_ranks=3", "bmf"):
             with pytest.raises(ValueError, match="learner: "):
                 loop.evaluate(spec)
     for wrong in (-0.1, math.nan, 1001, "much", True):
@@ -296,7 +296,7 @@ def test_what_else_is_refused(tmp_path: Path) -> None:
     for more in ({"ratings": (1, 5)}, {"choices": "best"}):
         with pytest.raises(ValueError, match="expected none in"):
             Settings(cost_weight=0.1, **more)  # type: ignore[arg-type]
-    for name in ("fair-pairs", "random-order"):
+    for name in ("posterior", "random-order"):
         with pytest.raises(ValueError, match="learner: expected"):
             Loop.create(tmp_path / "s", items=MODELS, settings=Settings(cost_weight=0.1), learner=name)
     with pytest.raises(ValueError, match="apprentice: expected false"):

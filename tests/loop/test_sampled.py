@@ -14,7 +14,7 @@ from heedful.testing import check_kind
 from kinds import KINDS
 from loops import as_often_as_said, bits, bits_from_scratch, choice_loop, lines_of, rating_loop, small_loop
 
-SPECS = ("fair-pairs", "perceptron", "averaged-prank:n_ranks=5", "multiclass:n_ranks=5")
+SPECS = ("posterior", "perceptron", "averaged-prank:n_ranks=5", "multiclass:n_ranks=5")
 
 
 def by_hand(ranks: tuple[int, ...], m: int, temperature: float) -> float:
@@ -55,8 +55,8 @@ def test_the_probability_is_that_of_all_arms_by_hand(tmp_path: Path) -> None:
 def test_without_a_share_nothing_is_drawn_otherwise(tmp_path: Path) -> None:
     """The bits of all decisions are those of a loop that does not know of it."""
     with (
-        small_loop(tmp_path / "a", "fair-pairs") as one,
-        small_loop(tmp_path / "b", "fair-pairs", temperature=5.0) as two,
+        small_loop(tmp_path / "a", "posterior") as one,
+        small_loop(tmp_path / "b", "posterior", temperature=5.0) as two,
     ):
         for t in range(40):
             pair = [loop.decide(id=f"d{t}", person=f"p{t % 3}") for loop in (one, two)]
@@ -96,7 +96,7 @@ def test_a_learner_without_swaps_is_evaluated_by_such_lists(tmp_path: Path) -> N
                     (0.8 if not taste or int(name[1:]) < 4 else 0.1) / (1 + i) ** 0.5 for i, name in enumerate(d.shown)
                 ]
                 loop.feedback(d.id, id=f"e{t}", clicks=[name for name, p in zip(d.shown, liked) if rng.random() < p])
-            found, _, lists = loop.evaluate(f"pairwise-logistic@{start}").learners[1].values[:3]
+            found, _, lists = loop.evaluate(f"posterior:swap=0@{start}").learners[1].values[:3]
             assert lists.refused.startswith("100 % of what it would show is not in the log")
             assert lists.remedy.startswith("Whole lists are seldom the same")  # more draws would not help
             assert found.comparisons > 500

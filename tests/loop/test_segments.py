@@ -32,7 +32,7 @@ from kinds import KINDS, NAMES, Kind, each_kind, teach
 from loops import small_loop
 
 GRADES = ["averaged-prank:n_ranks=5", "prank:n_ranks=5"]
-CORRECTIONS = ["perceptron", "fair-pairs", "pairwise-logistic", "second-order"]
+CORRECTIONS = ["perceptron", "posterior", "posterior:swap=0", "second-order"]
 
 
 @pytest.fixture(autouse=True)
@@ -185,7 +185,7 @@ def test_every_kind_can_be_sealed(kind: Kind, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learner", ["perceptron", "fair-pairs", "averaged-prank:n_ranks=5"])
+@pytest.mark.parametrize("learner", ["perceptron", "posterior", "averaged-prank:n_ranks=5"])
 def test_compiled_it_is_the_same_model(learner: str, tmp_path: Path) -> None:
     kind = next(kind for kind in KINDS if kind.name == ("ordinal" if "prank" in learner else "coactive"))
     with kind.make(tmp_path / "l", learner, shrink=0.0) as loop:
@@ -223,7 +223,7 @@ def test_another_process_that_seals_in_between_makes_no_overlap(
 
 
 def test_a_loop_that_is_opened_again_is_the_same(tmp_path: Path) -> None:
-    with taught(tmp_path / "l", "fair-pairs") as loop, interpreted():
+    with taught(tmp_path / "l", "posterior") as loop, interpreted():
         loop.seal(20)
         model = loop.projection.model
         for path in (tmp_path / "l").glob("snapshot-*"):
@@ -268,7 +268,7 @@ def test_blocks_with_many_candidates_are_short(tmp_path: Path, monkeypatch: pyte
 def test_columns_of_another_learner_are_not_used(tmp_path: Path) -> None:
     with taught(tmp_path / "l") as loop, interpreted() as calls:
         loop.seal(20)
-        assert loop.promote("pairwise-logistic", force=True).answer.status == "applied"
+        assert loop.promote("posterior:swap=0", force=True).answer.status == "applied"
         calls.clear()
         check(loop)
         assert calls == []

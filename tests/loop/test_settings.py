@@ -219,14 +219,14 @@ def test_every_learner_of_loops_can_be_founded_on(spec: str) -> None:
 
 
 def test_exploration_is_the_share_of_swaps() -> None:
-    assert built_learner(manifest(learner="fair-pairs", settings=Settings(exploration=0.5))).swap == 0.5
-    assert built_learner(manifest(learner="fair-pairs", settings=Settings(exploration=0))).swap == 0.0
-    assert built_learner(manifest(learner="fair-pairs:swap=0.1")).swap == 0.1
+    assert built_learner(manifest(learner="posterior", settings=Settings(exploration=0.5))).swap == 0.5
+    assert built_learner(manifest(learner="posterior", settings=Settings(exploration=0))).swap == 0.0
+    assert built_learner(manifest(learner="posterior:swap=0.1")).swap == 0.1
     assert built_learner(manifest(settings=Settings(exploration=0.0))) == built_learner(manifest())
     with pytest.raises(ValueError, match="exploration: expected none or 0 for perceptron"):
         built_learner(manifest(settings=Settings(exploration=0.1)))
     with pytest.raises(ValueError, match="swap"):
-        built_learner(manifest(learner="fair-pairs", settings=Settings(exploration=0.0001)))
+        built_learner(manifest(learner="posterior", settings=Settings(exploration=0.0001)))
 
 
 def test_a_learner_is_the_one_that_the_log_names() -> None:

@@ -136,7 +136,7 @@ def test_what_another_process_put_there_is_known(loop: Loop) -> None:
 @pytest.mark.parametrize(("prior", "show"), [(None, 2), ([3.0, 2.5, 2.0, 1.5, 1.0], 3), (None, 5)])
 def test_the_probability_is_that_of_the_list_as_shown(tmp_path: Path, prior: Any, show: int) -> None:
     """Swaps and the control: every list is shown as often as its decision says, whichever arm shows it."""
-    with small_loop(tmp_path / "l", "fair-pairs", control=0.3, exploration=0.4) as loop:
+    with small_loop(tmp_path / "l", "posterior", control=0.3, exploration=0.4) as loop:
         taught(loop)
         drafts = []
         for i in range(1500):
@@ -149,7 +149,7 @@ def test_the_probability_is_that_of_the_list_as_shown(tmp_path: Path, prior: Any
 
 def test_the_model_is_what_it_would_be_had_they_never_been_named(tmp_path: Path) -> None:
     """The same story with and without unknown ones: the known stand and teach the same, to the bit."""
-    how: dict[str, Any] = {"learner": "fair-pairs", "control": 0.2, "exploration": 0.5, "shrink": 2.0}
+    how: dict[str, Any] = {"learner": "posterior", "control": 0.2, "exploration": 0.5, "shrink": 2.0}
     with small_loop(tmp_path / "a", **how) as with_, small_loop(tmp_path / "b", **how) as without:
         for i in range(30):
             common: dict[str, Any] = {"id": f"d{i}", "person": f"p{i % 3}"}

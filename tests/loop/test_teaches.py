@@ -17,7 +17,7 @@ from loops import choice_loop, rating_loop, small_loop
 FIVE = ["i0", "i1", "i2", "i3", "i4"]
 ALONE = "a single item was shown, which compares it with nothing: send thumbs, up and down, or show two or more"
 AGREES = "it puts no item above one that was shown above it"
-PLAIN = ("perceptron", "pairwise-logistic", "second-order", "exponentiated:bound=6", "convex:radius=5")
+PLAIN = ("perceptron", "posterior:swap=0", "second-order", "exponentiated:bound=6", "convex:radius=5")
 
 
 def weights(loop: Loop) -> bytes:
@@ -43,7 +43,7 @@ def answer(loop: Loop, candidates: Any = FIVE, **form: Any) -> Any:
     return loop.feedback(d.id, **{name: named(value) for name, value in form.items()})
 
 
-@pytest.mark.parametrize("spec", [*PLAIN, "fair-pairs", "perceptron:batch=3"])
+@pytest.mark.parametrize("spec", [*PLAIN, "posterior", "perceptron:batch=3"])
 def test_an_answer_about_the_only_item_teaches_nothing(tmp_path: Path, spec: str) -> None:
     with small_loop(tmp_path / "l", spec, k=1, control=0.0) as loop:
         before = weights(loop)
@@ -58,7 +58,7 @@ def test_an_answer_about_the_only_item_teaches_nothing(tmp_path: Path, spec: str
             assert answer(loop, ["i0"], **form)[5:] == (False, ALONE), form
 
 
-@pytest.mark.parametrize("spec", [*PLAIN, "fair-pairs", "fair-pairs without swaps"])
+@pytest.mark.parametrize("spec", [*PLAIN, "posterior", "posterior without swaps"])
 def test_what_is_called_learned_is_what_changed_the_weights(tmp_path: Path, spec: str) -> None:
     """Of lists: a correction that is what was shown, a click with nothing above it, and others that say more."""
     name, _, still = spec.partition(" without ")
@@ -82,7 +82,7 @@ def test_what_is_called_learned_is_what_changed_the_weights(tmp_path: Path, spec
             called.append(told.learned)
         assert not called[0]
         assert [called[2], called[4], *called[7:]] == [True] * 5
-        assert called[1] == called[6] == (name in ("pairwise-logistic", "fair-pairs"))  # it beats those below it
+        assert called[1] == called[6] == (name in ("posterior:swap=0", "posterior"))  # it beats those below it
 
 
 def test_a_lesson_in_the_middle_of_a_batch_is_learned(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_other_forms_that_compare_nothing_say_so(tmp_path: Path) -> None:
             ({"choice": "first"}, AGREES),
         ):
             assert answer(loop, **form)[5:] == (False, reason), form
-    with small_loop(tmp_path / "c", "fair-pairs", control=1.0) as loop:
+    with small_loop(tmp_path / "c", "posterior", control=1.0) as loop:
         told = answer(loop, clicks=["last"])
         assert not told.learned
         assert str(told.reason).startswith("this decision was a control, where nothing was swapped")

@@ -78,7 +78,7 @@ def gain(seed: int, spec: str, up: float, alone: bool, people: int = 0) -> tuple
 @pytest.mark.parametrize("up", [0.16, 0.84])
 def test_learning_from_thumbs_ends_above_no_learning(up: float, alone: bool) -> None:
     """Four tastes: not one is learned upside down."""
-    found = np.array([gain(seed, "fair-pairs", up, alone) for seed in range(4)])
+    found = np.array([gain(seed, "posterior", up, alone) for seed in range(4)])
     assert found[:, 1].mean() == pytest.approx(up, abs=0.05)
     assert (found[:, 0] > 0.0).all(), found[:, 0]
 
@@ -86,7 +86,7 @@ def test_learning_from_thumbs_ends_above_no_learning(up: float, alone: bool) -> 
 def test_somebody_who_only_gives_thumbs_down_turns_nothing_around() -> None:
     """What a person says of everything says nothing of what they prefer: the order stays that of all people."""
     m = Model(
-        make_learner("fair-pairs", n_features=FEATURES + 1, space=WithBaseScore(Ranking(SHOWN))),
+        make_learner("posterior", n_features=FEATURES + 1, space=WithBaseScore(Ranking(SHOWN))),
         plain_manifest(shrink=2.0),
     )
     rng, told = np.random.default_rng(5), world(5, 0.5, False)

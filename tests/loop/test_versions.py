@@ -36,26 +36,26 @@ def test_a_version_folds_what_it_always_did(spec: str) -> None:
 
 def test_a_golden_fold_notices_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one bit; of one part in 1e8 where rounding is allowed. It is not written again under the same version."""
-    for spec, other in (("fair-pairs", 1e-15), ("gp", 1e-8)):
+    for spec, other in (("posterior", 1e-15), ("gp", 1e-8)):
         name, state = spec, folds.fold(spec)
         assert folds.differences(name, state, state) == []
         moved = [(leaf, value * (1.0 + other) if value.dtype.kind == "f" else value) for leaf, value in state]
         assert folds.differences(name, state, moved)
     monkeypatch.setattr(folds, "FOLDER", tmp_path)
-    monkeypatch.setattr(folds, "specs", lambda: ["fair-pairs"])
+    monkeypatch.setattr(folds, "specs", lambda: ["posterior"])
     assert make.make_folds() == []
-    written = folds.path_of("fair-pairs").read_text()
+    written = folds.path_of("posterior").read_text()
     monkeypatch.setattr(
-        "heedful.learners.coactive.pairwise_logistic.PairwiseLogistic.step", lambda self, state, D: state
+        "heedful.learners.coactive.pairwise_logistic.Posterior.step", lambda self, state, D: state
     )
-    monkeypatch.setattr("heedful.learners.coactive.fair_pairs.FairPairs.step", lambda self, state, D: state)
+    monkeypatch.setattr("heedful.learners.coactive.swaps.Posterior.step", lambda self, state, D: state)
     [told] = make.make_folds()
-    assert "fair-pairs" in told
+    assert "posterior" in told
     assert "its version is 2.1 as before" in told
-    assert folds.path_of("fair-pairs").read_text() == written
-    monkeypatch.setattr("heedful.learners.coactive.fair_pairs.FairPairs.version", 2)
+    assert folds.path_of("posterior").read_text() == written
+    monkeypatch.setattr("heedful.learners.coactive.swaps.Posterior.version", 2)
     assert make.make_folds() == []
-    assert folds.from_json(folds.path_of("fair-pairs").read_text())[0] == "2.2"
+    assert folds.from_json(folds.path_of("posterior").read_text())[0] == "2.2"
 
 
 def coactive(spec: str) -> Any:
@@ -155,7 +155,7 @@ def test_a_loop_of_an_unknown_version_says_so(tmp_path: Path, monkeypatch: pytes
         loop.feedback(d.id, id="e", clicks=[d.shown[1]])
         before = bits(loop)
         assert loop.notes == []
-    monkeypatch.setattr("heedful.learners.coactive.pairwise_logistic.PairwiseLogistic.version", 2)
+    monkeypatch.setattr("heedful.learners.coactive.pairwise_logistic.Posterior.version", 2)
     with Loop.open(tmp_path / "loop") as loop:
         assert [note.split(":")[0] for note in loop.notes if "code has changed" in note]
         assert any("made with another learner_version" in note for note in loop.notes)

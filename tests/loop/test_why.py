@@ -221,7 +221,7 @@ def test_refusals(kind: Kind, tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------- what adds up
 
 
-@pytest.mark.parametrize("spec", ["perceptron", "fair-pairs"])
+@pytest.mark.parametrize("spec", ["perceptron", "posterior"])
 @pytest.mark.parametrize("person", [None, "p"])
 def test_what_adds_up_is_what_leaving_out_takes_away(tmp_path: Path, spec: str, person: str | None) -> None:
     """A perceptron's lessons add up: what each added is exact. Those of fair pairs do not, and the answer says so."""
@@ -263,7 +263,7 @@ def test_a_thumb_does_not_add_up_nor_do_a_persons_own_weights(tmp_path: Path) ->
 
 def test_the_method_depends_on_the_count_of_updates_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of n pieces of feedback n (n - 1) / 2 updates are made again; however slow the machine is."""
-    with small_loop(tmp_path / "l", "fair-pairs") as loop:
+    with small_loop(tmp_path / "l", "posterior") as loop:
         for i in range(8):
             shown = loop.decide(id=f"d{i}").shown
             loop.feedback(f"d{i}", id=f"e{i}", clicks=[shown[3]])
@@ -460,7 +460,7 @@ def test_a_decision_from_before_a_promotion_is_of_the_learner_that_made_it(tmp_p
     """Its scores, and what moved them, are those of the same log without the promotion."""
     answers = []
     for name, promoted in (("a", True), ("b", False)):
-        with small_loop(tmp_path / name, "pairwise-logistic") as loop:
+        with small_loop(tmp_path / name, "posterior:swap=0") as loop:
             for i in range(9):
                 if i == 5:
                     before = loop.version

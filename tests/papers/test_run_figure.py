@@ -387,4 +387,4 @@ def test_with_slack_there_are_also_the_bounds_of_batches_and_of_convex_losses(so
     second = with_slack(setting.learner("second-order"), setting, QUADRATIC, MARKS, 0.5, 1)
     assert (second.theorem, second.values.size) == ("Theorem 8", 0)
     assert "gamma" in second.lacking
-    assert with_slack(setting.learner("pairwise-logistic"), setting, AVERAGE, MARKS, 0.5, 1) == NONE
+    assert with_slack(setting.learner("posterior:swap=0"), setting, AVERAGE, MARKS, 0.5, 1) == NONE

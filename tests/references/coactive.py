@@ -14,7 +14,7 @@ from hypothesis.stateful import precondition, rule
 from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
-from heedful.learners.coactive.fair_pairs import PerturbedRanking
+from heedful.learners.coactive.swaps import PerturbedRanking
 from heedful.loop.interactions.lists import order_shown
 from references import PRIOR, SOME, Fold, Given, Reference, Shown, by_prior, with_prior, with_scores
 
@@ -176,11 +176,11 @@ class CoactiveReference(Reference):
             [
                 "perceptron",
                 "perceptron:batch=2",
-                "pairwise-logistic",
+                "posterior:swap=0",
                 "second-order:radius=1",
                 "convex:radius=0.5",
                 "exponentiated:bound=3",
-                "fair-pairs",
+                "posterior",
                 "dueling-bandit",
             ]
         ),
@@ -312,7 +312,7 @@ class CoactiveReference(Reference):
         if lesson is not None and len(lesson) == 4:
             x, shown, chosen, weight = lesson
             y: Any = np.array(shown, np.int64)
-            if self.learner.startswith("fair-pairs"):
+            if self.learner.startswith("posterior"):
                 y = PerturbedRanking(y, -1, np.zeros(0, np.bool_), 0.0, 1.0)
                 if form == "clicks" and decision.arm == "control":
                     return Given(given, None, refused)  # nothing was swapped there

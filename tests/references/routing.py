@@ -56,7 +56,7 @@ class RoutingReference(Reference):
     fields: ClassVar = {"prompt": st.tuples(*[st.sampled_from([-1.0, 0.0, 0.5, 2.0])] * 2)}
     lives = 20
     setups: ClassVar = {
-        "learner": st.sampled_from(["pairwise-logistic:rate=0.3", "perceptron", "second-order"]),
+        "learner": st.sampled_from(["posterior:swap=0", "perceptron", "second-order"]),
         "shrink": st.sampled_from([0.0, 1.5]),
     }
     answers = st.tuples(

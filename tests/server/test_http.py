@@ -112,7 +112,7 @@ def test_a_loop_is_made(ask: Caller, folder: Path) -> None:
 
 def test_a_loop_of_texts_is_made_of_its_name(ask: Caller) -> None:
     loop = ok(ask.post("/v1/loops", {"name": f"texts-{ask.form}", "learner": None, "items": None}), 201)
-    assert (loop["learner"], loop["items"]) == ("fair-pairs", 0)
+    assert (loop["learner"], loop["items"]) == ("posterior", 0)
     drafts = [{"id": "x", "text": "Dear customer, perhaps."}, {"id": "y", "text": "Here!"}]
     first = ok(ask.post(f"/v1/loops/texts-{ask.form}/decisions", {"candidates": drafts}))
     edit = {"decision": first["id"], "edit": "Here it is."}
@@ -272,7 +272,7 @@ def test_what_was_learned_is_there_for_the_very_next_request(ask: Caller, cars: 
 
 
 def test_candidates_are_ranked_and_nothing_is_logged(ask: Caller, folder: Path) -> None:
-    name = made(folder, learner="fair-pairs", shrink=2.0, exploration=0.5, control=0.5)
+    name = made(folder, learner="posterior", shrink=2.0, exploration=0.5, control=0.5)
     cars = f"/v1/loops/{name}"
     for i in range(4):
         ok(ask.post(f"{cars}/decisions", {"candidates": NAMES, "id": f"d{i}", "person": f"p{i % 2}"}))

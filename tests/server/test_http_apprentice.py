@@ -63,7 +63,7 @@ def serve(there: Any, rounds: range) -> None:
 @pytest.mark.parametrize(
     ("settings", "learner", "told"),
     [
-        ({}, "fair-pairs", ""),
+        ({}, "posterior", ""),
         ({}, "averaged-prank:n_ranks=5", ""),
         ({"ratings": [1, 5]}, None, "apprentice: expected false in a loop of ratings"),
         ({"agreement": 0.3}, "perceptron", "agreement: expected a number above 0.5, at most 1, got 0.3"),
@@ -83,7 +83,7 @@ def test_the_setting_makes_one_or_is_refused(ask: Caller, settings: Any, learner
 
 @pytest.mark.slow
 def test_over_http_and_by_the_client_it_is_what_the_loop_says(ask: Caller, url: str, tmp_path: Path) -> None:
-    assert found_by(ask, SETTINGS, learner="pairwise-logistic").status == 201
+    assert found_by(ask, SETTINGS, learner="posterior:swap=0").status == 201
     with Client(url, timeout=20.0) as client:
         there = client.loop("l")
         serve(there, range(20))
@@ -133,32 +133,32 @@ def test_other_loops_say_nothing_of_it(ask: Caller) -> None:
 
 @pytest.mark.slow
 def test_on_the_page_it_asks_and_is_promoted(visitor: Visitor, ask: Caller, url: str, tmp_path: Path) -> None:
-    found_by(ask, SETTINGS, learner="pairwise-logistic")
+    found_by(ask, SETTINGS, learner="posterior:swap=0")
     with Client(url, timeout=20.0) as client:
         serve(client.loop("l"), range(10))
         page, found = visitor.get(PROOF), apprentice(tmp_path)
         assert page.at("apprentice") == found.told
         teach = visitor.get("/loops/l?person=ann").at("main")
         assert "This list is in your own order, which the learner imitates" in teach
-        assert "Your own order serves now, and pairwise-logistic imitates it." in page.at("main")
-        assert "A candidate can be tried against pairwise-logistic once that serves." in page.at("experiment")
+        assert "Your own order serves now, and posterior:swap=0 imitates it." in page.at("main")
+        assert "A candidate can be tried against posterior:swap=0 once that serves." in page.at("experiment")
         refused = visitor.post(f"{PROOF}/promote", {"learner": "", "by": "ann"})
         assert refused.status == 422
-        assert "pairwise-logistic was not promoted. Against it speaks:" in refused.at("promote")
+        assert "posterior:swap=0 was not promoted. Against it speaks:" in refused.at("promote")
         serve(client.loop("l"), range(10, 200))
     page, found = visitor.get(PROOF), apprentice(tmp_path)
     assert found.ready
     assert page.at("apprentice") == found.told
     [box] = [field for field in page.all("input") if field.get("id") == "promoted"]
-    assert ("required" in box.attrib, box.attrib["placeholder"]) == (False, "pairwise-logistic")
+    assert ("required" in box.attrib, box.attrib["placeholder"]) == (False, "posterior:swap=0")
     answer = visitor.post(f"{PROOF}/promote", {"learner": "", "by": "ann", "reason": "agrees", "id": "p"})
     assert (answer.status, answer.headers["location"]) == (303, f"{PROOF}?said=promoted#promote")
     page = visitor.get(PROOF)
     [row] = page.all("table[@id='promotions']/tbody/tr")
-    for part in ("pairwise-logistic", "the caller's order", "ann", "agrees", "Agreement with your order in at least"):
+    for part in ("posterior:swap=0", "the caller's order", "ann", "agrees", "Agreement with your order in at least"):
         assert part in words(row)
     assert "The log still holds this evidence." in words(row)
-    assert "pairwise-logistic serves now." in page.at("main")
+    assert "posterior:swap=0 serves now." in page.at("main")
     assert "again" not in page.at("promote").partition("heedful rollback l")[2]
     assert "imitated the caller's order until it was promoted" in page.at("apprentice")
     for path in ("", "/learned", "/health", "/why?decision=d5&item=i1"):

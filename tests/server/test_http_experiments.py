@@ -192,7 +192,7 @@ def test_a_learner_of_ones_own_is_tried_where_the_server_was_started_with_its_fi
 KEYED: list[tuple[str, str, dict[str, Any]]] = [
     ("experiments", "experiment", {"learner": CANDIDATE, "share": 0.5}),
     ("experiments/stop", "stop", {}),
-    ("promotions", "promote", {"learner": "fair-pairs", "force": True}),
+    ("promotions", "promote", {"learner": "posterior", "force": True}),
 ]
 
 
@@ -263,7 +263,7 @@ def test_a_plan_refuses_a_number_by_name(folder: Path, plain: Caller, query: str
 
 def test_one_experiment_at_a_time_and_none_where_questions_are_asked(folder: Path, ask: Caller, name: str) -> None:
     ok(ask.post(f"/v1/loops/{name}/experiments", {"learner": CANDIDATE, "id": "x"}))
-    told = is_problem(ask.post(f"/v1/loops/{name}/experiments", {"learner": "fair-pairs"}), "bad-input", "experiment")
+    told = is_problem(ask.post(f"/v1/loops/{name}/experiments", {"learner": "posterior"}), "bad-input", "experiment")
     assert told["detail"] == "experiment: expected none that runs, got x: stop it first"
     choice_loop(folder / "pairs.heedful").close()
     told = is_problem(ask.post("/v1/loops/pairs/experiments", {"learner": "gp"}), "bad-input", "experiment")

@@ -57,7 +57,7 @@ def names_in(loop: Loop, decision: str) -> tuple[str, ...]:
 def test_a_loop_over_http_is_the_loop(ask: Caller, kind: Kind, folder: Path, tmp_path: Path) -> None:
     """The same story told to a loop here and to one over HTTP: every answer and every bit is the same."""
     name = f"{kind.name}-{ask.form}"
-    learner = ["fair-pairs"] if kind.name == "coactive" else []  # what it proposes is more than what is shown
+    learner = ["posterior"] if kind.name == "coactive" else []  # what it proposes is more than what is shown
     kind.make(folder / f"{name}.heedful", *learner).close()
     path = f"/v1/loops/{name}"
     with kind.make(tmp_path / "here", *learner) as loop:
@@ -304,10 +304,10 @@ MADE: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         ({**BEST, "kinds": {"price": "number"}}, {"features": 1}),
     ],
     "routing": [
-        ({**MODELS, "settings": {"cost_weight": 0}}, {"items": 2, "learner": "pairwise-logistic:rate=0.3"}),
+        ({**MODELS, "settings": {"cost_weight": 0}}, {"items": 2, "learner": "posterior:swap=0"}),
         (
             {**MODELS, "settings": {"cost_weight": 0.1}, "context": [{"embedding": [x] * 900} for x in (0.5, -0.5)]},
-            {"learner": "pairwise-logistic:rate=0.1"},
+            {"learner": "posterior:swap=0"},
         ),
     ],
     "best-worst": [],  # nobody names code over the network

@@ -68,7 +68,7 @@ def threads_of(worker: LoopWorker) -> list[str]:
 # ---------------------------------------------------------------------------- as if one by one
 
 
-@pytest.mark.parametrize("learner", ["pairwise-logistic", "fair-pairs", "second-order"])
+@pytest.mark.parametrize("learner", ["posterior:swap=0", "posterior", "second-order"])
 def test_many_decisions_at_once_are_those_one_by_one(tmp_path: Path, learner: str) -> None:
     asked = [
         {"id": f"d{n}", "person": f"p{n % 3}", "show": 4, "candidates": NAMES[n % 5 :], "prior": [0.1] * (12 - n % 5)}

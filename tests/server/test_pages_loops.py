@@ -51,7 +51,7 @@ def test_loops_are_listed_and_each_told_of_in_its_row(visitor: Visitor, folder: 
     assert {"/loops/cars", "/loops/shop"} <= {link.attrib["href"] for link in page.all("a")}
     cars, shop = (visitor.get(f"/loops/{name}/row").one("tr[@data-loop]") for name in ("cars", "shop"))
     assert re.fullmatch(
-        r"cars ?pairwise-logistic 12 3 of 19 events \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC .* [\d.]+ k?B Snapshot of cars",
+        r"cars ?posterior:swap=0 12 3 of 19 events \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC .* [\d.]+ k?B Snapshot of cars",
         words(cars),
     )
     assert "exploration 0: neighbours are never swapped" in words(cars)

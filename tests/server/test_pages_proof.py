@@ -79,7 +79,7 @@ def test_every_learner_that_is_offered_is_evaluated_as_the_loop_does(
 
 @pytest.mark.slow
 def test_an_interval_is_drawn_where_it_lies(visitor: Visitor, tmp_path: Path) -> None:
-    small_loop(tmp_path / "l.heedful", "fair-pairs", exploration=0.5, control=0.0).close()
+    small_loop(tmp_path / "l.heedful", "posterior", exploration=0.5, control=0.0).close()
     live(tmp_path / "l.heedful", 150)
     with Loop.open(tmp_path / "l.heedful") as loop:
         values = [each.values[0] for each in loop.evaluate("perceptron").learners]
@@ -99,7 +99,7 @@ def test_an_interval_is_drawn_where_it_lies(visitor: Visitor, tmp_path: Path) ->
     assert float(zero.attrib["x"].rstrip("%")) == pytest.approx(
         100.0 * (0.04 * (most - least) - least) / (1.08 * (most - least)), abs=0.02
     )
-    assert "It cannot be told yet whether perceptron is better than fair-pairs" in page.at("told")
+    assert "It cannot be told yet whether perceptron is better than posterior" in page.at("told")
 
 
 def test_an_interval_of_which_an_end_is_not_known_is_not_drawn() -> None:
@@ -113,7 +113,7 @@ def test_an_interval_of_which_an_end_is_not_known_is_not_drawn() -> None:
 
 @pytest.mark.slow
 def test_position_bias_is_drawn_where_it_lies(visitor: Visitor, tmp_path: Path) -> None:
-    small_loop(tmp_path / "l.heedful", "fair-pairs", exploration=0.5, control=0.0).close()
+    small_loop(tmp_path / "l.heedful", "posterior", exploration=0.5, control=0.0).close()
     live(tmp_path / "l.heedful", 150)
     with Loop.open(tmp_path / "l.heedful") as loop:
         bias = loop.evaluate().position_bias
@@ -184,7 +184,7 @@ def test_kinds_that_show_no_rankings_say_so_instead_of_a_form(visitor: Visitor, 
 @pytest.mark.slow
 def test_an_experiment_from_its_plan_to_its_end(visitor: Visitor, tmp_path: Path) -> None:
     path = tmp_path / "l.heedful"
-    small_loop(path, "fair-pairs", exploration=0.5, control=0.0).close()
+    small_loop(path, "posterior", exploration=0.5, control=0.0).close()
     live(path, 60)
     with Loop.open(path) as loop:
         plan = loop.plan_experiment(0.5, days=7.0)
@@ -206,10 +206,10 @@ def test_an_experiment_from_its_plan_to_its_end(visitor: Visitor, tmp_path: Path
     page = visitor.get(f"{PROOF}?said=started")
     text = page.at("experiment")
     for told in (
-        "perceptron against fair-pairs",
+        "perceptron against posterior",
         f"50 % of the people get lists that both learners draft together. Both sides rank as they did at version "
         f"{found.frozen:,}.",
-        VERDICTS[found.verdict.verdict].format(learner="perceptron", against="fair-pairs"),
+        VERDICTS[found.verdict.verdict].format(learner="perceptron", against="posterior"),
         f"The e-value is {found.verdict.e_value:.4g}; from 20 on people's preference is decided.",
         f"In {found.agreement.decisions:,} lists of the loop's own learner, the candidate would have put the same item",
     ):
@@ -263,7 +263,7 @@ def stands(path: Path) -> Experiment:
 @pytest.mark.slow
 def test_a_promotion_needs_evidence_or_a_confirmation(visitor: Visitor, tmp_path: Path) -> None:
     path = tmp_path / "l.heedful"
-    small_loop(path, "fair-pairs", exploration=0.5, control=0.0).close()
+    small_loop(path, "posterior", exploration=0.5, control=0.0).close()
     live(path, 30)
     refused = visitor.post(f"{PROOF}/promote", {"learner": "perceptron", "by": "ann", "reason": "to see"})
     assert refused.status == 422
@@ -275,7 +275,7 @@ def test_a_promotion_needs_evidence_or_a_confirmation(visitor: Visitor, tmp_path
         ("force", True, False)
     ]
     with Loop.open(path) as loop:
-        assert loop.manifest.learner == "fair-pairs"
+        assert loop.manifest.learner == "posterior"
     fields = {field.attrib["name"]: field.get("value", "") for field in anyway.iter("input")}
     assert (fields["learner"], fields["by"], fields["reason"]) == ("perceptron", "ann", "to see")
     for _ in range(2):
@@ -283,11 +283,11 @@ def test_a_promotion_needs_evidence_or_a_confirmation(visitor: Visitor, tmp_path
         assert (answer.status, answer.headers["location"]) == (303, f"{PROOF}?said=promoted#promote")
     with Loop.open(path) as loop:
         [made] = loop.promotions()
-        assert (made.learner, made.before, made.by, made.reason) == ("perceptron", "fair-pairs", "ann", "to see")
+        assert (made.learner, made.before, made.by, made.reason) == ("perceptron", "posterior", "ann", "to see")
         assert made.forced
     page = visitor.get(f"{PROOF}?said=promoted")
     [row] = page.all("table[@id='promotions']/tbody/tr")
-    for part in ("perceptron", f"{made.seq:,}", "fair-pairs", "ann", "to see", "forced", made.forced[0][1:]):
+    for part in ("perceptron", f"{made.seq:,}", "posterior", "ann", "to see", "forced", made.forced[0][1:]):
         assert part in words(row)
     assert "The log still holds this evidence." in words(row)
     assert f"heedful rollback l {made.seq - 1}" in page.at("promote")
@@ -307,7 +307,7 @@ def test_a_promotion_needs_evidence_or_a_confirmation(visitor: Visitor, tmp_path
 @pytest.mark.slow
 def test_the_candidate_of_the_experiment_is_promoted_by_its_evidence(visitor: Visitor, tmp_path: Path) -> None:
     path = tmp_path / "l.heedful"
-    small_loop(path, "fair-pairs", exploration=0.5, control=0.0).close()
+    small_loop(path, "posterior", exploration=0.5, control=0.0).close()
     with Loop.open(path) as loop:
         loop.start_experiment("perceptron", share=1.0)
     live(path, 5)
@@ -330,11 +330,11 @@ def test_of_a_long_log_what_is_left_of_evidence_is_told_when_asked(
     visitor: Visitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("heedful.server.pages.proof.AT_ONCE", 5)
-    with small_loop(tmp_path / "l.heedful", "fair-pairs", exploration=0.5, control=0.0) as loop:
+    with small_loop(tmp_path / "l.heedful", "posterior", exploration=0.5, control=0.0) as loop:
         loop.promote("perceptron", force=True)
     live(tmp_path / "l.heedful", 5)
     page = visitor.get(PROOF)
-    assert "fair-pairs" in page.at("promotions")
+    assert "posterior" in page.at("promotions")
     assert "left" not in page.at("promotions")
     [more] = [link.attrib["href"] for link in page.all("a") if words(link) == "What is left of the evidence?"]
     page = visitor.get(more.partition("#")[0])
@@ -347,7 +347,7 @@ def test_of_a_long_log_what_is_left_of_evidence_is_told_when_asked(
     [
         ({"learner": ""}, "Learner: expected its name, as no experiment is running."),
         ({"learner": "os:system"}, "Learner: expected one of heedful's"),
-        ({"learner": "pairwise-logistic"}, "expected another than the one that serves"),
+        ({"learner": "posterior:swap=0"}, "expected another than the one that serves"),
         ({"learner": "perceptron", "force": "yes"}, "Force: expected 1 or nothing, got 'yes'."),
         ({"learner": "perceptron", "by": "x" * 1001}, "By: expected"),
     ],

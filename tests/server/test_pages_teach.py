@@ -427,7 +427,7 @@ def test_a_strange_query_is_refused_by_name(page: Page) -> None:
 
 
 def phrases(encoding: Any, **manifest: Any) -> Phrases:
-    made = Manifest.of("fair-pairs", encoding, manifest.get("context"), manifest.get("crosses", ()), Settings())
+    made = Manifest.of("posterior", encoding, manifest.get("context"), manifest.get("crosses", ()), Settings())
     names = feature_names(interaction_type(made.learner, made.settings), made)
     return Phrases(made, names, manifest.get("words", {}))
 

@@ -133,7 +133,7 @@ def test_a_route_is_as_it_is_described(
             if data.draw(st.booleans()):
                 case.query["kinds"] = data.draw(st.sampled_from(["feedback", "decision,undo", "item,item"]))
         if path == "/v1/loops" and isinstance(case.body, dict) and "learner" in case.body:
-            case.body["learner"] = data.draw(st.sampled_from(["fair-pairs", "perceptron", case.body["learner"]]))
+            case.body["learner"] = data.draw(st.sampled_from(["posterior", "perceptron", case.body["learner"]]))
         case.call_and_validate(checks=CHECKS, timeout=20)
 
     check()

@@ -123,7 +123,7 @@ class Client:
 
 async def administer(asker: Asker, told: Told) -> None:
     """End the experiment that runs, or promote its candidate, and begin another: again and again."""
-    learners = ["perceptron", "pairwise-logistic"]  # the candidate, and what serves
+    learners = ["perceptron", "posterior:swap=0"]  # the candidate, and what serves
     rng = random.Random(told.path.stem)
 
     async def post(what: str, id: str, value: Any) -> Any:

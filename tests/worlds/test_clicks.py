@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import naive
 from coins import Draws
 from heedful.core.fold import trace
-from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.posterior import Posterior
 from heedful.spaces.ranking import Ranking
 from heedful.worlds.clicks import Cascade, PositionBiased, attraction
 from heedful.worlds.queries import synthetic_queries
@@ -75,7 +75,7 @@ def test_by_hand() -> None:
 def test_compiled_they_click_the_same(user: Any) -> None:
     """Also without any click, where the feedback is empty."""
     world, _ = synthetic_queries(30, 6, 4, noise=1.0, user=user)
-    learner = PairwiseLogistic(4, Ranking(3))
+    learner = Posterior(4, Ranking(3))
     assert trace(learner, world, 100, 1).tobytes() == trace(learner, world, 100, 1, interpreted=True).tobytes()
 
 
