@@ -9,6 +9,8 @@ from fractions import Fraction
 from itertools import combinations, pairwise, permutations
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
 
 # ---------------------------------------------------------------------------- spaces of objects
 
@@ -186,22 +188,6 @@ def projected(A, w_bar, radius):
     return Q @ (a / (a + high) * along)
 
 
-class PairwiseLogistic(PreferencePerceptron):
-    """Ours: AdaGrad up the gradient of sum log sigma(w.d) over the differences d of the implied pairs."""
-
-    def __init__(self, N, space, rate):
-        super().__init__(N, space)
-        self.rate, self.squares = rate, np.zeros(N)
-
-    def update(self, x, y, ybar):
-        g = np.zeros(self.w.size)
-        for d in self.space.pair_differences(x, y, ybar):
-            g = g + d / (1.0 + math.exp(float(self.w @ d)))
-        self.squares = self.squares + g**2
-        moved = self.squares > 0
-        self.w[moved] = self.w[moved] + self.rate * g[moved] / np.sqrt(self.squares[moved])
-
-
 class PerturbedPreferencePerceptron(PreferencePerceptron):
     """3PR (Raman, Joachims, Shivaswamy & Schnabel, ICML 2013), with the pairs of FairPairs (Radlinski & Joachims 2006).
 
@@ -241,31 +227,82 @@ class PerturbedPreferencePerceptron(PreferencePerceptron):
         return y_bar
 
 
-class FairPairs(PerturbedPreferencePerceptron):
-    """Ours: AdaGrad up weighted log sigma(w.d): fair pairs by .5 / P(this way round), implied pairs by `implied`."""
+class Posterior:
+    """Ours: w ~ Normal(m, L^-1), D = N + 23. Each observation z, y in turn moves m to the mode of the posterior and adds p (1 - p) z z' to L. The prior is L0, with L0 m0 = h0.
 
-    def __init__(self, N, space, rate, p, implied):
-        super().__init__(N, space, p, 2 * space.k)
-        self.rate, self.implied, self.squares = rate, implied, np.zeros(N)
+    An item at place i of its list: [x - mean, e_i, e_i if something above was clicked, 1 (this list), 1 (clicks), 0]. A
+    pair: x_a - x_b. A thumb: [z - usual, ..., 1]."""
 
-    def direction(self, x, y, start, swapped, feedback):
-        clicks = list(feedback)[: self.space.k]
-        lessons = [(1.0 if start < 0 else self.implied, a, b) for a, b in self.space.pairs(y, clicks)]
-        if start >= 0:
-            for a, b, _ in self.fair_pairs(y, start, clicks):
-                turned = swapped[(y.index(a) - start) // 2]
-                lessons.append((0.5 / (self.p if turned else 1.0 - self.p), a, b))
-        g = np.zeros(self.w.size)
-        for weight, a, b in lessons:
-            d = np.asarray(x[a], float) - np.asarray(x[b], float)
-            g = g + weight * d / (1.0 + math.exp(float(self.w @ d)))
-        return g
+    PLACES = 10
 
-    def update(self, x, y, start, swapped, feedback):
-        g = self.direction(x, y, start, swapped, feedback)
-        self.squares = self.squares + g**2
-        moved = self.squares > 0
-        self.w[moved] = self.w[moved] + self.rate * g[moved] / np.sqrt(self.squares[moved])
+    def __init__(self, N, k, base=False):
+        self.N, self.k, self.lists, self.rows = N, k, 0, 0
+        self.spread, self.squares = np.ones(N), np.zeros(N)
+        self.unit = np.full(N, float(N))  # prior precision of a feature whose spread is 1
+        self.ahead = np.zeros(N)  # its prior mean
+        if base:
+            self.unit[-1] = self.ahead[-1] = 1.0
+        others = [1 / 4] * self.PLACES + [1.0] * self.PLACES + [1.0, 1 / 4, 1 / 4]
+        self.L = np.diag([*self.unit, *others])
+        self.m = np.array([*self.ahead, *([0.0] * 23)])
+        self.usual, self.thumbs = None, 0
+
+    def observe(self, z, y, weight=1.0):
+        # The gradient L (w - m) = weight (y - p) z is 0 on the line m + t L^-1 z, where t = weight (y - p).
+        along = np.linalg.solve(self.L, z)
+        t = brentq(lambda t: t - weight * (y - expit(z @ (self.m + t * along))), -weight, weight, xtol=1e-15)
+        self.m = self.m + t * along
+        p = expit(z @ self.m)
+        self.L = self.L + weight * p * (1.0 - p) * np.outer(z, z)
+
+    def follow(self, x):
+        """The prior of weight j is that of a feature with the spread there has been within lists."""
+        self.lists, self.rows = self.lists + 1, self.rows + len(x)
+        away = x - x.mean(axis=0)
+        away[np.abs(away) <= 1e-12 * np.abs(x.mean(axis=0))] = 0.0  # rounding
+        self.squares = self.squares + (away**2).sum(axis=0)
+        if self.lists in [2**i for i in range(11)]:
+            h = self.L @ self.m
+            for j in range(self.N):
+                new = self.squares[j] / self.rows
+                if new > 0:
+                    self.L[j, j] += self.unit[j] * (new - self.spread[j])
+                    h[j] += self.unit[j] * self.ahead[j] * (new**0.5 - self.spread[j] ** 0.5)
+                    self.spread[j] = new
+            self.m = np.linalg.solve(self.L, h)
+
+    def clicked(self, x, shown, clicks, weight=1.0):
+        self.follow(x)
+        above = False
+        for i, j in enumerate(shown):
+            z = np.zeros(self.N + 23)
+            z[: self.N] = x[j] - x.mean(axis=0)
+            place = self.N + min(i, self.PLACES - 1)
+            z[place], z[place + self.PLACES], z[-3], z[-2] = 1.0, float(above), 1.0, 1.0
+            self.observe(z, float(j in clicks), weight)
+            above = above or j in clicks
+        P = np.linalg.inv(self.L)
+        P[-3, :] = P[:, -3] = 0.0
+        P[-3, -3] = 1.0
+        self.m[-3] = 0.0
+        self.L = np.linalg.inv(P)
+
+    def corrected(self, x, shown, chosen, weight=1.0):
+        self.follow(x)
+        deepest = max([shown.index(j) + 1 for j in chosen if j in shown], default=0)
+        looked_at = shown[: max(self.k, deepest)]
+        place = {j: i for i, j in enumerate(shown)}
+        for i, a in enumerate(chosen):
+            overtaken = [b for b in chosen[i + 1 :] if place.get(a, len(x)) > place.get(b, len(x))]
+            for b in [b for b in looked_at if b not in chosen] + overtaken:
+                self.observe(np.array([*(x[a] - x[b]), *([0.0] * 23)]), 1.0, weight)
+
+    def judged(self, x, z, among, up):
+        self.follow(x)
+        usual = among if self.usual is None else self.usual
+        self.observe(np.array([*(z - usual), *([0.0] * 22), 1.0]), up)
+        self.thumbs += 1
+        self.usual = usual + (z - usual) / (self.thumbs + 1)
 
 
 def team_draft(A, B, coin):

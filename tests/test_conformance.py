@@ -40,7 +40,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "SecondOrderPerceptron": [{"radius": 0.5}],
     "RankingSVM": [{"squared": True}, {"capacity": 20}],
     "PerturbedPerceptron": [{"swap": 0.2}],
-    "Posterior": [{"swap": 0.5, "implied": 0.0}, {"swap": 0.0}],
+    "Posterior": [{"swap": 0.0}, {"prior": 5.0}],
     "WidrowHoff": [{"eta": 0.2}],
     "ALB": [{"n_factors": 2, "n_users": 1, "n_items": 1}],
     "PreferenceGP": [{"rule": "random", "every": 3}, {"rule": "eubo", "lapse": 0.05}, {"learn_noise": True}],

@@ -190,6 +190,7 @@ def renew_prior(state: PosteriorState, X: Array, mean: Array) -> int:
     m, P, spread = state.m, state.P, state.spread
     for i in range(X.shape[0]):
         away = X[i] - mean
+        away = np.where(np.abs(away) > 1e-12 * np.abs(mean), away, 0.0)  # what is less is rounding
         state.squares[:] += away * away
     rows: int = state.rows + X.shape[0]
     t = state.t + 1
@@ -198,11 +199,10 @@ def renew_prior(state: PosteriorState, X: Array, mean: Array) -> int:
     unit, v, full = np.zeros(m.size), np.zeros(m.size), P.shape[0] > 1
     for j in range(mean.size):
         new = state.squares[j] / rows
-        if not (0.0 < new < math.inf) or new == spread[j]:
+        if not (0.0 < new < math.inf) or new == spread[j] or (full and P[j, j] == 0.0):
             continue
         more = state.precision[j] * (new - spread[j])  # precision; the next is that times the mean
         pull = state.precision[j] * state.prior[j] * (math.sqrt(new) - math.sqrt(spread[j]))
-        spread[j] = new
         if full:
             unit[j] = 1.0
             symmetric_times(P, unit, v)
@@ -210,13 +210,17 @@ def renew_prior(state: PosteriorState, X: Array, mean: Array) -> int:
         else:
             v[j] = P[0, j]
         gain = 1.0 / max(1.0 + more * v[j], 1e-12)
-        step = gain * (pull - more * m[j])
+        if t == 1:  # nothing was learned yet, and rounding is kept out
+            gain = spread[j] / new
+        own, step = gain * (m[j] + v[j] * pull), gain * (pull - more * m[j])
+        spread[j] = new
         if full:
             m[:] += v * step
             add_rank_one(P, v, -more * gain)
+            P[j, :j], P[j:, j] = gain * v[:j], gain * v[j:]  # without the difference of large numbers
         else:
-            m[j] += v[j] * step
-            P[0, j] = v[j] * gain
+            P[0, j] = gain * v[j]
+        m[j] = own
     return rows
 
 
@@ -329,7 +333,7 @@ def observe(m: Array, P: Array, Z: Array, plus: Ints, minus: Ints, y: Array, wei
             c -= T[:, b]
             ahead -= s[b]
             variance = v[a] - v[b]
-        if not variance > 0.0:  # nothing to be learned, or nothing finite
+        if not 0.0 < variance < math.inf:  # nothing to be learned, or nothing finite
             continue
         chance = settled(ahead, variance * weight, y[i])
         error, curvature = weight * (y[i] - chance), weight * chance * (1.0 - chance)
@@ -358,11 +362,18 @@ def settled(ahead: float, variance: float, y: float) -> float:
     """Return p = sigma(x) at the root x of x = `ahead` + `variance` (`y` - sigma(x)): the probability at the mode of a
     logistic observation with target y of a Gaussian with this mean and variance."""
     low, high = ahead + variance * (y - 1.0), ahead + variance * y
-    x = ahead
-    for _ in range(50):
+    x, before = min(max(ahead, low), high), math.inf
+    for _ in range(100):
         p = logistic(x)
         off = x - ahead - variance * (y - p)
         if abs(off) <= 1e-10:
             break
-        x = min(max(x - off / (1.0 + variance * p * (1.0 - p)), low), high)
+        if off > 0.0:  # it rises with x, so the root is below
+            high = x
+        else:
+            low = x
+        x -= off / (1.0 + variance * p * (1.0 - p))
+        if not low < x < high or 2.0 * abs(off) > before:  # Newton's steps go astray, to and fro
+            x = 0.5 * (low + high)
+        before = abs(off)
     return logistic(x)
