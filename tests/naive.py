@@ -274,7 +274,7 @@ class Posterior:
     def clicked(self, x, shown, clicks, weight=1.0):
         self.follow(x)
         above = False
-        for i, j in enumerate(shown):
+        for i, j in enumerate(shown[:30]):
             z = np.zeros(self.N + 23)
             z[: self.N] = x[j] - x.mean(axis=0)
             place = self.N + min(i, self.PLACES - 1)
@@ -290,7 +290,8 @@ class Posterior:
     def corrected(self, x, shown, chosen, weight=1.0):
         self.follow(x)
         deepest = max([shown.index(j) + 1 for j in chosen if j in shown], default=0)
-        looked_at = shown[: max(self.k, deepest)]
+        chosen = chosen[:30]
+        looked_at = shown[: min(max(self.k, deepest), 30)]
         place = {j: i for i, j in enumerate(shown)}
         for i, a in enumerate(chosen):
             overtaken = [b for b in chosen[i + 1 :] if place.get(a, len(x)) > place.get(b, len(x))]

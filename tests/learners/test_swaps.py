@@ -98,7 +98,6 @@ def test_an_item_alone_and_swap_0_are_shown_as_they_are() -> None:
         assert (y.shown.tolist(), y.start, y.swapped.tolist(), y.probability) == (shown, -1, [], 1.0)
 
 
-
 def test_what_is_logged_is_what_the_docstring_says() -> None:
     assert PerturbedRanking._fields == ("shown", "start", "swapped", "swap", "probability")
 

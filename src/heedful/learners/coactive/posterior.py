@@ -27,6 +27,9 @@ Array = npt.NDArray[np.float64]
 
 PLACES = 10
 """K, the number of places with an effect of their own; further ones share that of the last."""
+MOST_LOOKED = 30
+"""The number of places from the top that are learned from, and of items that a correction may name: the cost of an
+answer does not grow with the length of the list."""
 MOST_FULL = 300
 """The number of features up to which covariances are kept; beyond it only variances."""
 _RENEWED = 1024  # at lists 1, 2, 4, ... up to this one the prior follows the spread of the features
@@ -76,7 +79,8 @@ class Posterior(NamedTuple):
     the list) + a_i + [something above was clicked] b_i + c + d), with effects a_i and b_i of the place, c of the list,
     and d for all: so clicks at the top count for less. A thumb up has the probability sigma(w . (z - usual) + e), for
     the features z of what was judged and the mean of those judged so far. The prior variances of these effects are 4,
-    1, 1, 4 and 4. Costs D^2 for each item, D = N + 23; beyond 300 features only variances are kept, at a cost of D.
+    1, 1, 4 and 4. The first 30 places of a list count, and the first 30 items of a correction. Costs D^2 for each, D = N + 23; beyond
+    300 features only variances are kept, at a cost of D.
     """
 
     n_features: int
@@ -231,7 +235,7 @@ def learn_clicks(state: PosteriorState, X: Array, shown: Ints, chosen: Ints, wei
 
     `X` (m, N) are the N features of the m candidates, centred in their list. The answer counts as much as `weight`
     equal ones."""
-    m, P, n, r = state.m, state.P, X.shape[1], shown.size
+    m, P, n, r = state.m, state.P, X.shape[1], min(shown.size, MOST_LOOKED)
     size = m.size
     Z, clicked, y, above = np.zeros((r, size)), np.zeros(X.shape[0]), np.zeros(r), False
     for j in chosen:
@@ -281,15 +285,17 @@ def preferred(m: int, shown: Ints, chosen: Ints, k: int) -> tuple[Ints, Ints]:
 
     Of the list `shown`, the candidates `chosen` should have come first; both are in order, best first. The person
     looked at the first `k` places, and down to the lowest of those chosen. Each chosen candidate is preferred to each
-    that was looked at and not chosen, and to each chosen one that follows it and was shown above it."""
+    that was looked at and not chosen, and to each chosen one that follows it and was shown above it. `MOST_LOOKED` of
+    either count."""
     place, picked = np.full(m, m), np.zeros(m, np.bool_)
     for i in range(shown.size):
         place[shown[i]] = i
-    depth = k
+    chosen, depth = chosen[:MOST_LOOKED], k
     for a in chosen:
         picked[a] = True
         if place[a] < m:
             depth = max(depth, place[a] + 1)
+    depth = min(depth, MOST_LOOKED)
     better = np.empty(chosen.size * (depth + chosen.size), np.int64)
     worse, size = better.copy(), 0
     for i in range(chosen.size):
