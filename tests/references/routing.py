@@ -15,7 +15,7 @@ from heedful import Loop, Settings
 from heedful.loop.interactions.routing import Routing
 from heedful.loop.interactions.routing.table import embeddings
 from references import SOME, Given, Reference, Shown
-from references.coactive import CoactiveFold, sigmoid
+from references.coactive import Better, CoactiveFold, Verdict
 
 WEIGHT = 0.05
 """The cost weight of the loop."""
@@ -23,7 +23,7 @@ WEIGHT = 0.05
 
 class RoutingFold(CoactiveFold):
     """What all share, and an offset for each person, over a feature for each model and one for each number of the
-    prompt and each model. A lesson is (z, 2 y - 1, None) for the share y of a thumb up, or (x, [0, 1], [winner], 1)."""
+    prompt and each model."""
 
     def __init__(self, learner: Any, shrink: float, features: list[str]) -> None:
         super().__init__(learner, shrink)
@@ -41,11 +41,17 @@ class RoutingFold(CoactiveFold):
 
     def chance(self, person: str | None, x: Any) -> float:
         """How probable a thumb up is."""
-        w = self.learner.weights(self.shared.state).copy()
+        w, state, learner = self.effective(), self.shared, self.learner
         if person in self.people and self.shrink:
-            own, n = self.people[person]
-            w[:-1] += n / (n + self.shrink) * self.own.weights(own.state)[:-1]
-        return sigmoid(math.fsum(a * b for a, b in zip(w[:-1], x[:-1])))
+            (state, n), learner = self.people[person], self.own
+            w[:-1] += n / (n + self.shrink) * learner.weights(state)[:-1]
+        usual = math.fsum(a * b for a, b in zip(state.m, state.usual))
+        return 1.0 / (1.0 + math.exp(usual - state.m[-1] - math.fsum(a * b for a, b in zip(w, x))))
+
+    def effective(self) -> Any:
+        w = super().effective()
+        w[-1] = 0.0  # nobody gives scores
+        return w
 
 
 class RoutingReference(Reference):
@@ -56,7 +62,7 @@ class RoutingReference(Reference):
     fields: ClassVar = {"prompt": st.tuples(*[st.sampled_from([-1.0, 0.0, 0.5, 2.0])] * 2)}
     lives = 20
     setups: ClassVar = {
-        "learner": st.sampled_from(["posterior:swap=0", "perceptron", "second-order"]),
+        "learner": st.sampled_from(["posterior", "posterior:prior=4"]),
         "shrink": st.sampled_from([0.0, 1.5]),
     }
     answers = st.tuples(
@@ -129,21 +135,23 @@ class RoutingReference(Reference):
             given: dict[str, Any] = (
                 {"thumb": "up" if up else "down"} if form == "thumb" else {"edit": {"changed": share}}
             )
-            sign = (1.0 if up else -1.0) if form == "thumb" else 1.0 - 2.0 * share
-            return Given(given | item, (x[judged], sign, None))
+            of_all, of_shown = (np.array([x[name] for name in names]) for names in (decision.names, shown))
+            return Given(
+                given | item, Verdict(of_all, x[judged], of_shown, float(up) if form == "thumb" else 1.0 - share)
+            )
         if form == "choice":
             said = ["first", "second", "equal"][some % 3]
             if len(shown) != 2:
                 return Given({"choice": said}, None, refused=True)
             winner = {"first": 0, "second": 1}.get(said)
             pair = np.array([x[name] for name in shown])
-            return Given({"choice": said}, None if winner is None else (pair, np.array([0, 1]), [winner], 1.0))
+            return Given({"choice": said}, None if winner is None else Better(pair, [0, 1], [winner]))
         if form == "better":
             places = decision.places
             best = some % len(decision.names)
             return Given(
                 {"better": [decision.names[best]]},
-                (np.array([x[name] for name in decision.names]), np.array(places), [best], 1.0),
+                Better(np.array([x[name] for name in decision.names]), places, [best]),
             )
         return Given({"none": True})
 
