@@ -1,4 +1,4 @@
-"""What noise leaves: regret of the last quarter of the rounds, all-pairs logistic loss against the papers' learners.
+"""What noise leaves: regret of the last quarter of the rounds, the posterior against the papers' learners.
 
 `python bench/floor.py [FOLDER of LETOR 4.0 MQ2008]`. Writes bench/results/floor.json.
 """
@@ -17,13 +17,12 @@ from rich.table import Table
 from heedful import Ranking, trace
 from heedful.data.letor import least_squares, load_letor
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
-from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.worlds.queries import feature_bounds, query_stream, synthetic_queries
 from heedful.worlds.users import Noisy, StrictAlpha
 
 SEEDS = 5
-RATES = (0.01, 0.03, 0.1, 0.3)
 
 
 def last_quarter(learner: Any, world: Any, rounds: int) -> list[float]:
@@ -41,7 +40,7 @@ def compare(world: Any, rounds: int) -> dict[str, list[float]]:
         "exponentiated": ExponentiatedPerceptron(n, space, S),
         "convex": ConvexPerceptron(n, space, 100.0),
         "second-order": SecondOrderPerceptron(n, space),
-        **{f"pairwise-logistic, rate {rate}": PairwiseLogistic(n, space, rate) for rate in RATES},
+        "posterior": Posterior(n, space, swap=0.0),
     }
     return {name: last_quarter(learner, world, rounds) for name, learner in learners.items()}
 

@@ -228,7 +228,8 @@ class PerturbedPreferencePerceptron(PreferencePerceptron):
 
 
 class Posterior:
-    """Ours: w ~ Normal(m, L^-1), D = N + 23. Each observation z, y in turn moves m to the mode of the posterior and adds p (1 - p) z z' to L. The prior is L0, with L0 m0 = h0.
+    """Ours: w ~ Normal(m, L^-1), D = N + 23. Each observation z, y in turn moves m to the mode of the posterior and
+    adds p (1 - p) z z' to L.
 
     An item at place i of its list: [x - mean, e_i, e_i if something above was clicked, 1 (this list), 1 (clicks), 0]. A
     pair: x_a - x_b. A thumb: [z - usual, ..., 1]."""

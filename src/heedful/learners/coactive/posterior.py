@@ -79,8 +79,8 @@ class Posterior(NamedTuple):
     the list) + a_i + [something above was clicked] b_i + c + d), with effects a_i and b_i of the place, c of the list,
     and d for all: so clicks at the top count for less. A thumb up has the probability sigma(w . (z - usual) + e), for
     the features z of what was judged and the mean of those judged so far. The prior variances of these effects are 4,
-    1, 1, 4 and 4. The first 30 places of a list count, and the first 30 items of a correction. Costs D^2 for each, D = N + 23; beyond
-    300 features only variances are kept, at a cost of D.
+    1, 1, 4 and 4. The first 30 places of a list count, and the first 30 items of a correction. Costs D^2 for each, D =
+    N + 23; beyond 300 features only variances are kept, at a cost of D.
     """
 
     n_features: int

@@ -5,9 +5,10 @@
 
 w, v and b are learned as in a loop of rankings: a thumb is an observation with probability sigma(m) of being up, a
 choice between two answers one of the difference of two m. A model whose utility is less than the greatest by g is
-chosen with probability 1 / (m + gamma g), for m candidates, gamma = 10 sqrt(n + 1) / temperature and n pieces of feedback (inverse
-gap weighting: Abe & Long 1999; Foster & Rakhlin, ICML 2020); the best has the rest. Costs are features of a model that
-learning does not see, so the weights do not depend on the cost weight, which may differ from request to request."""
+chosen with probability 1 / (m + gamma g), for m candidates, gamma = 10 sqrt(n + 1) / temperature and n pieces of
+feedback (inverse gap weighting: Abe & Long 1999; Foster & Rakhlin, ICML 2020); the best has the rest. Costs are
+features of a model that learning does not see, so the weights do not depend on the cost weight, which may differ from
+request to request."""
 
 from __future__ import annotations
 
