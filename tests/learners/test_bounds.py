@@ -11,7 +11,6 @@ import pytest
 import naive
 from heedful.core.fold import trace
 from heedful.core.session import Session
-from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.spaces.ranking import Ranking
@@ -176,9 +175,6 @@ class Sign(NamedTuple):
     def add_difference(self, out: Any, x: Any, ybar: Any, y: Any, scale: float) -> None:
         out += scale * (ybar - y) * x
 
-    def add_pair_gradient(self, out: Any, w: Any, x: Any, ybar: Any, y: Any) -> None:
-        out += (ybar - y) * x / (1.0 + np.exp((ybar - y) * (w @ x)))
-
     def check(self) -> None:
         pass
 
@@ -200,7 +196,6 @@ def test_nobody_learns_from_contexts_that_never_return(horizon: int) -> None:
         ExponentiatedPerceptron(horizon, Sign(), bound=1.0, horizon=horizon),
         ConvexPerceptron(horizon, Sign(), radius=1.0),
         SecondOrderPerceptron(horizon, Sign()),
-        Posterior(horizon, Sign()),
     ]
     for learner in learners:
         session, shown = Session(learner), []

@@ -7,10 +7,9 @@ import pytest
 
 from heedful.learners.coactive.baselines import FixedOrder, RandomOrder
 from heedful.learners.coactive.dueling import DuelingBandit
-from heedful.learners.coactive.posterior import Posterior
-from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.perturbed import PerturbedPerceptron
+from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.ranking_svm import RankingSVM
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.learners.ordinal.perceptrons import (
@@ -41,7 +40,6 @@ COACTIVE: list[Any] = [
     ExponentiatedPerceptron(3, Ranking(), 1.0),
     ConvexPerceptron(3, Ranking(), 1.0),
     SecondOrderPerceptron(3, Ranking()),
-    Posterior(3, Ranking()),
     DuelingBandit(3, Ranking()),
 ]
 PERTURBED: list[Any] = [Posterior(2, Ranking(3)), PerturbedPerceptron(2, Ranking(3))]
@@ -65,14 +63,13 @@ REFUSED: list[tuple[list[Any], str, list[Any], str]] = [
     # where 1 / epsilon or the way back to the ball is longer than floating numbers resolve, A^-1 is lost
     (COACTIVE[3:4], "epsilon", [1e-50, 9e-7], "a number from 1e-6 to 1e50"),
     (COACTIVE[3:4], "radius", [1e-50, 9e-7], "a number from 1e-6 to 1e50"),
-    ([COACTIVE[3], COACTIVE[5]], "gamma", NOT_POSITIVE, ""),
-    (COACTIVE[5:6], "delta", NOT_POSITIVE, ""),
-    ([COACTIVE[4], PERTURBED[0]], "rate", NOT_POSITIVE, "a finite number above 0, from 1e-50 to 1e50"),
+    (COACTIVE[3:], "gamma", NOT_POSITIVE, ""),
+    (COACTIVE[4:], "delta", NOT_POSITIVE, ""),
+    (PERTURBED[:1], "prior", NOT_POSITIVE, "a finite number above 0, from 1e-50 to 1e50"),
     (PERTURBED[:1], "swap", [0.6, 1e-9, -0.1, NAN, False], SWAPS),
     (PERTURBED[1:], "swap", [0.0, 0.6, True], "a number from 0.001 to 0.5"),
-    (PERTURBED[:1], "implied", [1.5, -0.1, "1"], "a number from 0 to 1"),
     (PERTURBED, "space", [Assignment(3)], "a Ranking, whose neighbours can be swapped"),
-    (COACTIVE[5:6], "space", [Assignment(2)], "a Ranking"),
+    (COACTIVE[4:], "space", [Assignment(2)], "a Ranking"),
     (ORDINAL, "n_features", [0, True], "a whole number, 1 or more"),
     (ORDINAL, "n_ranks", [1, 1001, 2.5], GRADES),
     (ORDINAL[3:4], "eta", [0.0, NAN], "a finite number above 0, from 1e-50 to 1e50"),
@@ -137,10 +134,10 @@ def test_unsuitable_spaces_are_refused_by_name(learner: Any, space: Any, field: 
 
 
 @pytest.mark.parametrize(
-    "learner", [Posterior(1, Ranking(1)), Posterior(2, WithBaseScore(Ranking(2)), swap=0.001, implied=0)]
+    "learner", [Posterior(1, Ranking(1)), Posterior(2, WithBaseScore(Ranking(2)), swap=0.001, prior=1e-50)]
 )
 def test_the_least_is_taken(learner: Any) -> None:
-    assert learner.init(RNG).w.tolist() == [0.0] * learner.n_features
+    assert learner.weights(learner.init(RNG)).tolist() == [0.0] * learner.n_features
 
 
 def test_the_size_of_a_slate_is_refused_by_name() -> None:

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from heedful.learners.coactive.dueling import DuelingBandit
-from heedful.learners.coactive.posterior import Posterior
-from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.learners.ordinal.perceptrons import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
 from heedful.learners.registry import (
@@ -88,7 +87,6 @@ def test_the_learners_of_the_folder_by_their_short_names() -> None:
         "dueling-bandit": DuelingBandit,
         "posterior": Posterior,
         "exponentiated": ExponentiatedPerceptron,
-        "posterior:swap=0": Posterior,
         "perceptron": PreferencePerceptron,
         "second-order": SecondOrderPerceptron,
         "averaged-prank": AveragedPRank,

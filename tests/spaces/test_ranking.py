@@ -132,23 +132,7 @@ def test_assigned_by_hand() -> None:
     assert best_assignment(np.array([[-3.0], [-2.0], [-2.5]])).tolist() == [1]
 
 
-# ---------------------------------------------------------------------------- given pairs, and the caller's own score
-
-
-@examples(100)
-@given(SEEDS, st.sampled_from([1, 3]), st.integers(2, 8))
-def test_the_gradient_of_given_pairs(seed: int, k: int, m: int) -> None:
-    """sum of weight sigma(-w.d) d over d = x_a - x_b, added to what is there; a pair may come twice, or none at all."""
-    rng = np.random.default_rng(seed)
-    x, w, out = candidates(rng, (m, N)), rng.standard_normal(N), rng.standard_normal(N)
-    pairs = np.array([rng.permutation(m)[:2] for _ in range(int(rng.integers(0, 5)))], np.int64).reshape(-1, 2)
-    weights = rng.uniform(0.1, 3.0, len(pairs))
-    wanted = out.copy()
-    for (a, b), weight in zip(pairs, weights):
-        d = x[a].astype(float) - x[b].astype(float)
-        wanted += weight / (1.0 + np.exp(w @ d)) * d
-    Ranking(k).add_pairs(out, x @ w, x, pairs[:, 0].copy(), pairs[:, 1].copy(), weights)
-    assert out == pytest.approx(wanted, abs=1e-12)
+# ---------------------------------------------------------------------------- the caller's own score
 
 
 E_LAST = np.array([0.0, 0.0, 0.0, 1.0])
@@ -158,7 +142,7 @@ INNER = [Ranking(5), Ranking(2), Ranking(1), Assignment(3)]
 @examples(150)
 @given(SEEDS, st.sampled_from(INNER))
 def test_a_base_score_adds_one_to_the_weight_of_the_last_feature(seed: int, inner: Any) -> None:
-    """argmax and gradients are those of the inner space at w + e_N, differences its own; w is not touched."""
+    """The argmax is that of the inner space at w + e_N, phi and differences are its own; w is not touched."""
     rng = np.random.default_rng(seed)
     m, space = int(rng.integers(3, 8)), WithBaseScore(inner)
     x = candidates(rng, (m, 3, N) if isinstance(inner, Assignment) else (m, N))
@@ -167,20 +151,12 @@ def test_a_base_score_adds_one_to_the_weight_of_the_last_feature(seed: int, inne
     kept, (a, b) = w.copy(), (rng.permutation(m)[:size] for _ in range(2))
     assert space.argmax(w, x).tolist() == inner.argmax(w + E_LAST, x).tolist()
     assert space.phi(x, a).tobytes() == inner.phi(x, a).tobytes()
-    calls: list[tuple[str, Any, Any, Any]] = [
-        ("add_pair_gradient", [w], [w + E_LAST], (a, b)),
-        ("add_difference", [], [], (a, b, 0.3)),
-    ]
     if isinstance(inner, Ranking):
-        s = inner.scores(w + E_LAST, x)
-        assert space.scores(w, x).tobytes() == s.tobytes()
-        calls += [("add_implied", [s], [s], (a, b)), ("add_pairs", [s], [s], (a[:2], b[1:3], np.array([1.0, 2.0])))]
         assert space.positions() == space.k == inner.positions() == inner.k
-    for name, at, inside, rest in calls:
-        one, other = np.ones(N), np.ones(N)
-        getattr(space, name)(one, *at, x, *rest)
-        getattr(inner, name)(other, *inside, x, *rest)
-        assert one.tobytes() == other.tobytes(), name
+    one, other = np.ones(N), np.ones(N)
+    space.add_difference(one, x, a, b, 0.3)
+    inner.add_difference(other, x, a, b, 0.3)
+    assert one.tobytes() == other.tobytes()
     assert w.tobytes() == kept.tobytes()
 
 
@@ -375,17 +351,4 @@ def test_a_prior_that_is_not_adjusted_counts_one_for_good(data: st.DataObject) -
     got, wanted = np.full(n, 0.5), np.full(n, 0.5)
     fixed.add_difference(got, x, ybar, y, 2.0)
     inner.add_difference(wanted, x, ybar, y, 2.0)
-    np.testing.assert_array_equal(got, np.append(wanted[:-1], 0.5))
-    got, wanted = np.full(n, 0.5), np.full(n, 0.5)
-    fixed.add_pair_gradient(got, w, x, ybar, y)
-    inner.add_pair_gradient(wanted, counted, x, ybar, y)
-    np.testing.assert_array_equal(got, np.append(wanted[:-1], 0.5))
-    got, wanted = np.full(n, 0.5), np.full(n, 0.5)
-    pairs = np.array([0]), np.array([1]), np.array([0.7])
-    fixed.add_pairs(got, fixed.scores(w, x), x, *pairs)
-    inner.add_pairs(wanted, inner.scores(counted, x), x, *pairs)
-    np.testing.assert_array_equal(got, np.append(wanted[:-1], 0.5))
-    got, wanted = np.full(n, 0.5), np.full(n, 0.5)
-    fixed.add_implied(got, fixed.scores(w, x), x, ybar, y)
-    inner.add_implied(wanted, inner.scores(counted, x), x, ybar, y)
     np.testing.assert_array_equal(got, np.append(wanted[:-1], 0.5))

@@ -99,7 +99,7 @@ class WithBaseScore(NamedTuple):
     . phi(x, y), where e_N is the last unit vector, and w_N = 0 if not adjusted.
     """
 
-    space: Any  # a Space; a RankingSpace where `positions`, `scores`, `add_implied` and `add_pairs` are called
+    space: Any  # a Space; a RankingSpace where `positions` is called
     adjusted: bool = True
 
     @property
