@@ -273,11 +273,11 @@ class Posterior:
             self.m = np.linalg.solve(self.L, h)
 
     def clicked(self, x, shown, clicks, weight=1.0):
-        self.follow(x)
+        self.follow(x[shown])
         above = False
         for i, j in enumerate(shown[:30]):
             z = np.zeros(self.N + 23)
-            z[: self.N] = x[j] - x.mean(axis=0)
+            z[: self.N] = x[j] - x[shown].mean(axis=0)
             place = self.N + min(i, self.PLACES - 1)
             z[place], z[place + self.PLACES], z[-3], z[-2] = 1.0, float(above), 1.0, 1.0
             self.observe(z, float(j in clicks), weight)
@@ -289,7 +289,7 @@ class Posterior:
         self.L = np.linalg.inv(P)
 
     def corrected(self, x, shown, chosen, weight=1.0):
-        self.follow(x)
+        self.follow(x[shown])
         deepest = max([shown.index(j) + 1 for j in chosen if j in shown], default=0)
         chosen = chosen[:30]
         looked_at = shown[: min(max(self.k, deepest), 30)]

@@ -11,8 +11,8 @@ from heedful.core.conformance import identical
 from heedful.core.fold import Round, coerce, copy_arrays, generators, play, replay, trace, trace_in_chunks
 from heedful.core.session import Session
 from heedful.learners.coactive.dueling import DuelingBandit
-from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.spaces.assignment import Assignment
 from heedful.spaces.ranking import Ranking
@@ -243,7 +243,7 @@ def test_great_numbers_are_numbers_up_to_where_sums_overflow() -> None:
         SecondOrderPerceptron(2, Ranking(3), 1e50, 1e-6),
         SecondOrderPerceptron(2, Ranking(3), 1e-50, 1e50),
         ExponentiatedPerceptron(2, Ranking(3), 1e-50),
-        Posterior(2, Ranking(3), 1e50),
+        Posterior(2, Ranking(3), prior=1e50),
         DuelingBandit(2, Ranking(3), 1e50, 1e50),
     ],
     ids=lambda learner: type(learner).__name__,

@@ -24,8 +24,8 @@ from heedful.diagnostics import (
     true_utilities,
 )
 from heedful.learners.coactive.baselines import RandomOrder
-from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.spaces.assignment import Assignment
 from heedful.spaces.ranking import Ranking, WithBaseScore

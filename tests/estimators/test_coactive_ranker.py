@@ -46,7 +46,7 @@ def test_it_learns_to_rank_groups_that_it_has_not_seen(learner: str) -> None:
 def test_one_epoch_in_order_is_a_session_of_the_learner_bit_for_bit() -> None:
     X, y, groups = searches(20)
     ranker = CoactiveRanker(k=5, epochs=1, shuffle=False, random_state=0).fit(X, y, groups)
-    session = Session(Posterior(n_features=4, space=Ranking(5)))
+    session = Session(Posterior(n_features=4, space=Ranking(5), swap=0.0))
     pieces = CoactiveRanker(k=5)
     for group in dict.fromkeys(groups.tolist()):
         rows = groups == group

@@ -106,10 +106,7 @@ def _coactive(learner: Any, state: Any, t: int) -> Any:
     order = np.argsort(-(x @ HIDDEN), kind="stable")
     if getattr(learner, "partial", False):
         order = order[: 1 + t % 2]
-    state = learner.update(state, x, y, order)
-    if t % 7 == 3 and hasattr(learner, "step"):
-        state = learner.step(state, _table(1, N, t)[0] / 4.0)
-    return state
+    return learner.update(state, x, y, order)
 
 
 def _ordinal(learner: Any, state: Any, t: int) -> Any:

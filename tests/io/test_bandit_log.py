@@ -95,7 +95,7 @@ def test_a_context_that_knows_the_action_is_found_out() -> None:
         row["reward"] = "0"
     learner = evaluate_table(rows, learners=["posterior:swap=0"]).learners[1].values[0]
     assert learner.value is None
-    assert "is not in the log" in learner.refused
+    assert "logged probabilities are wrong" in learner.refused
 
 
 @pytest.mark.slow

@@ -138,7 +138,9 @@ def test_what_was_undone_rolled_back_or_forgotten_does_not_go_out(tmp_path: Path
 
 
 def test_what_ubi_cannot_say_is_counted_by_its_reason(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "loop", "perceptron", control=0.0, k=3, actions={"view": 1.0, "hover": 1.0}) as loop:
+    with small_loop(
+        tmp_path / "loop", "posterior:swap=0", control=0.0, k=3, actions={"view": 1.0, "hover": 1.0}
+    ) as loop:
         loop.decide(id="d0", deferred=True)
         loop.decide([], id="d1")
         loop.decide(["i0", "i1"], id="d" * 101)

@@ -733,7 +733,7 @@ def test_a_candidate_that_fails_waits_and_the_loop_goes_on(tmp_path: Path, line:
 
 def test_a_candidate_learns_nothing_from_forms_that_it_cannot_use(tmp_path: Path) -> None:
     """Which the learner before it took."""
-    with small_loop(tmp_path / "l", "perceptron", control=0.0, actions={"buy": 1.0}, shrink=2.0) as loop:
+    with small_loop(tmp_path / "l", "posterior", control=0.0, actions={"buy": 1.0}, shrink=2.0) as loop:
         loop.start_experiment("dueling-bandit", id="x")
         for i, form in enumerate([{"thumb": "down"}, {"thumb": "up"}, {"action": "buy"}, {"rating": 4}]):
             shown = loop.decide(person="p", id=f"d{i}", show=4).shown

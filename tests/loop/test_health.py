@@ -149,7 +149,7 @@ def test_what_is_deferred_counts_from_when_it_was_shown(tmp_path: Path) -> None:
 
 
 def test_contradictions_by_hand(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "l", "perceptron") as loop:
+    with small_loop(tmp_path / "l", "posterior:swap=0") as loop:
         answers: list[tuple[str | None, dict[str, Any]]] = [
             ("ann", {"better": ["i1"]}),  # before i0
             ("ben", {"better": ["i2"]}),  # somebody else

@@ -25,7 +25,7 @@ FIVE = ["i0", "i1", "i2", "i3", "i4"]
 
 @pytest.fixture
 def loop(tmp_path: Path) -> Any:
-    with small_loop(tmp_path / "loop", "perceptron", control=0.0) as made:
+    with small_loop(tmp_path / "loop", "posterior:swap=0", control=0.0) as made:
         yield made
 
 

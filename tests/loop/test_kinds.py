@@ -128,7 +128,10 @@ def test_a_loop_of_rankings_speaks_of_no_other_kind(folder: Path) -> None:
         taken = "clicks, better, edit, thumb, action, rating, grade, choice or none"
         assert answer.reason == f"actions: expected {taken}: this loop learns what is better; send action and item"
         refused: list[tuple[Callable[[], Any], str]] = [
-            (lambda: loop.predict(["i0"]), "predict: expected a loop that predicts something, got one of pairwise"),
+            (
+                lambda: loop.predict(["i0"]),
+                "predict: expected a loop that predicts something, got one of posterior:swap=0",
+            ),
             (lambda: loop.standing(), "standing: expected a loop of choices, got a loop of rankings"),
             (lambda: loop.decide(["i0"], repeats=True), "repeats: expected none in a loop of rankings, got True"),
             (lambda: loop.feedback(d.id, edit=["i0", "i1"]), "edit: expected the corrected text"),

@@ -31,7 +31,7 @@ def counts(loop: Loop) -> dict[str, int]:
 
 def learned(loop: Loop) -> Any:
     """The weights of what all share, the caller's score last."""
-    return np.array(loop.learner.weights(loop.projection.model.shared.learned))
+    return np.array(loop.learner.weights(loop.projection.model.shared))
 
 
 def threaded(f: Any, values: Any) -> list[Any]:

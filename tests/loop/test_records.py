@@ -69,7 +69,7 @@ def loop() -> Iterator[Loop]:
     """A loop with decisions of several kinds, that has learned something."""
     memory = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
-    with small_loop(folder / "l", "perceptron", control=0.0, n_items=6, shrink=1.0) as made:
+    with small_loop(folder / "l", "posterior:swap=0", control=0.0, n_items=6, shrink=1.0) as made:
         made.decide(["i0", "i1", "i2", "i3"], id="d", person="p", show=3)
         made.decide(["i0", "i1"], id="deferred", deferred=True)
         made.feedback("d", clicks=["i2"], id="e")

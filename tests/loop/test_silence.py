@@ -102,7 +102,7 @@ def test_loops_that_are_answered_alike_are_compared_as_before(tmp_path: Path) ->
 
 @pytest.mark.usefixtures("slowly")
 def test_thumbs_are_not_compared_where_one_kind_of_list_gets_fewer(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "l", "perceptron", control=0.5) as loop:
+    with small_loop(tmp_path / "l", "posterior:swap=0", control=0.5) as loop:
         for i in range(60):
             d = loop.decide(FIVE, id=f"d{i}", person=f"p{i}")
             if d.arm == "learned" or i % 4 == 0:

@@ -30,7 +30,7 @@ def taught(loop: Loop, best: str = "i3") -> None:
 
 @pytest.fixture
 def loop(tmp_path: Path) -> Any:
-    with small_loop(tmp_path / "l", "perceptron", control=0.0) as made:
+    with small_loop(tmp_path / "l", "posterior:swap=0", control=0.0) as made:
         yield made
 
 
@@ -232,7 +232,7 @@ def test_feedback_on_a_list_with_an_unknown_one(
     assert loop.report().unknown == 1
     assert loop.lessons(1)[0].learned == learned
     lines = lines_of(loop)
-    with small_loop(tmp_path / "again", "perceptron", control=0.0) as again:
+    with small_loop(tmp_path / "again", "posterior:swap=0", control=0.0) as again:
         assert "rejected" not in {each.status for each in import_lines(again, lines)}
         assert bits(again) == bits(loop)
         assert again.decide(["i0", "x", "i1"], id="d").shown == d.shown

@@ -46,14 +46,13 @@ def test_a_golden_fold_notices_a_change(tmp_path: Path, monkeypatch: pytest.Monk
     assert make.make_folds() == []
     written = folds.path_of("posterior").read_text()
     monkeypatch.setattr(
-        "heedful.learners.coactive.pairwise_logistic.Posterior.step", lambda self, state, D: state
+        "heedful.learners.coactive.posterior.Posterior.update", lambda self, state, x, y, feedback: state
     )
-    monkeypatch.setattr("heedful.learners.coactive.swaps.Posterior.step", lambda self, state, D: state)
     [told] = make.make_folds()
     assert "posterior" in told
     assert "its version is 2.1 as before" in told
     assert folds.path_of("posterior").read_text() == written
-    monkeypatch.setattr("heedful.learners.coactive.swaps.Posterior.version", 2)
+    monkeypatch.setattr("heedful.learners.coactive.posterior.Posterior.version", 2)
     assert make.make_folds() == []
     assert folds.from_json(folds.path_of("posterior").read_text())[0] == "2.2"
 
@@ -155,7 +154,7 @@ def test_a_loop_of_an_unknown_version_says_so(tmp_path: Path, monkeypatch: pytes
         loop.feedback(d.id, id="e", clicks=[d.shown[1]])
         before = bits(loop)
         assert loop.notes == []
-    monkeypatch.setattr("heedful.learners.coactive.pairwise_logistic.Posterior.version", 2)
+    monkeypatch.setattr("heedful.learners.coactive.posterior.Posterior.version", 2)
     with Loop.open(tmp_path / "loop") as loop:
         assert [note.split(":")[0] for note in loop.notes if "code has changed" in note]
         assert any("made with another learner_version" in note for note in loop.notes)

@@ -244,19 +244,12 @@ def test_what_adds_up_is_what_leaving_out_takes_away(tmp_path: Path, spec: str, 
             assert loop_base == quickly.score
 
 
-def test_a_thumb_does_not_add_up_nor_do_a_persons_own_weights(tmp_path: Path) -> None:
-    for name, shrink, thumb, method in (
-        ("a", 0.0, False, "additive"),
-        ("b", 0.0, True, "movement"),
-        ("c", 2.0, False, "movement"),
-    ):
+def test_a_persons_own_weights_do_not_add_up(tmp_path: Path) -> None:
+    for name, shrink, method in (("a", 0.0, "additive"), ("b", 2.0, "movement")):
         with small_loop(tmp_path / name, "perceptron", shrink=shrink) as loop:
             for i in range(4):
                 shown = loop.decide(id=f"d{i}", person="p").shown
                 loop.feedback(f"d{i}", id=f"e{i}", clicks=[shown[3]])
-            if thumb:
-                loop.feedback("d3", id="t", thumb="up")
-                loop.feedback("d2", id="c", clicks=[loop.decide(id="d2", person="p").shown[2]])
             item = loop.decide(id="last", person="p").shown[0]
             assert loop.why("last", item, budget=0.0).events_by == method
 
@@ -270,7 +263,7 @@ def test_the_method_depends_on_the_count_of_updates_alone(tmp_path: Path, monkey
         inquiry = why_module._Inquiry(loop.projection, loop.projection.find_decision("d1"), 0)  # type: ignore[arg-type]
         [step] = inquiry._steps()
         cost = inquiry._cost(step)
-        assert 2.0 < cost < 2.1  # there are few numbers
+        assert 20.0 < cost < 24.0  # there are few numbers
         for i in range(8):
             for budget in (cost * i * (i - 1) / 2.0 * (1.0 + by) for by in (-1e-9, 1e-9)):
                 told = loop.why(f"d{i}", shown[3], budget=budget)

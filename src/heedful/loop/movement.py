@@ -34,7 +34,7 @@ def why_unmoved(history: History) -> tuple[str, str]:
     """Return (why no feedback changed a prediction, a sentence on what feedback would), judged by the newest feedback.
 
     `history` is the loop's log with its model. The first text is a clause that can follow a colon."""
-    alone, said, aside, alike, looked = 0, 0, 0, 0, 0
+    alone, said, alike, looked = 0, 0, 0, 0
     for event in islice(history.log.newest_first(history.log.last()[0] + 1, "feedback"), LOOKED):
         decided = history.log.at(event.target or 0)
         if decided is None:
@@ -45,14 +45,11 @@ def why_unmoved(history: History) -> tuple[str, str]:
         alike += x.ndim == 2 and len(x) > 1 and bool((x == x[0]).all())
         alone += len(record.shown) < 2
         said += feedback.form != "none" and (bool(feedback.chosen) or feedback.form in ("thumb", "choice"))
-        aside += record.arm in ("control", "sampled", "interleaved", "imitated")
     thumbs = "Thumbs, up and down, do: each is compared with those before it; so do lists of two or more."
     thumbs = thumbs if why_refused(history.interaction, history.model, "thumb") is None else ""
     words = history.interaction.words
     if looked and alone == looked and words.all_single:
         return words.all_single, thumbs or "Lists of two or more do."
-    if looked and said and aside == looked and words.all_control:
-        return words.all_control, "Feedback on learned lists does."
     if looked and alike == looked:
         why = "the candidates of each decision have the same features, so that nothing tells them apart"
         return why, "Candidates that name items on offer, or have the columns that the loop has, do."

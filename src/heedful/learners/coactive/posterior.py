@@ -125,9 +125,12 @@ class Posterior(NamedTuple):
 
         `x` (m, N) are the N features of the m candidates, of which shown and chosen are indices. The answer counts as
         much as `weight` equal ones."""
+        if shown.size == 0:
+            return state
         X = x.astype(np.float64)
-        mean = list_mean(X)
-        rows = renew_prior(state, X, mean)
+        seen = X[shown]  # of what was not shown a log need not keep anything
+        mean = list_mean(seen)
+        rows = renew_prior(state, seen, mean)
         if clicked:
             learn_clicks(state, X - mean, shown, chosen, weight)
         else:
@@ -141,8 +144,8 @@ class Posterior(NamedTuple):
         """Return the state after learning that what has the N features `z` (N,) was approved of, as far as `up` says
         (from 0 to 1). Arrays of `state` are overwritten.
 
-        `x` (m, N) are the features of the m candidates, `among` (N,) the mean features of what was shown, with which
-        the first thumb is compared."""
+        `x` (m, N) are the features of the m items shown, `among` (N,) their mean, with which the first thumb is
+        compared."""
         X = x.astype(np.float64)
         rows = renew_prior(state, X, list_mean(X))
         if state.judged == 0:

@@ -65,7 +65,7 @@ class Thumb(NamedTuple):
     """A training example that approves or disapproves of a whole list or item."""
 
     x: Floats
-    """the N features of the m candidates (m, N)"""
+    """the N features of the m items shown (m, N)"""
     z: Array
     """the N features of what was judged (N,)"""
     among: Array
@@ -184,14 +184,11 @@ class Model(LoopModel):
             person = Person(copy_arrays(before.state), before.lessons + 1, version)
             seen = partial(self._personal, self.shared, person)
             person = person._replace(state=_learn(self._own, person.state, lesson, seen))
-        weights = np.array(self.learner.weights(self.shared), np.float64)
+        taught = self.teaches(lesson)
         self.shared = _learn(self.learner, self.shared, lesson)
         if person is not None and context.person is not None:
             self.people[context.person] = person
-        after = self.learner.weights(self.shared)  # most lessons move them, and need not be looked at again
-        with np.errstate(invalid="ignore"):  # weights that overflowed
-            moved = np.abs(after - weights).sum() > 1e-12 * np.abs(after).sum()  # more than a projection's rounding
-        return bool(moved) or self.teaches(lesson)
+        return taught
 
     def teaches(self, lesson: Lesson | Thumb) -> bool:
         if isinstance(lesson, Thumb):
@@ -224,6 +221,11 @@ class Model(LoopModel):
         return True
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
+        found = self._example(context, feedback, extra)
+        empty = self.learns_all and isinstance(found, Lesson) and not self.teaches(found)
+        return None if empty else found
+
+    def _example(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
         record, x, _ = context
         m, shown, answer = len(x), record.shown, read_answer(self.forms, feedback, record.shown)
         if extra.shape[0]:
@@ -233,7 +235,7 @@ class Model(LoopModel):
             z = x[items[0]] if len(items) == 1 else self._whole(x, np.array(items or shown, np.int64))
             seen = x[list(shown)].mean(axis=0, dtype=np.float64)
             among = seen if len(shown) > 1 else np.zeros(x.shape[1])
-            return Thumb(x, np.array(z, np.float64), among, (1.0 + sign) / 2.0)
+            return Thumb(x[list(shown)], np.array(z, np.float64), among, (1.0 + sign) / 2.0)
         if answer.values or answer.pairs:  # of these alone; what else was shown, nobody looked at for this
             named = answer.values or {j for pair in answer.pairs for j in pair}
             before, after = corrected([j for j in shown if j in named], answer)
@@ -250,8 +252,6 @@ class Model(LoopModel):
             best = [j for j in shown if j not in answer.weights]
         if not best or weight == 0.0:
             return None
-        if answer.picked and self.learns_all and len({*shown, *best}) < 2:
-            return None  # a click on the only item; that it is never left unclicked would make it ever better
         y: Any = np.array(shown, np.int64)
         if self._proposal is not None and not self.learns_all:
             y = self._rebuild_proposal(record, y)
@@ -260,7 +260,8 @@ class Model(LoopModel):
         ahead = set(best)
         chosen = best if self._partial else [*best, *(j for j in shown if j not in ahead)]
         places = np.array([j if j >= 0 else m - 1 - j for j in chosen], np.int64)
-        return Lesson(x, y, places, answer.picked, weight)
+        # What was found later, in another list, is better than what was shown.
+        return Lesson(x, y, places, answer.picked and set(best) <= set(shown), weight)
 
     def _whole(self, x: Floats, displayed: Ints) -> Array:
         """Return the N features phi of a whole list (N,): the mean of its items' features, weighted by 1 / log2(1 +

@@ -36,10 +36,8 @@ WORDS = Words(
     no_control="nothing keeps the caller's order, so that it got better cannot be shown",
     single="one item is shown, and a click on the only one compares it with nothing, so clicks teach nothing; send "
     "thumbs, up and down, or show two or more; what is better (a correction, a pick of another) is learned, too",
-    no_swaps="neighbours are never swapped, so clicks are taken at face value: what was clicked for standing first "
-    "cannot be told from what was clicked for being good",
+    no_swaps="neighbours are never swapped, so clicks cannot tell which of two learners ranks better",
     all_single="each list showed a single item, and a click or an action on the only one compares it with nothing",
-    all_control="all of it is about lists that were left in your own order, in which nothing was swapped",
 )
 
 PAIRS = (

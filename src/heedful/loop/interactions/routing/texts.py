@@ -55,7 +55,6 @@ WORDS = Words(
     "learned; {control} of prompts go to the first of your table, for comparison.",
     no_control="no prompt goes to your first model, so that it got better cannot be shown",
     all_single=coactive.WORDS.all_single,
-    all_control=coactive.WORDS.all_control,
 )
 
 SQUARED_ERROR = Measure(
