@@ -139,7 +139,7 @@ def _judge(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
 
 PROMPTS = ([1.0, 0.0, 0.25], [0.0, 1.0, -0.5], [0.5, 0.5, 1.0])
 NAMES = [f"i{j}" for j in range(12)]
-ROUTERS = ["posterior:swap=0", "perceptron", "second-order", "convex:radius=0.7", "online-convex"]
+ROUTERS = ["posterior:swap=0", "posterior", "posterior:prior=0.3"]
 PREDICTS = frozenset({"Decision.predicted", "Report.prediction"})
 ARMS = frozenset({"Report.sample_ratio"})
 BOARD = frozenset({"Board.verdict", "Board.version"}) | {
@@ -196,7 +196,7 @@ KINDS = (
         _routing,
         _ask_a_route,
         _judge,
-        "perceptron",
+        "posterior:prior=0.3",
         RoutingReference,
         ROUTERS,
         PREDICTS | ARMS | {"Explanation.prediction"},

@@ -15,7 +15,7 @@ from heedful import Loop, Settings
 from heedful.loop.interactions.routing import Routing
 from heedful.loop.interactions.routing.table import embeddings
 from references import SOME, Given, Reference, Shown
-from references.coactive import CoactiveFold, sigmoid
+from references.coactive import Better, CoactiveFold, Judged, sigmoid
 
 WEIGHT = 0.05
 """The cost weight of the loop."""
@@ -23,7 +23,7 @@ WEIGHT = 0.05
 
 class RoutingFold(CoactiveFold):
     """What all share, and an offset for each person, over a feature for each model and one for each number of the
-    prompt and each model. A lesson is (z, 2 y - 1, None) for the share y of a thumb up, or (x, [0, 1], [winner], 1)."""
+    prompt and each model."""
 
     def __init__(self, learner: Any, shrink: float, features: list[str]) -> None:
         super().__init__(learner, shrink)
@@ -41,11 +41,12 @@ class RoutingFold(CoactiveFold):
 
     def chance(self, person: str | None, x: Any) -> float:
         """How probable a thumb up is."""
-        w = self.learner.weights(self.shared.state).copy()
+        w, level = self.learner.weights(self.shared).copy(), self.learner.log_odds(self.shared)
         if person in self.people and self.shrink:
             own, n = self.people[person]
-            w[:-1] += n / (n + self.shrink) * self.own.weights(own.state)[:-1]
-        return sigmoid(math.fsum(a * b for a, b in zip(w[:-1], x[:-1])))
+            w[:-1] += n / (n + self.shrink) * self.own.weights(own)[:-1]
+            level = self.own.log_odds(own)
+        return sigmoid(level + math.fsum(a * b for a, b in zip(w[:-1], x[:-1])))
 
 
 class RoutingReference(Reference):
@@ -56,7 +57,7 @@ class RoutingReference(Reference):
     fields: ClassVar = {"prompt": st.tuples(*[st.sampled_from([-1.0, 0.0, 0.5, 2.0])] * 2)}
     lives = 20
     setups: ClassVar = {
-        "learner": st.sampled_from(["posterior:swap=0", "perceptron", "second-order"]),
+        "learner": st.sampled_from(["posterior", "posterior:swap=0", "posterior:prior=0.3"]),
         "shrink": st.sampled_from([0.0, 1.5]),
     }
     answers = st.tuples(
@@ -122,7 +123,7 @@ class RoutingReference(Reference):
         form, some, share = drawn
         fold, shown = RoutingFold(self.made, self.shrink, self.features), decision.shown
         x = {name: fold.x(name, decision.context["embedding"]) for name in decision.names}
-        judged = shown[some % len(shown)]
+        offered, judged = np.array([x[name] for name in decision.names]), shown[some % len(shown)]
         if form in ("thumb", "edit"):
             item = {"item": judged} if len(shown) > 1 or some % 3 else {}
             up = share > 0.5
@@ -130,20 +131,20 @@ class RoutingReference(Reference):
                 {"thumb": "up" if up else "down"} if form == "thumb" else {"edit": {"changed": share}}
             )
             sign = (1.0 if up else -1.0) if form == "thumb" else 1.0 - 2.0 * share
-            return Given(given | item, (x[judged], sign, None))
+            among = np.array([x[name] for name in shown]).mean(axis=0) if len(shown) > 1 else 0.0 * x[judged]
+            return Given(given | item, Judged(offered, x[judged], among, (1.0 + sign) / 2.0))
         if form == "choice":
             said = ["first", "second", "equal"][some % 3]
             if len(shown) != 2:
                 return Given({"choice": said}, None, refused=True)
             winner = {"first": 0, "second": 1}.get(said)
             pair = np.array([x[name] for name in shown])
-            return Given({"choice": said}, None if winner is None else (pair, np.array([0, 1]), [winner], 1.0))
+            return Given({"choice": said}, None if winner is None else Better(pair, [0, 1], [winner]))
         if form == "better":
-            places = decision.places
             best = some % len(decision.names)
             return Given(
                 {"better": [decision.names[best]]},
-                (np.array([x[name] for name in decision.names]), np.array(places), [best], 1.0),
+                Better(offered, decision.places, [best]),
             )
         return Given({"none": True})
 
