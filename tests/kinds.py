@@ -84,7 +84,7 @@ def _comparison(path: Path, learner: str | None = None, **how: Any) -> Loop:
     return choice_loop(path, learner, **{"control": 0.2, "n_items": 12, "n_features": n_features} | how)
 
 
-def _routing(path: Path, learner: str = "posterior:swap=0", n_items: int = 12, **how: Any) -> Loop:
+def _routing(path: Path, learner: str = "posterior", n_items: int = 12, **how: Any) -> Loop:
     """Of twelve models; the table has the names of more, which some tests put on offer later."""
     models = [{"id": name, "cost": float(1 + _number(name) % 4)} for name in NAMES]
     later = [*(f"{name}0{j}" for name in NAMES for j in range(10)), "i12", *(f"n{j}" for j in range(200))]
@@ -139,7 +139,7 @@ def _judge(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
 
 PROMPTS = ([1.0, 0.0, 0.25], [0.0, 1.0, -0.5], [0.5, 0.5, 1.0])
 NAMES = [f"i{j}" for j in range(12)]
-ROUTERS = ["posterior:swap=0", "posterior", "posterior:prior=0.3"]
+ROUTERS = ["posterior"]
 PREDICTS = frozenset({"Decision.predicted", "Report.prediction"})
 ARMS = frozenset({"Report.sample_ratio"})
 BOARD = frozenset({"Board.verdict", "Board.version"}) | {
@@ -196,7 +196,7 @@ KINDS = (
         _routing,
         _ask_a_route,
         _judge,
-        "posterior:prior=0.3",
+        "perceptron",
         RoutingReference,
         ROUTERS,
         PREDICTS | ARMS | {"Explanation.prediction"},

@@ -49,7 +49,7 @@ class Log(NamedTuple):
 
 LOGS: Mapping[str, Log] = {
     "uniform": Log(UP, {"control": 0.0}, claimed=1.0 / 6.0),
-    "posterior": Log(f"posterior-50,swap={SWAP}", {"control": 0.0}, sorts=1),
+    "posterior": Log(f"posterior:prior=1e-50,swap={SWAP}", {"control": 0.0}, sorts=1),
     "Plackett-Luce": Log(UP, {"control": 0.0, "sampled": 1.0, "temperature": TEMPERATURE}, sorts=1),
     "a learning loop": Log("posterior", {"control": 0.05, "sampled": 0.9, "temperature": TEMPERATURE}),
     "deterministic": Log(UP, {"control": 0.0}),

@@ -193,7 +193,7 @@ LEARNERS = {
     "grades": "averaged-prank",
     "ratings": "bmf",
     "choices": "hierarchical-gp",
-    "routes": "posterior:swap=0",
+    "routes": "posterior",
 }
 LAST = {"ranking": "d20", "grades": "d13", "ratings": "d15", "choices": "d12", "routes": "d17"}
 """The decision that was left without an answer."""

@@ -292,21 +292,8 @@ def test_the_next_page_goes_on_in_the_callers_order(tmp_path: Path) -> None:
         assert loop.verify() == []
 
 
-def test_clicks_on_a_list_without_swaps_teach_a_learner_of_swaps_nothing(tmp_path: Path) -> None:
-    """A click on one of two neighbours may only mean that it came first; a correction says what is better."""
-    with small_loop(tmp_path / "loop", "posterior", apprentice=True) as loop:
-        serve(loop, range(8), answers=100)
-        for i, form in ((8, "clicks"), (9, "better")):
-            shown = loop.decide(**asked(i)).shown
-            before = bits(loop)
-            answer = loop.feedback(f"d{i}", id=f"e{i}", **{form: [shown[3]]})  # type: ignore[arg-type]
-            assert answer.status == "applied"
-            assert (answer.learned, bits(loop) != before) == ((form == "better",) * 2)
-        assert loop.verify() == []
-
-
 def test_feedback_teaches_as_ever(tmp_path: Path) -> None:
-    """Corrections do in any list, clicks where the learner does not need swaps; explained and evaluated with them."""
+    """Corrections and clicks do in any list; they are explained and evaluated with them."""
     with small_loop(tmp_path / "loop", "perceptron", apprentice=True) as loop:
         serve(loop, range(8), answers=100)
         before = bits(loop)

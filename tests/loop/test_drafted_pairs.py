@@ -1,11 +1,9 @@
-"""What clicks on a list that two learners drafted teach a learner of swapped neighbours: the pairs that a coin put in
-order."""
+"""The neighbours in a list that a coin put in order: drafted by two learners, or drawn at random."""
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,12 +12,9 @@ import pytest
 from coins import Coins
 from heedful.evaluation.answers import Answer
 from heedful.evaluation.plackett_luce import probability
-from heedful.learners.coactive.posterior import Posterior
-from heedful.loop.interactions.neighbours import MOST_WEIGHT, drafted_pairs, swapped_pairs
+from heedful.loop.interactions.neighbours import MOST_WEIGHT, random_pairs, swapped_pairs
 from heedful.loop.interactions.protocol import Pairing
 from heedful.loop.records import DecisionRecord
-from heedful.spaces.ranking import Ranking
-from loops import small_loop
 
 
 def drafted(a: tuple[int, ...], b: tuple[int, ...], coins: tuple[int, ...], size: int, **page: Any) -> DecisionRecord:
@@ -30,7 +25,14 @@ def drafted(a: tuple[int, ...], b: tuple[int, ...], coins: tuple[int, ...], size
 
 
 def pairs(record: DecisionRecord) -> list[tuple[int, int]]:
-    return [(int(i), int(j)) for i, j in drafted_pairs(record)]
+    """The pairs of random order, the upper item first."""
+    shown = record.shown
+    return [
+        (shown[at], shown[at + 1])
+        for start, weights in random_pairs(record)
+        for at, weight in zip(range(start, len(shown) - 1, 2), weights)
+        if weight > 0.0
+    ]
 
 
 def test_pairs_by_hand() -> None:
@@ -90,32 +92,3 @@ def test_a_pair_stands_in_either_order_equally_often(m: int) -> None:
         for (before, upper, lower), n in seen.items():
             assert seen[before, lower, upper] == n
             assert rests[before, lower, upper] == rests[before, upper, lower]
-
-
-@pytest.mark.parametrize("looks", [(1.0, 0.5, 0.3, 0.2, 0.1), (0.9, 0.1, 0.9, 0.1, 0.9)])
-def test_clicks_by_position_alone_teach_nothing_on_average(looks: tuple[float, ...]) -> None:
-    """Whatever the two rankings: the mean gradient at w = 0 over all coins and clicks is 0; where an item is clicked
-    more than others, wherever it stands, it points to that item if it is ever compared."""
-    learner, x = Posterior(5, Ranking(5)), np.eye(5)
-    state = learner.init(np.random.default_rng(0))
-    for b in itertools.permutations(range(5)):
-        total, good, compared = np.zeros(5), np.zeros(5), False
-        for coins in itertools.product((0, 1), repeat=3):
-            record = drafted((0, 1, 2, 3, 4), b, coins, 5)
-            for slot, item in enumerate(record.shown):
-                D = learner.draft_direction(state, x, drafted_pairs(record), np.array([item]))
-                total += looks[slot] * D
-                good += looks[slot] * (1.0 + (item == 2)) * D
-            compared = compared or any(2 in pair for pair in pairs(record))
-        assert np.abs(total).max() < 1e-12
-        assert (good[2] > 1e-12) == compared
-        assert good[[0, 1, 3, 4]].max() < 1e-12
-
-
-def test_a_list_on_which_both_learners_agree_teaches_nothing(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "l", "posterior", control=0.0) as loop:
-        loop.start_experiment("posterior", share=1.0, id="e")
-        made = loop.decide(person="p", id="d", show=4)
-        answer = loop.feedback("d", clicks=[made.shown[1]])
-        assert (made.arm, answer.status, answer.learned) == ("interleaved", "applied", False)
-        assert loop.feedback("d", better=[made.shown[2]]).learned

@@ -50,7 +50,7 @@ def everything(loop: Loop) -> Any:
         bits(loop),
         list(log.events()),
         published.version,
-        published.shared.learned.w.tobytes(),
+        published.shared.m.tobytes(),
         sorted(published.people),
     )
 
@@ -301,7 +301,7 @@ def _without(name: str) -> Callable[[Path], None]:
 
 def _other_shape(path: Path) -> None:
     arrays, manifest = read_arrays(path)
-    write_arrays(path, arrays | {"shared.learned.w": np.zeros(99)}, manifest)
+    write_arrays(path, arrays | {"shared.m": np.zeros(99)}, manifest)
 
 
 def _a_folder(path: Path) -> None:
@@ -324,7 +324,7 @@ SPOILT: dict[str, Callable[[Path], None]] = {
     "a long header": lambda path: path.write_bytes(b"\xff" * 8 + path.read_bytes()[8:]),
     "text": lambda path: path.write_text("{}"),
     "a folder": _a_folder,
-    "other parameters": _made_with(fields={"rate": "0.2"}),
+    "other parameters": _made_with(fields={"prior": "2.0"}),
     "other code": _made_with(learner_version="000000000000"),
     "another numpy": _made_with(numpy="1.26.4"),
     "another scipy": _made_with(scipy="0.1"),
@@ -334,7 +334,7 @@ SPOILT: dict[str, Callable[[Path], None]] = {
     "compiled": _made_with(executor="compiled"),
     "another shrink": _made_with(shrink=9.0),
     "another schema": _another_schema,
-    "an array less": _without("shared.learned.total"),
+    "an array less": _without("shared.usual"),
     "no people": _without("lessons"),
     "another shape": _other_shape,
 }
@@ -382,9 +382,7 @@ def test_a_whole_snapshot_is_used(copy: Kept, tmp_path: Path) -> None:
         assert bits(loop) == whole
         assert loop.projection.keeper.since_snapshot == 0, "it was folded from the first event"
     arrays, manifest = read_arrays(snapshot)
-    write_arrays(
-        snapshot, arrays | {"shared.learned.w": arrays["shared.learned.w"] + 1.0}, manifest
-    )  # as if it were right
+    write_arrays(snapshot, arrays | {"shared.m": arrays["shared.m"] + 1.0}, manifest)  # as if it were right
     with Loop.open(tmp_path / "loop") as loop:
         assert bits(loop) != whole
         assert loop.verify() == ["the model is not the fold of the log, bit for bit"]
@@ -660,7 +658,7 @@ def test_the_clock_says_nothing_to_the_model(tmp_path: Path, monkeypatch: pytest
 
 OWN = """
     from typing import Any, NamedTuple
-    from heedful.learners.coactive.posterior import Posterior
+    from heedful.learners.coactive.perceptron import PreferencePerceptron
 
     INTERRUPTED = []
 
@@ -668,10 +666,10 @@ OWN = """
         n_features: int
         space: Any
 
-        def _as(self): return Posterior(self.n_features, self.space)
+        def _as(self): return PreferencePerceptron(self.n_features, self.space)
         def init(self, rng): return self._as().init(rng)
         def propose(self, state, x, rng): return self._as().propose(state, x, rng)
-        def weights(self, state): return state.w
+        def weights(self, state): return self._as().weights(state)
         def update(self, state, x, y, feedback):
             if state.w.max() > 50.0:
                 raise OverflowError("what is this?")

@@ -58,8 +58,7 @@ def gain(seed: int, spec: str, up: float, alone: bool, people: int = 0) -> tuple
         order = m.order(m.view(person), x)[:SHOWN]
         by_chance, liked = rng.random() < 0.5, told.utility(x, order[:size]) > told.level
         sign = 1.0 if (rng.random() < up if by_chance else liked) else -1.0
-        proposal = m.proposal_fields(m.learner.plain(order)) if hasattr(m.learner, "plain") else {}
-        record = DecisionRecord(shown=tuple(order.tolist()), proposal=proposal)
+        record = DecisionRecord(shown=tuple(order.tolist()))
         m.teach(
             Context(record, x, person),
             FeedbackRecord("thumb", order[:1].tolist() if alone else [], [sign]),
@@ -94,7 +93,7 @@ def test_somebody_who_only_gives_thumbs_down_turns_nothing_around() -> None:
         x, person = told.query(rng), "grumbler" if i % 4 == 0 else None
         order = rng.permutation(CANDIDATES)[:SHOWN]
         sign = -1.0 if person or told.utility(x, order) < told.level else 1.0
-        record = DecisionRecord(shown=tuple(order.tolist()), proposal=m.proposal_fields(m.learner.plain(order)))
+        record = DecisionRecord(shown=tuple(order.tolist()))
         m.teach(Context(record, x, person), FeedbackRecord("thumb", [], [sign]), NONE, i + 1)
     more = {}
     for person in (None, "grumbler"):

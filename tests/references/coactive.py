@@ -21,78 +21,91 @@ FORMS = ["clicks", "better", "edit", "nearest", "thumb", "item", "action", "rati
 
 
 class Better(NamedTuple):
-    """A lesson: of those shown, these were chosen, in their order."""
+    """What was said to be better than what was shown."""
 
     x: Any
-    shown: Any
+    """the candidates"""
+    shown: list[int]
     chosen: list[int]
-    weight: float = 1.0
-    """how loudly"""
     clicked: bool = False
+    weight: float = 1.0
 
 
-class Judged(NamedTuple):
-    """A lesson: `z` was approved of, as far as `up` says; the first thumb is compared with `among`."""
+class Verdict(NamedTuple):
+    """What was said of a whole list, or of an item."""
 
     x: Any
+    """the candidates"""
     z: Any
-    among: Any
+    """the features of what was judged"""
+    shown: Any
+    """the features of what was shown"""
     up: float
+    """the share of a thumb up"""
 
-
-def sigmoid(m: float) -> float:
-    """The logistic function, without overflow."""
-    return math.exp(m) / (1.0 + math.exp(m)) if m < 0.0 else 1.0 / (1.0 + math.exp(-m))
+    @property
+    def among(self) -> Any:
+        return self.shown.mean(axis=0) if len(self.shown) > 1 else 0.0 * self.z
 
 
 class CoactiveFold(Fold):
-    """What all share, and an offset for each person."""
+    """What all share, and an offset for each person, by the learner's own steps."""
 
     def __init__(self, learner: Any, shrink: float) -> None:
         self.learner, self.shrink = learner, shrink
         # How much the shared score counts is not a person's to learn.
         self.own = learner._replace(space=learner.space._replace(adjusted=False))
-        self.shared = learner.init(np.random.default_rng(0))
+        self.shared = self.fresh()
         self.people: dict[str, tuple[Any, int]] = {}
+
+    def fresh(self) -> Any:
+        return self.learner.init(np.random.default_rng(0))
 
     def learn(self, decision: Shown, lesson: Any) -> None:
         person = decision.person
         if self.shrink and person is not None:
-            before, n = self.people.get(person) or (self.own.init(np.random.default_rng(0)), 0)
-            mine = self.taught(self.own, copy_arrays(before), lesson, lambda x: self.seen(x, n + 1))
-            self.people[person] = mine, n + 1
+            before, n = self.people.get(person, (self.own.init(np.random.default_rng(0)), 0))
+            mine = copy_arrays(before)
+            self.people[person] = self.taught(self.own, mine, lesson, lambda x: self.seen(x, n + 1)), n + 1
         self.shared = self.taught(self.learner, self.shared, lesson, lambda x: x)
 
     def learns(self, given: Given) -> bool:
         """What compares something moves the weights, or the sum that will; a thumb may be what was expected."""
-        if given.lesson is None:
+        lesson, before = given.lesson, copy_arrays(self.shared)
+        if lesson is None:
             return False
-        before = copy_arrays(self.shared)
-        after = self.taught(self.learner, copy_arrays(before), given.lesson, lambda x: x)
-        if isinstance(given.lesson, Judged):
-            usual = before.usual if before.judged else given.lesson.among
-            return bool((given.lesson.z != usual).any())
-        kept = [name for name in ("m", "w", "theta", "pending") if hasattr(before, name)]
-        n = self.learner.n_features  # what follows in m are no weights of features
-        return any(np.abs(getattr(before, name)[:n] - getattr(after, name)[:n]).max() > 1e-12 for name in kept)
+        after = self.taught(self.learner, copy_arrays(before), lesson, lambda x: x)
+        kept = [(self.learner.weights(before), self.learner.weights(after))]
+        kept += [
+            (getattr(before, name), getattr(after, name)) for name in ("theta", "pending") if hasattr(before, name)
+        ]
+        if any(np.abs(a - b).max() > 1e-12 for a, b in kept):
+            return True
+        return isinstance(lesson, Verdict) and bool(
+            (lesson.z != (before.usual if before.judged else lesson.among)).any()
+        )
+
+    def taught(self, learner: Any, before: Any, lesson: Any, seen: Any) -> Any:
+        x = seen(lesson.x)
+        if isinstance(lesson, Verdict):
+            return learner.judge(before, x, seen(lesson.z[None, :])[0], seen(lesson.among[None, :])[0], lesson.up)
+        shown, chosen = np.array(lesson.shown, np.int64), np.array(lesson.chosen, np.int64)
+        if hasattr(learner, "learn"):
+            return learner.learn(before, x, shown, chosen, lesson.clicked, lesson.weight)
+        whole = [*lesson.chosen, *(j for j in lesson.shown if j not in lesson.chosen)]
+        return learner.update(before, x, shown, np.array(whole, np.int64))
 
     def seen(self, x: Any, n: int) -> Any:
         """Candidates as the person's own learner has them: c x, and the shared score as the caller's."""
-        w = self.learner.weights(self.shared).copy()
-        w[-1] += 1.0
         own = x * (n / (n + self.shrink))
-        own[..., -1] = np.add.reduce(np.atleast_2d(x) * w, axis=1).reshape(x.shape[:-1])
+        own[:, -1] = np.add.reduce(x * self.effective(), axis=1)
         return own
 
-    def taught(self, learner: Any, state: Any, lesson: Any, seen: Any) -> Any:
-        """The state after a lesson, by the learner's own functions."""
-        if isinstance(lesson, Judged):
-            return learner.judge(state, seen(lesson.x), seen(lesson.z), seen(lesson.among), lesson.up)
-        shown, x = np.array(lesson.shown), seen(lesson.x)
-        if hasattr(learner, "learn"):
-            return learner.learn(state, x, shown, np.array(lesson.chosen), lesson.clicked, lesson.weight)
-        rest = [j for j in shown.tolist() if j not in lesson.chosen]
-        return learner.update(state, x, shown, np.array([*lesson.chosen, *rest]))
+    def effective(self) -> Any:
+        """The shared weights, with that of the caller's score."""
+        w = self.learner.weights(self.shared).copy()
+        w[-1] += 1.0
+        return w
 
     def check(self, loop: Loop) -> None:
         model = loop.projection.model
@@ -227,22 +240,21 @@ class CoactiveReference(Reference):
             if form == "thumb":
                 discounts = 1.0 / np.array([math.log2(i + 2.0) for i in range(min(self.k, len(shown)))])
                 z = self.made.space.phi(x, np.array(shown)) / discounts.sum()
-            among = x[shown].mean(axis=0) if len(shown) > 1 else 0.0 * z
-            lesson = Judged(x, z, among, (1.0 + sign) / 2.0)
+            lesson = Verdict(x, z, x[shown], (1.0 + sign) / 2.0)
         elif form == "action":
             action = list(ACTIONS)[some[0] % 3]
             given = {"action": action, "item": names[picked[0]]}
             weight = ACTIONS[action] / 2.0
             rest = [j for j in shown if j != picked[0]]
             better = picked[:1] if weight > 0 else rest
-            lesson = Better(x, shown, better, abs(weight)) if better else None
+            lesson = Better(x, shown, better, weight=abs(weight)) if better else None
         elif form in ("rating", "grade"):
             rated = {j: float(value % 3) for j, value in zip(any_of, some)}
             given = {form: {names[j]: value for j, value in rated.items()}}
-            rated_ones = [j for j in shown if j in rated] + sorted(j for j in rated if j not in shown)
-            y = list(range(len(rated_ones)))
+            among = [j for j in shown if j in rated] + sorted(j for j in rated if j not in shown)
+            y = list(range(len(among)))
             if len(set(rated.values())) > 1:
-                lesson = Better(x[rated_ones], y, sorted(y, key=lambda i: -rated[rated_ones[i]]))
+                lesson = Better(x[among], y, sorted(y, key=lambda i: -rated[among[i]]))
         elif form == "choice":
             said = ["first", "second", "equal", "cannot_judge"][some[0] % 4]
             given = {"choice": said}
@@ -253,10 +265,14 @@ class CoactiveReference(Reference):
         return self.told(decision, {"nearest": "edit", "item": "thumb"}.get(form, form), given, lesson)
 
     def told(self, decision: Shown, form: str, given: dict[str, Any], lesson: Any) -> Given:
-        """The answer, with its lesson where the learner takes answers of this form."""
+        """The answer, with what the learner makes of it."""
+        posterior = self.learner.startswith("posterior")
         refused = form == "choice" and len(decision.shown) < 2
-        if not self.exact:  # it learns from what was chosen of its own proposal, and of more than is shown
-            return Given(given, None, refused or form not in ("clicks", "better", "none"))
-        if form in ("thumb", "action") and not hasattr(self.made, "judge"):
-            return Given(given, None, refused=True)
-        return Given(given, lesson, refused)
+        # The papers' learners learn from what is better alone, a dueling bandit from its own proposals alone.
+        refused = refused or (form in ("thumb", "action") and not posterior)
+        refused = refused or (form not in ("clicks", "better", "none") and not self.exact)
+        if refused or not self.exact:
+            return Given(given, None, refused)  # a dueling bandit learns of more than is shown: no fold of it here
+        if posterior and isinstance(lesson, Better) and lesson.clicked and len({*lesson.shown, *lesson.chosen}) < 2:
+            lesson = None  # a click on the only item
+        return Given(given, lesson)

@@ -15,7 +15,7 @@ from heedful import Loop, Settings
 from heedful.loop.interactions.routing import Routing
 from heedful.loop.interactions.routing.table import embeddings
 from references import SOME, Given, Reference, Shown
-from references.coactive import Better, CoactiveFold, Judged, sigmoid
+from references.coactive import Better, CoactiveFold, Verdict
 
 WEIGHT = 0.05
 """The cost weight of the loop."""
@@ -41,12 +41,17 @@ class RoutingFold(CoactiveFold):
 
     def chance(self, person: str | None, x: Any) -> float:
         """How probable a thumb up is."""
-        w, level = self.learner.weights(self.shared).copy(), self.learner.log_odds(self.shared)
+        w, state, learner = self.effective(), self.shared, self.learner
         if person in self.people and self.shrink:
-            own, n = self.people[person]
-            w[:-1] += n / (n + self.shrink) * self.own.weights(own)[:-1]
-            level = self.own.log_odds(own)
-        return sigmoid(level + math.fsum(a * b for a, b in zip(w[:-1], x[:-1])))
+            (state, n), learner = self.people[person], self.own
+            w[:-1] += n / (n + self.shrink) * learner.weights(state)[:-1]
+        usual = math.fsum(a * b for a, b in zip(state.m, state.usual))
+        return 1.0 / (1.0 + math.exp(usual - state.m[-1] - math.fsum(a * b for a, b in zip(w, x))))
+
+    def effective(self) -> Any:
+        w = super().effective()
+        w[-1] = 0.0  # nobody gives scores
+        return w
 
 
 class RoutingReference(Reference):
@@ -57,7 +62,7 @@ class RoutingReference(Reference):
     fields: ClassVar = {"prompt": st.tuples(*[st.sampled_from([-1.0, 0.0, 0.5, 2.0])] * 2)}
     lives = 20
     setups: ClassVar = {
-        "learner": st.sampled_from(["posterior", "posterior:swap=0", "posterior:prior=0.3"]),
+        "learner": st.sampled_from(["posterior", "posterior:prior=4"]),
         "shrink": st.sampled_from([0.0, 1.5]),
     }
     answers = st.tuples(
@@ -123,16 +128,17 @@ class RoutingReference(Reference):
         form, some, share = drawn
         fold, shown = RoutingFold(self.made, self.shrink, self.features), decision.shown
         x = {name: fold.x(name, decision.context["embedding"]) for name in decision.names}
-        offered, judged = np.array([x[name] for name in decision.names]), shown[some % len(shown)]
+        judged = shown[some % len(shown)]
         if form in ("thumb", "edit"):
             item = {"item": judged} if len(shown) > 1 or some % 3 else {}
             up = share > 0.5
             given: dict[str, Any] = (
                 {"thumb": "up" if up else "down"} if form == "thumb" else {"edit": {"changed": share}}
             )
-            sign = (1.0 if up else -1.0) if form == "thumb" else 1.0 - 2.0 * share
-            among = np.array([x[name] for name in shown]).mean(axis=0) if len(shown) > 1 else 0.0 * x[judged]
-            return Given(given | item, Judged(offered, x[judged], among, (1.0 + sign) / 2.0))
+            of_all, of_shown = (np.array([x[name] for name in names]) for names in (decision.names, shown))
+            return Given(
+                given | item, Verdict(of_all, x[judged], of_shown, float(up) if form == "thumb" else 1.0 - share)
+            )
         if form == "choice":
             said = ["first", "second", "equal"][some % 3]
             if len(shown) != 2:
@@ -141,10 +147,11 @@ class RoutingReference(Reference):
             pair = np.array([x[name] for name in shown])
             return Given({"choice": said}, None if winner is None else Better(pair, [0, 1], [winner]))
         if form == "better":
+            places = decision.places
             best = some % len(decision.names)
             return Given(
                 {"better": [decision.names[best]]},
-                Better(offered, decision.places, [best]),
+                Better(np.array([x[name] for name in decision.names]), places, [best]),
             )
         return Given({"none": True})
 

@@ -19,7 +19,7 @@ from heedful.core.declaration import declare
 from heedful.core.space import RankingSpace
 from heedful.core.validation import check_count, check_positive
 from heedful.jit.blas import add_rank_one, symmetric_times
-from heedful.jit.kernel import Floats, Ints, add_rows, dot, kernel, logistic, noinline, scores
+from heedful.jit.kernel import Floats, Ints, add_rows, dot, kernel, logistic, noinline, primitive, scores
 from heedful.learners.coactive.swaps import PerturbedRanking, Swaps
 from heedful.spaces.ranking import WithBaseScore
 
@@ -183,6 +183,25 @@ def list_mean(X: Array) -> Array:
     return mean
 
 
+def _add_squares_loop(total: Array, X: Array, mean: Array) -> None:
+    for j in range(mean.size):
+        found, least = 0.0, 1e-12 * abs(mean[j])
+        for i in range(X.shape[0]):
+            away = X[i, j] - mean[j]
+            if abs(away) > least:
+                found += away * away
+        total[j] += found
+
+
+@primitive(_add_squares_loop)
+def add_squares(total: Array, X: Array, mean: Array) -> None:
+    """Add the sum of the squared differences of the m rows of `X` (m, N) from their `mean` (N,) to `total` (N,), in
+    place; what is less than 1e-12 of the mean is rounding, and counts 0."""
+    away = X - mean
+    away[np.abs(away) <= 1e-12 * np.abs(mean)] = 0.0
+    total += np.add.reduce(away * away, axis=0)
+
+
 @noinline
 @kernel
 def renew_prior(state: PosteriorState, X: Array, mean: Array) -> int:
@@ -192,10 +211,7 @@ def renew_prior(state: PosteriorState, X: Array, mean: Array) -> int:
     That is exact: the posterior becomes what the same answers would have made of the other prior. A feature whose
     spread is unknown or not finite keeps its prior."""
     m, P, spread = state.m, state.P, state.spread
-    for i in range(X.shape[0]):
-        away = X[i] - mean
-        away = np.where(np.abs(away) > 1e-12 * np.abs(mean), away, 0.0)  # what is less is rounding
-        state.squares[:] += away * away
+    add_squares(state.squares, X, mean)
     rows: int = state.rows + X.shape[0]
     t = state.t + 1
     if t > _RENEWED or t & (t - 1):

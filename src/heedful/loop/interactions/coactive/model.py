@@ -250,6 +250,8 @@ class Model(LoopModel):
             best = [j for j in shown if j not in answer.weights]
         if not best or weight == 0.0:
             return None
+        if answer.picked and self.learns_all and len({*shown, *best}) < 2:
+            return None  # a click on the only item; that it is never left unclicked would make it ever better
         y: Any = np.array(shown, np.int64)
         if self._proposal is not None and not self.learns_all:
             y = self._rebuild_proposal(record, y)
