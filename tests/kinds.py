@@ -196,7 +196,7 @@ KINDS = (
         _routing,
         _ask_a_route,
         _judge,
-        "perceptron",
+        "posterior:prior=0.3",
         RoutingReference,
         ROUTERS,
         PREDICTS | ARMS | {"Explanation.prediction"},
