@@ -134,7 +134,7 @@ def main() -> None:
     for kind in ("embedding", "words"):
         results[kind] = [run(kind, seed, most) for seed in range(seeds)]
         show(kind, results[kind])
-    results["steps"] = long_ones(seeds, min(most, 1000))
+    results["long embeddings"] = long_ones(seeds, min(most, 1000))
     results["mostly down"] = mostly_down(0, seeds, most)
     if not chosen.quick:
         record("routing", results)
