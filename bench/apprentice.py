@@ -7,7 +7,7 @@
   probability that rises, falls, stays, jumps down, or depends on the agreement so far. A run misses if the average of
   these probabilities over recent decisions is ever outside the interval. Next to it, in 50 runs, the same for
   `Betting`, which is for a fixed mean.
-* Learning: a loop's model, `fair-pairs` or `perceptron`, imitates a ranker that scores 10 candidates of 8 features by
+* Learning: a loop's model, `posterior` or `perceptron`, imitates a ranker that scores 10 candidates of 8 features by
   w . x plus noise, of which 5 are shown; 20 runs each. After how many of the first 1,000 decisions its agreement is
   found to be at least 0.8, and what it is over the last 500 of 1,500.
 
@@ -107,7 +107,7 @@ def main() -> None:
             table.add_row(how, str(pairs), f"{of[0]:.3f}", f"{of[1]:.2f}")
     Console().print(table)
     table = Table("learner", "noise", "decisions until it asks", "runs that do", "agreement at the end")
-    for learner in ("fair-pairs", "perceptron"):
+    for learner in ("posterior", "perceptron"):
         for noise in (0.0, 0.25, 0.5):
             each = [learning(learner, noise, run) for run in range(2 if quick else 20)]
             asked = [n for n, _ in each if n is not None]

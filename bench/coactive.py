@@ -26,7 +26,7 @@ from rich.table import Table
 from heedful import Ranking, Session, trace
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.dueling import DuelingBandit
-from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.worlds.queries import StreamState, synthetic_queries
 from heedful.worlds.users import Noisy
@@ -103,7 +103,7 @@ def others() -> dict[str, Any]:
             PreferencePerceptron(n, space),
             ExponentiatedPerceptron(n, space, 10.0),
             ConvexPerceptron(n, space, 100.0),
-            PairwiseLogistic(n, space),
+            Posterior(n, space, swap=0.0),
             DuelingBandit(n, space),
         ][:kinds]
         for learner in learners:

@@ -49,7 +49,7 @@ with Loop.open(Path(sys.argv[2])) as loop:
 """
 
 
-def new_loop(place: Any, learner: str = "fair-pairs", **settings: Any) -> Loop:
+def new_loop(place: Any, learner: str = "posterior", **settings: Any) -> Loop:
     return Loop.create(place, encoding=ENCODING, items=ROWS, learner=learner, settings=Settings(**settings))
 
 
@@ -89,7 +89,7 @@ def size(folder: Path) -> int:
 def events(home: Path, n: int) -> dict[str, Any]:
     """Bytes in the log and processor time of a decision and of a click, for some learners; what folding takes."""
     found: dict[str, Any] = {}
-    for learner in ("fair-pairs", "perceptron", "second-order"):
+    for learner in ("posterior", "perceptron", "second-order"):
         at = home / f"{learner}.heedful"
         with new_loop(at, learner) as loop:
             taught(loop, "warm", 50)

@@ -1,13 +1,13 @@
-"""What a log says about four learners, and what the labels say: MQ2008, with clicks that favour the top.
+"""What a log says about three learners, and what the labels say: MQ2008, with clicks that favour the top.
 
 `python bench/evaluate.py FOLDER [--runs 20]` (FOLDER holds S1.txt.gz to S5.txt.gz of LETOR 4.0's MQ2008) writes
-bench/results/evaluate/SEARCHES.json. In each run a loop of fair pairs answers 5,000 searches (`--searches`), drawn from
-the queries of S1 to S4, for 500 people who look at position i with probability 1/i; the caller's order is by BM25. The
-log is evaluated for four learners (`Loop.evaluate`); what each of them ends with is scored by NDCG@10 on the queries of
-S5, by their labels.
+bench/results/evaluate/SEARCHES.json. In each run a loop of the posterior answers 5,000 searches (`--searches`), drawn
+from the queries of S1 to S4, for 500 people who look at position i with probability 1/i; the caller's order is by BM25.
+The log is evaluated for three learners (`Loop.evaluate`); what each of them ends with is scored by NDCG@10 on the
+queries of S5, by their labels.
 
 Told are, by swapped pairs and by examination-weighted clicks, the mean value of each learner, how often the verdict
-on it is each, and the median number of decisions that an evaluation says it takes to tell it from fair pairs; by
+on it is each, and the median number of decisions that an evaluation says it takes to tell it from the posterior; by
 swapped pairs also how often its interval contains the mean value over all other runs, which stands for the truth.
 
 `python bench/evaluate.py --speed` needs no data and writes bench/results/evaluate_speed.json: the processor time in
@@ -37,22 +37,22 @@ from heedful.worlds.clicks import PositionBiased
 
 SEARCHES, PEOPLE, K, BM25, SEED = 5_000, 500, 10, 24, 629_976_868
 MEASURES = ("swapped pairs", "examination-weighted clicks")
-LEARNERS = ("fair-pairs", "pairwise-logistic", "perceptron", "second-order")
+LEARNERS = ("posterior", "perceptron", "second-order")
 ITEMS, FEATURES, CANDIDATES, TOGETHER = 10_000, 20, 20, 500
 LONG: tuple[tuple[str, dict[str, Any], str], ...] = (
-    ("perceptron", {"sampled": 0.01}, "pairwise-logistic"),
-    ("fair-pairs", {}, "perceptron"),
+    ("perceptron", {"sampled": 0.01}, "posterior"),
+    ("posterior", {}, "perceptron"),
 )
 """The loops of `--speed`: their learner and settings, and another learner."""
 CLICKS = PositionBiased(1.0, 0.1, clicks_only=True, highest=2.0)
 
 
 def searches(data: Queries, n: int, seed: int, folder: Path) -> Loop:
-    """Return a loop of fair pairs that `n` searches were answered by, with what people clicked."""
+    """Return a loop of the posterior that `n` searches were answered by, with what people clicked."""
     rng = np.random.default_rng([SEED, seed])
     numbers = np.random.default_rng(0).standard_normal((100, data.X.shape[1])).tolist()
     named = infer([{"id": f"{i}", **{f"f{j}": z for j, z in enumerate(row)}} for i, row in enumerate(numbers)])
-    loop = Loop.create(folder, encoding=named, learner="fair-pairs", settings=Settings(k=K))
+    loop = Loop.create(folder, encoding=named, learner="posterior", settings=Settings(k=K))
     useful = [q for q in range(len(data.qids)) if data.labels[slice(*data.offsets[q : q + 2])].any()]
     for t in range(n):
         rows = slice(*data.offsets[(q := int(rng.choice(useful))) : q + 2])

@@ -4,7 +4,7 @@
 MQ2008) writes bench/results/examination/CELL.json, a file a cell; cells that are there are skipped. The rankers are
 fixed: a good one (least squares on the labels of S1 to S4) and a bad one (of 60 random ones the nearest to NDCG@10 =
 .35 on S5). In a study one of them, or BM25, serves n searches of the queries of S1 to S4, in lists of ten in which
-neighbours are swapped as by fair pairs (.25, and .5 in some cells), to n people or to 100 of whom some search much more
+neighbours are swapped at random (.25, and .5 in some cells), to n people or to 100 of whom some search much more
 than others. People click what they look at with probability .1 for a document of no relevance, .4 and 1 for labels of 1
 and 2. They look at position i with probability 1/i, or .75^i, or as above and below a fold; or they read from the top
 and stop after most clicks (cascade), which the measure does not allow for.
@@ -122,7 +122,7 @@ class Study(NamedTuple):
 
 
 def shown(each: Lists, n: int, swap: float, rng: Any) -> Study:
-    """Return n lists of random queries, with neighbours swapped as by fair pairs."""
+    """Return n lists of random queries, with neighbours swapped as by the posterior."""
     q, start = rng.integers(len(each.labels), size=n), rng.integers(2, size=n)
     order, labels = np.tile(np.arange(DEPTH), (n, 1)), each.labels[q]
     pairs = np.zeros((n, DEPTH))

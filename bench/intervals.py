@@ -2,7 +2,7 @@
 weights say.
 
 `python bench/intervals.py` writes a file for each cell into bench/results/intervals, and leaves out cells that are
-there. Loops (`LOGS` of `tests/logged.py`): lists that another system drew uniformly, swaps of fair pairs, lists drawn
+there. Loops (`LOGS` of `tests/logged.py`): lists that another system drew uniformly, random swaps, lists drawn
 around a fixed ranking (Plackett-Luce), a loop that learns and draws, and one that shows the same list to everybody. 300
 lists are shown to 250 people of one or two sorts, whose tastes are known. A ranker that the log was not made by is
 evaluated after 100, 200 and 300 lists; told is the share of logs in which any of its intervals ever missed the true

@@ -160,7 +160,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(dir=given.folder or Path(__file__).parent, prefix="loop-"))
     try:
         figures: dict[str, Any] = {"durable": [], "fold": {}}
-        for learner in ("perceptron", "fair-pairs"):
+        for learner in ("perceptron", "posterior"):
             for threads in (1, 16, 64):
                 each = (2_000 if threads == 1 else 64_000 // threads) // (4 if given.quick else 1)
                 found = {"learner": learner, **durable(folder, learner, threads, each)}

@@ -282,7 +282,7 @@ async def streams(port: int, key: str, until: float) -> Counter[int]:
 
 async def reports(port: int, key: str, until: float) -> Counter[int]:
     """48 connections that ask for evaluations and reports of 12 loops."""
-    learners = msgspec.json.encode({"learners": ["perceptron", "fair-pairs", "pairwise-logistic"]})
+    learners = msgspec.json.encode({"learners": ["perceptron", "second-order", "posterior"]})
 
     def request(k: int) -> bytes:
         path = f"/v1/loops/l{k % 12}"

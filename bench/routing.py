@@ -14,8 +14,7 @@ words, half of them of its topic. 50 people give one thumb each in turn.
   of the loop's own learner and of policies that were not shown (cheapest, always one model) has the truth in it, how
   wide it is, and how often there is none.
 
-- **How large the steps should be** for long embeddings: the first figure after 1,000 thumbs, for embeddings of 384 and
-  1,536 numbers, with steps of 0.3 and with those that a loop takes by itself.
+- **Long embeddings**: the first figure after 1,000 thumbs, for embeddings of 384 and 1,536 numbers.
 - **Where most thumbs are down**: the first figure where every probability of a thumb up, and the cost weight, is a
   fifth of that, so that at most 18 % are up.
 
@@ -42,7 +41,7 @@ from heedful.loop.interactions.routing.table import embeddings
 
 COSTS = {"tiny": 0.2, "small": 1.0, "medium": 3.0, "large": 10.0}
 WEIGHT, TOPICS, SIZE, PEOPLE, FRESH = 0.03, 6, 64, 50, 300
-LONG, STEP = (384, 1536), "pairwise-logistic:rate=0.3"
+LONG = (384, 1536)
 LOOKS, CLAIMS = (100, 300, 1000, 3000), (1000, 3000)
 Rng = np.random.Generator
 
@@ -68,9 +67,7 @@ class World:
         return topic, {"prompt": " ".join([f"topic{topic}word{j}" for j in own] + [f"word{j}" for j in shared])}
 
 
-def run(
-    kind: str, seed: int, most: int, size: int = SIZE, learner: str | None = None, up: float = 1.0
-) -> dict[str, Any]:
+def run(kind: str, seed: int, most: int, size: int = SIZE, up: float = 1.0) -> dict[str, Any]:
     """One loop that gets `most` thumbs; what is known of it at each look."""
     rng = np.random.default_rng(seed)
     world, names = World(kind, rng, size, up), list(COSTS)
@@ -85,7 +82,7 @@ def run(
         context = embeddings(size) if kind == "embedding" else None
         settings = Settings(cost_weight=up * WEIGHT, seed=seed)
         path = Path(folder) / "l"
-        with Loop.create(path, items=items, learner=learner, settings=settings, context=context) as loop:
+        with Loop.create(path, items=items, settings=settings, context=context) as loop:
             shown, own = [], []
             for i in range(most):
                 topic, about = world.prompt(rng)
@@ -137,7 +134,7 @@ def main() -> None:
     for kind in ("embedding", "words"):
         results[kind] = [run(kind, seed, most) for seed in range(seeds)]
         show(kind, results[kind])
-    results["steps"] = steps(seeds, min(most, 1000))
+    results["long embeddings"] = long_ones(seeds, min(most, 1000))
     results["mostly down"] = mostly_down(0, seeds, most)
     if not chosen.quick:
         record("routing", results)
@@ -163,17 +160,16 @@ def mostly_down(first: int, seeds: int, most: int) -> dict[str, list[float]]:
     return rows
 
 
-def steps(seeds: int, most: int) -> list[dict[str, Any]]:
-    """Print and return what is learned from long embeddings, with steps of 0.3 and with the loop's own."""
+def long_ones(seeds: int, most: int) -> list[dict[str, Any]]:
+    """Print and return what is learned from long embeddings."""
     table, rows = Table(title=f"after {most:,} thumbs"), []
-    for column in ("numbers", "step", "would choose", "standard error"):
+    for column in ("numbers", "would choose", "standard error"):
         table.add_column(column, justify="right")
     for size in LONG:
-        for name, learner in (("0.3", STEP), ("own", None)):
-            found = np.array([run("embedding", seed, most, size, learner)["learned"][most] for seed in range(seeds)])
-            rows.append({"size": size, "step": name, "learned": found.tolist()})
-            error = found.std(ddof=1) / np.sqrt(found.size) if found.size > 1 else float("nan")
-            table.add_row(f"{size:,}", name, f"{found.mean():.2f}", f"{error:.2f}")
+        found = np.array([run("embedding", seed, most, size)["learned"][most] for seed in range(seeds)])
+        rows.append({"size": size, "learned": found.tolist()})
+        error = found.std(ddof=1) / np.sqrt(found.size) if found.size > 1 else float("nan")
+        table.add_row(f"{size:,}", f"{found.mean():.2f}", f"{error:.2f}")
     Console().print(table)
     return rows
 

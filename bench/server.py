@@ -332,13 +332,13 @@ def main() -> None:
         if given.durable:
             for turn in range(6):
                 durable = ("decision", "feedback")[turn % 2]
-                measured(folder / str(turn), "fair-pairs", 20, True, seconds, given.port, durable=durable)
+                measured(folder / str(turn), "posterior", 20, True, seconds, given.port, durable=durable)
             return
         figures["served"] = []
         cases = (
-            ("fair-pairs", 20, True),
-            ("fair-pairs", 136, True),
-            ("fair-pairs", 136, False),
+            ("posterior", 20, True),
+            ("posterior", 136, True),
+            ("posterior", 136, False),
             ("perceptron", 136, True),
         )
         for learner, features, keep in cases:

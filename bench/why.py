@@ -30,8 +30,8 @@ KINDS: dict[str, tuple[dict[str, Any], Callable[[tuple[str, ...], Any], dict[str
         lambda shown, rng: {"clicks": [shown[rng.integers(1, 5)]]},
         (100, 300, 1_000),
     ),
-    "fair-pairs": (
-        {"learner": "fair-pairs"},
+    "posterior": (
+        {"learner": "posterior"},
         lambda shown, rng: {"clicks": [shown[rng.integers(1, 5)]]},
         (100, 300, 1_000),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -161,14 +162,14 @@ def compiled_worlds() -> dict[str, list[str]]:
     """Of each learner the worlds it is compiled in: all in `make test-long`.
 
     A loop takes seconds to compile, most of a case's time. So `make test-all` compiles a learner in one kind of world,
-    and the next learner in the next kind: every learner in some world, and every world with some learner.
+    in which the fewest were compiled before: every learner in some world, and every world with some learner.
     """
-    chosen, turns = {}, dict.fromkeys([(kind, ranks) for kind in WORLDS for ranks in (False, True)], 0)
+    chosen, met = {}, Counter[tuple[str, str]]()
     for cls in find_learners().values():
-        kinds, turn = one_loop(worlds_of(cls)), (summarise(cls).interaction, cls.__name__ in RANKERS)
+        kinds, interaction = one_loop(worlds_of(cls)), summarise(cls).interaction
         if FACTOR == 1 and not must_interpret(made(cls, next(iter(worlds_of(cls).values()))[1])):
-            kinds = [kinds[turns[turn] % len(kinds)]]
-            turns[turn] += 1
+            kinds = [min(kinds, key=lambda kind: met[interaction, kind[0]])]
+            met[interaction, kinds[0][0]] += 1
         chosen[cls.__name__] = [name for kind in kinds for name in kind]
     return chosen
 
@@ -228,14 +229,17 @@ def check(
 
 def test_every_learner_of_the_folder_is_walked() -> None:
     """The walk finds what a reader of the folders finds: classes with init, propose and update."""
+    import ast
     from pathlib import Path
 
     import heedful.learners
 
     root = Path(heedful.learners.__path__[0])
     # In the folders; what lies beside them, `Personal`, is made around a learner (tests/learners/test_personal.py).
-    sources = [p.read_text() for p in root.rglob("*.py") if p.parent != root]
-    written = sum(text.count("    def propose(") for text in sources)
+    trees = [ast.parse(p.read_text()) for p in root.rglob("*.py") if p.parent != root]
+    classes = [part for tree in trees for part in tree.body if isinstance(part, ast.ClassDef)]
+    methods = [{part.name for part in cls.body if isinstance(part, ast.FunctionDef)} for cls in classes]
+    written = sum({"init", "propose", "update"} <= names for names in methods)
     assert len({id(c) for c in find_learners().values()}) == written > 0
 
 

@@ -20,7 +20,7 @@ from peers.job import Clock, Entrant, Job, Memory, answer
 from heedful import PreferencePerceptron, Ranking, Session, trace
 from heedful.core.fold import generators
 from heedful.data.letor import least_squares, load_letor
-from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.worlds.queries import QueryStream, query_stream, synthetic_queries
 from heedful.worlds.users import Noisy
@@ -65,7 +65,7 @@ def implied_pairs(better: Array, shown: Array, k: int = K) -> tuple[list[int], l
     """The candidates a and b of every pair "a is better than b" that a correction of a list implies.
 
     Each of the first k of the corrected list beats what the person looked at and did not put there, and any other of
-    these k that it overtook: what heedful's `add_implied_pairs` takes.
+    these k that it overtook: what heedful's posterior takes (`preferred`).
     """
     chosen, seen = better[:k].tolist(), shown.tolist()
     place = {j: i for i, j in enumerate(seen)}
@@ -96,7 +96,8 @@ class Heedful:
         return x
 
     def rank(self, x: Any) -> Array:
-        return self.session.propose(x)
+        y = self.session.propose(x)
+        return getattr(y, "shown", y)
 
     def learn(self, x: Any, shown: Array, better: Array) -> None:
         self.session.learn(better)
@@ -225,15 +226,13 @@ RATES = tuple({"rate": rate} for rate in (0.003, 0.01, 0.03, 0.1))
 STEPS = tuple({"l": step} for step in (0.01, 0.03, 0.1, 0.5))
 
 
-def logistic(n: int, rate: float) -> Any:
-    return PairwiseLogistic(n, Ranking(K), rate)
+def posterior(n: int) -> Any:
+    return Posterior(n, Ranking(K), swap=0.0)
 
 
 ENTRANTS = {
-    "heedful, pairwise-logistic": Entrant(
-        "heedful", "Session, one list at a time", lambda n, **s: Heedful(logistic(n, **s)), RATES
-    ),
-    "heedful, pairwise-logistic, compiled": Entrant("heedful", "trace: the simulation included", logistic, RATES),
+    "heedful, posterior": Entrant("heedful", "Session, one list at a time", lambda n: Heedful(posterior(n))),
+    "heedful, posterior, compiled": Entrant("heedful", "trace: the simulation included", posterior),
     "heedful, perceptron": Entrant(
         "heedful", "Session, one list at a time", lambda n: Heedful(PreferencePerceptron(n, Ranking(K)))
     ),
@@ -261,7 +260,7 @@ ENTRANTS = {
         tuple({"C": C} for C in (0.001, 0.01, 0.1, 1.0)),
     ),
 }  # fmt: skip
-REFERENCE = "heedful, pairwise-logistic"
+REFERENCE = "heedful, posterior"
 COLUMNS = {
     "regret": "regret, all rounds", "late": "regret, last quarter", "NDCG@5": "NDCG@5 at the end, other queries"
 }  # fmt: skip

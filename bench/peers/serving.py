@@ -1,7 +1,7 @@
 """HTTP: decisions a second of `heedful serve`, next to a route of the same server that does nothing.
 
 Both servers run all the time, and wrk (Debian's package wrk) loads them in turns. Loops, requests and the bare route
-are those of bench/server.py: fair pairs, 20 features, 100 candidates by id, 10 shown, each decision in the log before
+are those of bench/server.py: posterior, 20 features, 100 candidates by id, 10 shown, each decision in the log before
 it is answered.
 """
 
@@ -28,7 +28,7 @@ def measure(turns: int, seconds: int) -> dict[str, list[dict[str, Any]]]:
 
     folder = Path(tempfile.mkdtemp(prefix="heedful-peers-"))
     try:
-        decided = server.new_loop(folder, "fair-pairs", 20)
+        decided = server.new_loop(folder, "posterior", 20)
         keys = Keys(folder)
         _, key = keys.create("bench")
         keys.close()

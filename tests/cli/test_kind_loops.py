@@ -209,28 +209,28 @@ WRONG = [
     (f"{ROUTED} --kind vendor=category", "--kind: expected none in a loop of routes"),
     (f"{ROUTED} --query-features -", "--query-features: "),
     (f"{ROUTED} --apprentice", "apprentice: expected false in a loop of routes"),
-    (f"{ROUTED} --learner posterior", "learner: expected one that learns from thumbs and draws nothing itself"),
+    (f"{ROUTED} --learner perceptron", "learner: expected one that learns from thumbs, such as posterior"),
     (f"{RATED} --cost-weight 0", "--cost-weight: expected --route with it, got none"),
     (f"{RATED} --embedding 3", "--embedding: expected --route with it, got none"),
 ]
 
 
 def test_a_loop_of_routes_is_made_and_says_so() -> None:
-    """The learner's steps are smaller for long embeddings; a request may say another cost weight."""
+    """A request may say another cost weight."""
     got = done(f"{ROUTED} --cost-weight 0.02 --embedding 900")
     assert "For each prompt it chooses one of 2 models by embedding" in got.out
     assert "less 0.02 for each unit of cost" in got.out
     assert "--kind" not in got.out
     assert "Next: heedful decide films --context '{\"embedding\": [...]}'" in got.out
     with Loop.open("films.heedful") as loop:
-        assert (loop.manifest.learner, loop.settings.cost_weight) == ("posterior:swap=0", 0.02)
+        assert (loop.manifest.learner, loop.settings.cost_weight) == ("posterior", 0.02)
     asked = "".join(f"{a} {b} of rain,{t}\n" for t, a in (("art", "poem"), ("trade", "sum")) for b in "abcdefgh")
     Path("asked.csv").write_text(f"prompt,task\n{asked}")
     done("init asked models.csv --route --context asked.csv")
     with Loop.open("asked.heedful") as loop:
         assert {"task=art × id=small", "prompt~poem × id=large"} <= set(loop.feature_names)
     made = done("init words models.csv --route --json").json
-    assert (made["learner"], made["items"]) == ("posterior:swap=0", 2)
+    assert (made["learner"], made["items"]) == ("posterior", 2)
     assert [each["column"] for each in made["context"]] == ["prompt", "cost_weight"]
 
 

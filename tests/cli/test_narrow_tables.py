@@ -13,7 +13,7 @@ def test_names_are_whole_and_what_has_no_room_follows(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     columns = ("learner", "value", "95 % interval", "difference", "verdict")
-    name, apart = "posterior:swap=0", "-1.04 (-6.94 to +5.59)"
+    name, apart = "posterior:swap=0,prior=0.3", "-1.04 (-6.94 to +5.59)"
     rows = ((name, "1.54", "0.00 to 7.27", "", ""), ("cheapest", "0.500", "0.00 to 6.58", apart, "cannot be told"))
     monkeypatch.setenv("COLUMNS", str(width))
     print_parts([Table("Cost", columns, rows, (0, 2, 3, 4))])

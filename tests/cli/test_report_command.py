@@ -56,7 +56,7 @@ def test_numbers_keep_their_digits_on_narrow_screens_and_the_line_gives_way() ->
 
 def test_thumbs_are_counted_by_arm_with_an_interval() -> None:
     """The shares and intervals are those of their definition; of grades and ratings of thumbs there is no word."""
-    with small_loop("cars.heedful", "perceptron", control=0.4) as loop:
+    with small_loop("cars.heedful", control=0.4) as loop:
         given: dict[str, list[tuple[int, float]]] = {"learned": [], "control": []}
         for i in range(200):
             arm = loop.decide(FIVE, id=f"d{i}", person=f"p{i % 20}").arm
@@ -95,7 +95,7 @@ def test_thumbs_are_counted_by_arm_with_an_interval() -> None:
 
 
 def test_thumbs_of_one_person_alone_or_all_alike_tell_no_interval() -> None:
-    with small_loop("cars.heedful", "perceptron", control=0.4) as loop:
+    with small_loop("cars.heedful", control=0.4) as loop:
         assert loop.report().thumbs is None
         for i in range(30):
             loop.decide(FIVE, id=f"d{i}", person="p")

@@ -54,7 +54,9 @@ def test_update_is_a_step_along_the_direction(learner: Any, seed: int) -> None:
         x = context(rng, inner, N)
         y = learner.propose(state, x, rng)
         ybar = reaction(rng, inner, x, y)
-        stepped = rule.step(copy_arrays(state), space.phi(x, ybar) - space.phi(x, y))
+        D = np.zeros(N)
+        space.add_difference(D, x, ybar, y, 1.0)
+        stepped = rule.step(copy_arrays(state), D)
         state = learner.update(state, x, y, ybar)
         assert close(stepped, state)
 

@@ -294,7 +294,7 @@ def test_what_else_is_refused(tmp_path: Path) -> None:
     for more in ({"ratings": (1, 5)}, {"choices": "best"}):
         with pytest.raises(ValueError, match="expected none in"):
             Settings(cost_weight=0.1, **more)  # type: ignore[arg-type]
-    for name in ("posterior", "random-order"):
+    for name in ("perceptron", "random-order"):
         with pytest.raises(ValueError, match="learner: expected"):
             Loop.create(tmp_path / "s", items=MODELS, settings=Settings(cost_weight=0.1), learner=name)
     with pytest.raises(ValueError, match="apprentice: expected false"):

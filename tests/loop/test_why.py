@@ -71,7 +71,7 @@ def naive_score(loop: Loop, decision: str, item: str, model: Any) -> float:
     if name == "coactive":
         return float(model.effective(view) @ x)
     if name == "routing":
-        m = math.fsum((model.effective(view) * x).tolist())
+        m = math.fsum([*(model.effective(view) * x).tolist(), model.level(view)])
         return 1.0 / (1.0 + math.exp(-m)) - 0.02 * float(x[loop.feature_names.index("cost")])
     if name == "ordinal":
         return float(model.effective(view) @ x) - (0.0 if view.person is None else model.level(view.person))

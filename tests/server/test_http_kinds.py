@@ -304,10 +304,10 @@ MADE: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         ({**BEST, "kinds": {"price": "number"}}, {"features": 1}),
     ],
     "routing": [
-        ({**MODELS, "settings": {"cost_weight": 0}}, {"items": 2, "learner": "posterior:swap=0"}),
+        ({**MODELS, "settings": {"cost_weight": 0}}, {"items": 2, "learner": "posterior"}),
         (
             {**MODELS, "settings": {"cost_weight": 0.1}, "context": [{"embedding": [x] * 900} for x in (0.5, -0.5)]},
-            {"learner": "posterior:swap=0"},
+            {"learner": "posterior"},
         ),
     ],
     "best-worst": [],  # nobody names code over the network

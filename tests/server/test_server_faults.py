@@ -248,13 +248,13 @@ def test_damaged_keys(tmp_path: Path, content: bytes) -> None:
 
 OWN = """
     from typing import Any, NamedTuple
-    from heedful.learners.coactive.posterior import Posterior
+    from heedful.learners.coactive.perceptron import PreferencePerceptron
 
     class Touchy(NamedTuple):
         n_features: int
         space: Any
 
-        def _as(self): return Posterior(self.n_features, self.space)
+        def _as(self): return PreferencePerceptron(self.n_features, self.space)
         def init(self, rng): return self._as().init(rng)
         def propose(self, state, x, rng):
             if len(x) == 3:
