@@ -288,16 +288,20 @@ class Posterior:
         self.m[-3] = 0.0
         self.L = np.linalg.inv(P)
 
-    def corrected(self, x, shown, chosen, weight=1.0):
-        self.follow(x[shown])
+    def pairs(self, shown, chosen, m):
+        """(better, worse): each chosen one, and each looked at and not chosen, or chosen and overtaken."""
         deepest = max([shown.index(j) + 1 for j in chosen if j in shown], default=0)
         chosen = chosen[:30]
         looked_at = shown[: min(max(self.k, deepest), 30)]
         place = {j: i for i, j in enumerate(shown)}
         for i, a in enumerate(chosen):
-            overtaken = [b for b in chosen[i + 1 :] if place.get(a, len(x)) > place.get(b, len(x))]
-            for b in [b for b in looked_at if b not in chosen] + overtaken:
-                self.observe(np.array([*(x[a] - x[b]), *([0.0] * 23)]), 1.0, weight)
+            overtaken = [b for b in chosen[i + 1 :] if place.get(a, m) > place.get(b, m)]
+            yield from ((a, b) for b in [b for b in looked_at if b not in chosen] + overtaken)
+
+    def corrected(self, x, shown, chosen, weight=1.0):
+        self.follow(x[shown])
+        for a, b in self.pairs(shown, chosen, len(x)):
+            self.observe(np.array([*(x[a] - x[b]), *([0.0] * 23)]), 1.0, weight)
 
     def judged(self, x, z, among, up):
         self.follow(x)

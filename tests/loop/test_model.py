@@ -138,10 +138,14 @@ class Told:
         """The candidates `best` come before all others, of which `rest` were named or shown."""
         if self.name != "posterior":
             return self.step(self.space.phi(X, best + rest) - self.space.phi(X, shown))
-        if not clicked:
-            self.posterior.corrected(X, shown, best, weight)
-        elif len({*shown, *best}) > 1:
+        if clicked and set(best) <= set(shown):
+            if (X[shown] == X[shown[0]]).all():
+                return None  # nothing tells them apart
             self.posterior.clicked(X, shown, best, weight)
+        else:
+            if all((X[a] == X[b]).all() for a, b in self.posterior.pairs(shown, best, len(X))):
+                return None
+            self.posterior.corrected(X, shown, best, weight)
         return self.moved()
 
     def moved(self) -> None:
@@ -158,7 +162,10 @@ class Told:
             k = min(self.space.k, len(shown))
             z = x[named[0]] if named else self.space.phi(x, shown) / sum(1 / math.log2(i + 2) for i in range(k))
             among = x[shown].mean(0) if len(shown) > 1 else np.zeros(N)
-            self.posterior.judged(x, z, among, (1.0 + values[0]) / 2.0)
+            usual = among if self.posterior.usual is None else self.posterior.usual
+            if (np.abs(z - usual) < 1e-12).all():
+                return None
+            self.posterior.judged(x[shown], z, among, (1.0 + values[0]) / 2.0)
             return self.moved()
         if form in ("rating", "grade"):
             rated = dict(zip(named, values))

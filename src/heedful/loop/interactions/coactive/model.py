@@ -175,7 +175,7 @@ class Model(LoopModel):
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
         lesson = None if self.refusal(feedback.form) is not None else self.lesson(context, feedback, extra)
-        if lesson is None:
+        if lesson is None or (self.learns_all and not self.teaches(lesson)):
             return False
         person: Person | None = None
         if self.shrink > 0.0 and context.person is not None:
@@ -221,11 +221,6 @@ class Model(LoopModel):
         return True
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
-        found = self._example(context, feedback, extra)
-        empty = self.learns_all and isinstance(found, Lesson) and not self.teaches(found)
-        return None if empty else found
-
-    def _example(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
         record, x, _ = context
         m, shown, answer = len(x), record.shown, read_answer(self.forms, feedback, record.shown)
         if extra.shape[0]:
