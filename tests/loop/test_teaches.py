@@ -106,7 +106,7 @@ def test_a_lesson_in_the_middle_of_a_batch_is_learned(tmp_path: Path) -> None:
         assert answer(loop, better="same")[5:] == (False, AGREES)
         assert answer(loop, better=["last"])[5:] == (True, None)
         assert weights(loop) == before
-        assert answer(loop, better="same")[5:] == (True, None)  # the third: now all of them count
+        assert answer(loop, better="same")[5:] == (False, AGREES)  # the third: now the second counts
         assert weights(loop) != before
 
 
