@@ -238,8 +238,8 @@ class Posterior:
 
     def __init__(self, N, k, base=False):
         self.N, self.k, self.lists, self.rows = N, k, 0, 0
-        self.spread, self.squares = np.ones(N), np.zeros(N)
-        self.unit = np.full(N, float(N))  # prior precision of a feature whose spread is 1
+        self.spread, self.squares, self.sizes = np.ones(N), np.zeros(N), np.zeros(N)
+        self.unit = np.full(N, float(N))  # prior precision, at first that of N features with the spread 1
         self.ahead = np.zeros(N)  # its prior mean
         if base:
             self.unit[-1] = self.ahead[-1] = 1.0
@@ -257,19 +257,23 @@ class Posterior:
         self.L = self.L + weight * p * (1.0 - p) * np.outer(z, z)
 
     def follow(self, x):
-        """The prior of weight j is that of a feature with the spread there has been within lists."""
+        """The prior of weight j is that of a feature with the spread there has been within lists, its mean square being
+        two rows more."""
         self.lists, self.rows = self.lists + 1, self.rows + len(x)
         away = x - x.mean(axis=0)
         away[np.abs(away) <= 1e-12 * np.abs(x.mean(axis=0))] = 0.0  # rounding
         self.squares = self.squares + (away**2).sum(axis=0)
+        self.sizes = self.sizes + (x**2).sum(axis=0)
         if self.lists in [2**i for i in range(11)]:
             h = self.L @ self.m
+            differing = sum(self.squares[j] > 0 for j in range(self.N) if self.ahead[j] == 0)
             for j in range(self.N):
-                new = self.squares[j] / self.rows
-                if new > 0:
-                    self.L[j, j] += self.unit[j] * (new - self.spread[j])
-                    h[j] += self.unit[j] * self.ahead[j] * (new**0.5 - self.spread[j] ** 0.5)
-                    self.spread[j] = new
+                new = (self.squares[j] + 2 * self.sizes[j] / self.rows) / (self.rows + 2)
+                if self.squares[j] > 0:
+                    unit = new * (1 if self.ahead[j] else differing)
+                    self.L[j, j] += unit - self.unit[j]
+                    h[j] += self.ahead[j] * (unit / new**0.5 - self.unit[j] / self.spread[j] ** 0.5)
+                    self.spread[j], self.unit[j] = new, unit
             self.m = np.linalg.solve(self.L, h)
 
     def clicked(self, x, shown, clicks, weight=1.0):
@@ -299,7 +303,7 @@ class Posterior:
             yield from ((a, b) for b in [b for b in looked_at if b not in chosen] + overtaken)
 
     def corrected(self, x, shown, chosen, weight=1.0):
-        self.follow(x[shown])
+        self.follow(x[[*shown, *(j for j in chosen if j not in shown)]])
         for a, b in self.pairs(shown, chosen, len(x)):
             self.observe(np.array([*(x[a] - x[b]), *([0.0] * 23)]), 1.0, weight)
 

@@ -32,6 +32,7 @@ MOST_LOOKED = 30
 answer does not grow with the length of the list."""
 MOST_FULL = 300
 """The number of features up to which covariances are kept; beyond it only variances."""
+_FEW = 2.0  # the mean square of a feature counts like as many rows in its spread: a single pair tells little of that
 _RENEWED = 1024  # at lists 1, 2, 4, ... up to this one the prior follows the spread of the features
 
 
@@ -48,13 +49,16 @@ class PosteriorState(NamedTuple):
     prior: Array
     """the prior mean of the feature weights (N,), times the spread of their features"""
     precision: Array
-    """the prior precision of the feature weights (N,), divided by the squared spread of their features"""
+    """the prior precision of the feature weights (N,)"""
     base: Array
     """the weights (N,) that the space adds to those learned: 1 for the caller's score if it adds that, otherwise 0"""
     spread: Array
-    """the squared spread (N,) by which the prior goes: the variance of each feature within a list"""
+    """the squared spread (N,) by which the prior goes: the variance of each feature within a list and, as long as that
+    is of few rows, its mean square"""
     squares: Array
     """the sum of squared differences of each feature from its mean in the list (N,)"""
+    sizes: Array
+    """the sum of squares of each feature (N,)"""
     usual: Array
     """the mean features of what thumbs judged (N,)"""
     judged: int
@@ -70,8 +74,9 @@ class Posterior(NamedTuple):
     """Posterior: ours, one Gaussian over the weights for all kinds of answers. Interaction: coactive.
 
     Shows the candidates in order of w . x_j, for the mean w of the posterior and `n_features` features x_j of candidate
-    j, with neighbours swapped with probability `swap` (`Swaps`); no swaps are needed to learn. The prior variance of a
-    weight is `prior` / N in units of 1 / the spread of its feature within lists, which is followed as it becomes known.
+    j, with neighbours swapped with probability `swap` (`Swaps`); no swaps are needed to learn. Of A
+    features that differ within lists, each weight has the prior variance `prior` / A in units of 1 / the spread of its
+    feature, which is followed as it becomes known.
 
     Feedback that names all candidates is a better order, of which the first k count as chosen: each is preferred to
     every candidate that was looked at and not chosen, above it or below, and to those chosen that it overtook. Feedback
@@ -103,7 +108,8 @@ class Posterior(NamedTuple):
         m[:n] = base
         P = np.diag(variances) if n <= MOST_FULL else variances.reshape(1, -1)
         zeros = np.zeros(n)
-        return PosteriorState(m, P, base.copy(), precision, base, np.ones(n), zeros, zeros.copy(), 0, 0, 0)
+        counts = zeros, zeros.copy(), zeros.copy()
+        return PosteriorState(m, P, base.copy(), precision, base, np.ones(n), *counts, 0, 0, 0)
 
     def swaps(self) -> Swaps:
         """Return the random swaps that it makes."""
@@ -128,16 +134,16 @@ class Posterior(NamedTuple):
         if shown.size == 0:
             return state
         X = x.astype(np.float64)
-        seen = X[shown]  # of what was not shown a log need not keep anything
+        seen = X[named(X.shape[0], shown, chosen)]  # of the other candidates a log need not keep anything
         mean = list_mean(seen)
-        rows = renew_prior(state, seen, mean)
+        rows = renew_prior(state, seen, mean, self.prior)
         if clicked:
             learn_clicks(state, X - mean, shown, chosen, weight)
         else:
             learn_order(state, X, shown, chosen, min(self.space.positions(), shown.size), weight)
         return PosteriorState(
-            state.m, state.P, state.prior, state.precision, state.base, state.spread, state.squares, state.usual,
-            state.judged, rows, state.t + 1,
+            state.m, state.P, state.prior, state.precision, state.base, state.spread, state.squares, state.sizes,
+            state.usual, state.judged, rows, state.t + 1,
         )  # fmt: skip
 
     def judge(self, state: PosteriorState, x: Floats, z: Array, among: Array, up: float) -> PosteriorState:
@@ -147,7 +153,7 @@ class Posterior(NamedTuple):
         `x` (m, N) are the features of the m items shown, `among` (N,) their mean, with which the first thumb is
         compared."""
         X = x.astype(np.float64)
-        rows = renew_prior(state, X, list_mean(X))
+        rows = renew_prior(state, X, list_mean(X), self.prior)
         if state.judged == 0:
             state.usual[:] = among
         Z = np.zeros((1, state.m.size))
@@ -157,8 +163,8 @@ class Posterior(NamedTuple):
         observe(state.m, state.P, Z, one, one - 1, np.full(1, up), 1.0)
         state.usual[:] += (z - state.usual) / (state.judged + 2.0)
         return PosteriorState(
-            state.m, state.P, state.prior, state.precision, state.base, state.spread, state.squares, state.usual,
-            state.judged + 1, rows, state.t + 1,
+            state.m, state.P, state.prior, state.precision, state.base, state.spread, state.squares, state.sizes,
+            state.usual, state.judged + 1, rows, state.t + 1,
         )  # fmt: skip
 
     def log_odds(self, state: PosteriorState) -> float:
@@ -176,6 +182,18 @@ class Posterior(NamedTuple):
 
     def order(self, y: PerturbedRanking) -> Ints:
         return self.swaps().order(y)
+
+
+@kernel
+def named(m: int, shown: Ints, chosen: Ints) -> Ints:
+    """Return the indices of those of m candidates that were `shown`, then those `chosen` that were not, each once."""
+    out, known, size = np.empty(m, np.int64), np.zeros(m, np.bool_), 0
+    for group in (shown, chosen):
+        for j in group:
+            if not known[j]:
+                known[j], out[size] = True, j
+                size += 1
+    return out[:size]
 
 
 @kernel
@@ -207,25 +225,30 @@ def add_squares(total: Array, X: Array, mean: Array) -> None:
 
 @noinline
 @kernel
-def renew_prior(state: PosteriorState, X: Array, mean: Array) -> int:
+def renew_prior(state: PosteriorState, X: Array, mean: Array, scale: float) -> int:
     """Take in the spread of the m candidates `X` (m, N) around their `mean` (N,), N features; at lists 1, 2, 4, ...,
-    1024 let the prior follow the spread so far. Return the number of candidates in all lists.
+    1024 let the prior follow the spread so far: of A features that differ within lists, each has the prior variance
+    `scale` / A divided by its squared spread. Return the number of candidates in all lists.
 
     That is exact: the posterior becomes what the same answers would have made of the other prior. A feature whose
     spread is unknown or not finite keeps its prior."""
     m, P, spread = state.m, state.P, state.spread
     add_squares(state.squares, X, mean)
+    add_squares(state.sizes, X, np.zeros(mean.size))
     rows: int = state.rows + X.shape[0]
     t = state.t + 1
     if t > _RENEWED or t & (t - 1):
         return rows
-    unit, v, full = np.zeros(m.size), np.zeros(m.size), P.shape[0] > 1
+    unit, v, full, differing = np.zeros(m.size), np.zeros(m.size), P.shape[0] > 1, 0
     for j in range(mean.size):
-        new = state.squares[j] / rows
-        if not (0.0 < new < math.inf) or new == spread[j] or (full and P[j, j] == 0.0):
+        differing += 1 if state.squares[j] > 0.0 and state.base[j] == 0.0 else 0
+    for j in range(mean.size):
+        new = (state.squares[j] + _FEW * state.sizes[j] / rows) / (rows + _FEW)
+        if not (0.0 < state.squares[j] and new < math.inf) or (full and P[j, j] == 0.0):
             continue
-        more = state.precision[j] * (new - spread[j])  # precision; the next is that times the mean
-        pull = state.precision[j] * state.prior[j] * (math.sqrt(new) - math.sqrt(spread[j]))
+        before, precision = state.precision[j], new if state.base[j] else differing / scale * new
+        more = precision - before  # precision; the next is that times the mean
+        pull = state.prior[j] * (precision / math.sqrt(new) - before / math.sqrt(spread[j]))
         if full:
             unit[j] = 1.0
             symmetric_times(P, unit, v)
@@ -234,9 +257,9 @@ def renew_prior(state: PosteriorState, X: Array, mean: Array) -> int:
             v[j] = P[0, j]
         gain = 1.0 / max(1.0 + more * v[j], 1e-12)
         if t == 1:  # nothing was learned yet, and rounding is kept out
-            gain = spread[j] / new
+            gain = before / precision
         own, step = gain * (m[j] + v[j] * pull), gain * (pull - more * m[j])
-        spread[j] = new
+        spread[j], state.precision[j] = new, precision
         if full:
             m[:] += v * step
             add_rank_one(P, v, -more * gain)
