@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
+import naive
 from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
@@ -29,6 +30,11 @@ class Better(NamedTuple):
     chosen: list[int]
     clicked: bool = False
     weight: float = 1.0
+
+    @property
+    def picked(self) -> bool:
+        """Whether it was picked out of what was shown."""
+        return self.clicked and set(self.chosen) <= set(self.shown)
 
 
 class Verdict(NamedTuple):
@@ -63,6 +69,8 @@ class CoactiveFold(Fold):
 
     def learn(self, decision: Shown, lesson: Any) -> None:
         person = decision.person
+        if hasattr(self.learner, "learn") and not self.compares(lesson):
+            return
         if self.shrink and person is not None:
             before, n = self.people.get(person, (self.own.init(np.random.default_rng(0)), 0))
             mine = copy_arrays(before)
@@ -70,28 +78,31 @@ class CoactiveFold(Fold):
         self.shared = self.taught(self.learner, self.shared, lesson, lambda x: x)
 
     def learns(self, given: Given) -> bool:
-        """What compares something moves the weights, or the sum that will; a thumb may be what was expected."""
-        lesson, before = given.lesson, copy_arrays(self.shared)
-        if lesson is None:
-            return False
-        after = self.taught(self.learner, copy_arrays(before), lesson, lambda x: x)
-        kept = [(self.learner.weights(before), self.learner.weights(after))]
-        kept += [
-            (getattr(before, name), getattr(after, name)) for name in ("theta", "pending") if hasattr(before, name)
-        ]
-        if any(np.abs(a - b).max() > 1e-12 for a, b in kept):
-            return True
-        return isinstance(lesson, Verdict) and bool(
-            (lesson.z != (before.usual if before.judged else lesson.among)).any()
-        )
+        """Whether it compares something."""
+        return given.lesson is not None and self.compares(given.lesson)
+
+    def compares(self, lesson: Any) -> bool:
+        """What is said differs from what was shown, or tells it apart; a thumb, from what is usual."""
+        if isinstance(lesson, Verdict):
+            return bool((lesson.z != (self.shared.usual if self.shared.judged else lesson.among)).any())
+        x, shown, chosen, k = lesson.x, lesson.shown, lesson.chosen, self.learner.space.positions()
+        if hasattr(self.learner, "learn"):
+            if lesson.picked:
+                return bool((x[shown] != x[shown[0]]).any())
+            pairs = naive.Posterior(x.shape[1], min(k, len(shown))).pairs(shown, chosen, len(x))
+            return any((x[a] != x[b]).any() for a, b in pairs)
+        whole = [*chosen, *(j for j in shown if j not in chosen)]
+        space = naive.Rankings(k)
+        return bool(np.abs(space.phi(x, whole) - space.phi(x, shown)).max() > 1e-12)
 
     def taught(self, learner: Any, before: Any, lesson: Any, seen: Any) -> Any:
         x = seen(lesson.x)
         if isinstance(lesson, Verdict):
-            return learner.judge(before, x, seen(lesson.z[None, :])[0], seen(lesson.among[None, :])[0], lesson.up)
+            z, among = seen(lesson.z[None, :])[0], seen(lesson.among[None, :])[0]
+            return learner.judge(before, seen(lesson.shown), z, among, lesson.up)
         shown, chosen = np.array(lesson.shown, np.int64), np.array(lesson.chosen, np.int64)
         if hasattr(learner, "learn"):
-            return learner.learn(before, x, shown, chosen, lesson.clicked, lesson.weight)
+            return learner.learn(before, x, shown, chosen, lesson.picked, lesson.weight)
         whole = [*lesson.chosen, *(j for j in lesson.shown if j not in lesson.chosen)]
         return learner.update(before, x, shown, np.array(whole, np.int64))
 
