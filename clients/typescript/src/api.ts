@@ -1326,7 +1326,7 @@ export interface components {
          * @description A learner after it learned from the log, and how good its predictions were by each measure.
          */
         LearnerEvaluation: {
-            /** @description the learner as the caller named it: "prank", "pairwise-logistic:rate=0.2"; "NAME@VERSION" stopped learning after that version; "NAME@VERSION.." or "NAME@2026-01-31T12:00:00Z.." began to learn after it */
+            /** @description the learner as the caller named it: "prank", "posterior:swap=0.1"; "NAME@VERSION" stopped learning after that version; "NAME@VERSION.." or "NAME@2026-01-31T12:00:00Z.." began to learn after it */
             learner: string;
             /** @description how many pieces of feedback it learned from */
             lessons: number;

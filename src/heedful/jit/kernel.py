@@ -316,19 +316,3 @@ def visible(y: Any) -> Any:
     Compiled, the type of the proposal decides (`heedful.jit.overloads`).
     """
     return y[0] if isinstance(y, tuple) else y
-
-
-@kernel
-def ith(columns: Any, i: int) -> Any:
-    """Return the i-th value of each of `columns`, a tuple of named tuples with a method `ith(i)`, as a tuple.
-
-    Compiled, the types of the columns decide (`heedful.jit.overloads`)."""
-    return tuple([column.ith(i) for column in columns])
-
-
-@kernel
-def rebuilt(like: Any, first: Any, rest: Any) -> Any:
-    """Return a named tuple of the type of `like` whose fields are `first` and then those of the tuple `rest`.
-
-    Compiled, the fields must have the types of those of `like`."""
-    return type(like)(first, *rest)

@@ -113,21 +113,6 @@ def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) ->
 
 
 @intrinsic
-def _rebuilt(typingctx: Any, like: Any, fields: Any) -> Any:
-    """Emit the tuple `fields` as a named tuple of the type of `like`. Raise TypingError unless their types agree."""
-    if tuple(like.types) != tuple(fields.types):
-        raise TypingError(f"rebuilt: expected fields {like.types}, got {fields.types}")
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        parts = cgutils.unpack_tuple(builder, args[1])
-        for kind, part in zip(sig.return_type.types, parts):
-            context.nrt.incref(builder, kind, part)
-        return context.make_tuple(builder, sig.return_type, parts)
-
-    return like(like, fields), codegen
-
-
-@intrinsic
 def borrow(typingctx: Any, value: Any) -> Any:
     """Return `value` with the reference counting of its arrays and generators switched off: a numba intrinsic, whose
     first argument, `typingctx`, numba passes itself.
@@ -188,18 +173,6 @@ def _register_kernel(f: Callable[..., Any], loop: Callable[..., Any]) -> None:
     elif f is kernel.eight_lanes:
         overload(f, strict=False)(
             lambda X, j, w, lo, count: lambda X, j, w, lo, count: _eight_lanes(X, j, w, lo, count)
-        )
-    elif f is kernel.ith:
-
-        def ith(columns: Any, i: Any) -> Any:
-            if len(columns) == 0:
-                return lambda columns, i: ()
-            return lambda columns, i: (columns[0].ith(i),) + kernel.ith(columns[1:], i)  # noqa: RUF005
-
-        overload(f, strict=False)(ith)
-    elif f is kernel.rebuilt:
-        overload(f, strict=False)(
-            lambda like, first, rest: lambda like, first, rest: _rebuilt(like, (first,) + rest)  # noqa: RUF005
         )
     elif f is kernel.fetch_row:
         overload(f, strict=False)(lambda X, j: lambda X, j: _fetch_row(X, j))
