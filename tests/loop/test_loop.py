@@ -364,12 +364,25 @@ def test_a_learner_of_its_own_proposals_alone_folds_what_another_swapped(folder:
         assert set(replayed.weights.values()) <= {0.0, 1.0}
 
 
-# ---------------------------------------------------------------------------- fair pairs: what is known of chances
+@pytest.mark.parametrize("n_features", [4, 310], ids=["covariances", "variances"])
+def test_the_score_for_all_people_counts_once_for_each(tmp_path: Path, n_features: int) -> None:
+    """However much a person says: how much that score counts is not theirs to learn."""
+    with small_loop(tmp_path / "l", n_features=n_features, shrink=2.0, control=0.0) as loop:
+        for i, person in enumerate(["ben", "ann", "ben", "ann", "ann"]):  # at her first answer all have learned some
+            shown = loop.decide(person=person, id=f"d{i}").shown
+            loop.feedback(f"d{i}", **({"thumb": "up"} if i == 3 else {"clicks": [shown[2]]}))
+        model: Any = loop.projection.model
+        own = model._own.weights(model.people["ann"].state)
+        assert own[-1] == 0.0
+        assert np.abs(own).max() > 0.0
+
+
+# ---------------------------------------------------------------------------- swaps: what is known of chances
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("control", "lessons", "show"), [(0.2, 30, None), (0.0, 0, 3)])
-def test_fair_pairs_are_shown_as_often_as_they_say(
+def test_swapped_lists_are_shown_as_often_as_they_say(
     folder: Path, control: float, lessons: int, show: int | None
 ) -> None:
     """4000 ids, four candidates, a model that disagrees with the caller or a pair across the cut, of which one is seen:

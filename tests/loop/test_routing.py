@@ -170,7 +170,7 @@ def test_evaluate_says_what_policies_are_worth_and_what_they_cost(tmp_path: Path
         thumbs(loop, range(900))
         found = loop.evaluate()
         assert [each.learner for each in found.learners] == [
-            "posterior:swap=0", "cheapest", "always:small", "always:medium", "always:large",
+            "posterior", "cheapest", "always:small", "always:medium", "always:large",
         ]  # fmt: skip
         assert [each.name for each in found.measures] == ["value", "squared error", "cost", "thumbs"]
         assert [each.decisive for each in found.measures] == [True, False, False, False]
@@ -209,7 +209,7 @@ def test_costs_are_bounded_by_what_could_have_been_chosen_and_not_by_what_was(tm
 @pytest.mark.slow
 def test_a_router_is_promoted_for_its_value_and_a_policy_is_not(tmp_path: Path) -> None:
     """Predicting thumbs better is not enough; policies are compared, and do not serve."""
-    slow, usual = "posterior:swap=0", "posterior:swap=0"
+    slow, usual = "posterior:prior=0.3", "posterior"
     with make(tmp_path / "r", sampled=0.8, learner=slow) as loop:
         thumbs(loop, range(300))
         value, squared = loop.evaluate(usual).learners[1].values[:2]

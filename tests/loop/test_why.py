@@ -224,7 +224,7 @@ def test_refusals(kind: Kind, tmp_path: Path) -> None:
 @pytest.mark.parametrize("spec", ["perceptron", "posterior"])
 @pytest.mark.parametrize("person", [None, "p"])
 def test_what_adds_up_is_what_leaving_out_takes_away(tmp_path: Path, spec: str, person: str | None) -> None:
-    """A perceptron's lessons add up: what each added is exact. Those of fair pairs do not, and the answer says so."""
+    """A perceptron's lessons add up: what each added is exact. Those of a posterior do not, and the answer says so."""
     with small_loop(tmp_path / "l", spec) as loop:
         for i in range(12):
             shown = loop.decide(id=f"d{i}", person=person).shown

@@ -410,7 +410,7 @@ def a_lesson_that_the_learner_raises_on_is_left_out(case: KindCase, folder: Path
     with case.make(folder / "loop") as loop:
         learner = type(loop.learner)
         with ExitStack() as patched:
-            for name in ("update", "step"):  # some forms are steps along a direction
+            for name in ("update", "learn", "judge"):  # a learner of all forms has a method for each sort of lesson
                 if hasattr(learner, name):
                     patched.enter_context(patch.object(learner, name, failing(getattr(learner, name))))
             learned = 0

@@ -244,7 +244,7 @@ def renew_prior(state: PosteriorState, X: Array, mean: Array, scale: float) -> i
         differing += 1 if state.squares[j] > 0.0 and state.base[j] == 0.0 else 0
     for j in range(mean.size):
         new = (state.squares[j] + _FEW * state.sizes[j] / rows) / (rows + _FEW)
-        if not (0.0 < state.squares[j] and new < math.inf) or (full and P[j, j] == 0.0):
+        if not (0.0 < state.squares[j] and new < math.inf) or (P[j, j] if full else P[0, j]) == 0.0:
             continue
         before, precision = state.precision[j], new if state.base[j] else differing / scale * new
         more = precision - before  # precision; the next is that times the mean

@@ -206,12 +206,10 @@ def list_chances(interaction: Interaction[Any], said: LoggedAnswer) -> Floats | 
     for j, view in enumerate(said.views):
         order = interaction.order(view, x)
         chance_of = getattr(view.model.learner, "chance", None)
-        if chance_of is not None:
-            chances[j] = chance_of(order, shown)
-        elif getattr(view.model, "draws", False):
-            chances[j] = np.nan
-        else:
+        if not getattr(view.model, "draws", False):
             chances[j] = float(order[: shown.size].tolist() == shown.tolist())
+        else:
+            chances[j] = np.nan if chance_of is None else chance_of(order, shown)
     return chances
 
 

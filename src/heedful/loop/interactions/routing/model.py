@@ -66,6 +66,9 @@ class RouteModel(Model):
         N features each (m,)."""
         return self.approvals(view, x) - self.costs.charge(x)
 
+    draws = False
+    """whether the learner's own lists have a random part: what is drawn here (`Drawing`) does not go by them"""
+
     def order(self, view: View[Any], x: Floats) -> Ints:
         return np.argsort(-self.utilities(view, x), kind="stable")
 
