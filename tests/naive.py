@@ -307,9 +307,9 @@ class Posterior:
         for a, b in self.pairs(shown, chosen, len(x)):
             self.observe(np.array([*(x[a] - x[b]), *([0.0] * 23)]), 1.0, weight)
 
-    def judged(self, x, z, among, up):
-        self.follow(x)
+    def judged(self, z, among, up):
         usual = among if self.usual is None else self.usual
+        self.follow(np.array([z, usual]))
         self.observe(np.array([*(z - usual), *([0.0] * 22), 1.0]), up)
         self.thumbs += 1
         self.usual = usual + (z - usual) / (self.thumbs + 1)

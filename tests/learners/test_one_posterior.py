@@ -59,8 +59,8 @@ def test_every_answer_moves_it_to_the_mode_with_the_precision_there(seed: int, s
             oracle.corrected(x, shown.tolist(), some.tolist(), weight)
         else:
             up = float(rng.choice([0.0, 0.3, 1.0]))
-            state = learner.judge(state, x, x[0], x.mean(axis=0), up)
-            oracle.judged(x, x[0], x.mean(axis=0), up)
+            state = learner.judge(state, x[0], x.mean(axis=0), up)
+            oracle.judged(x[0], x.mean(axis=0), up)
         same(state, oracle)
     assert state.t == 6
 

@@ -165,7 +165,7 @@ class Told:
             usual = among if self.posterior.usual is None else self.posterior.usual
             if (np.abs(z - usual) < 1e-12).all():
                 return None
-            self.posterior.judged(x[shown], z, among, (1.0 + values[0]) / 2.0)
+            self.posterior.judged(z, among, (1.0 + values[0]) / 2.0)
             return self.moved()
         if form in ("rating", "grade"):
             rated = dict(zip(named, values))

@@ -99,7 +99,7 @@ class CoactiveFold(Fold):
         x = seen(lesson.x)
         if isinstance(lesson, Verdict):
             z, among = seen(lesson.z[None, :])[0], seen(lesson.among[None, :])[0]
-            return learner.judge(before, seen(lesson.shown), z, among, lesson.up)
+            return learner.judge(before, z, among, lesson.up)
         shown, chosen = np.array(lesson.shown, np.int64), np.array(lesson.chosen, np.int64)
         if hasattr(learner, "learn"):
             return learner.learn(before, x, shown, chosen, lesson.picked, lesson.weight)

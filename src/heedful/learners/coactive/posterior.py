@@ -4,7 +4,7 @@ An answer becomes a few logistic observations sigma(z . w) of one weight vector 
 is taken in by one Newton step to its mode (recursive Laplace: Spiegelhalter & Lauritzen 1990; an extended Kalman step
 for a logistic output). A click tells of the item and of its place, so w has effects of the place, of a click above, and
 of the list beside the N feature weights; the score that ranks has none of these. A correction tells that each chosen
-candidate beats each one that was looked at and kept back.
+candidate beats each one that was looked at and kept back. The file is long because one learner takes every answer.
 """
 
 from __future__ import annotations
@@ -146,16 +146,17 @@ class Posterior(NamedTuple):
             state.usual, state.judged, rows, state.t + 1,
         )  # fmt: skip
 
-    def judge(self, state: PosteriorState, x: Floats, z: Array, among: Array, up: float) -> PosteriorState:
+    def judge(self, state: PosteriorState, z: Array, among: Array, up: float) -> PosteriorState:
         """Return the state after learning that what has the N features `z` (N,) was approved of, as far as `up` says
         (from 0 to 1). Arrays of `state` are overwritten.
 
-        `x` (m, N) are the features of the m items shown, `among` (N,) their mean, with which the first thumb is
-        compared."""
-        X = x.astype(np.float64)
-        rows = renew_prior(state, X, list_mean(X), self.prior)
+        `among` (N,) are the mean features of what was shown, with which the first thumb is compared. What is judged and
+        what is usual count as a list of two."""
         if state.judged == 0:
             state.usual[:] = among
+        both = np.empty((2, z.size))
+        both[0], both[1] = z, state.usual
+        rows = renew_prior(state, both, list_mean(both), self.prior)
         Z = np.zeros((1, state.m.size))
         Z[0, : z.size] = z - state.usual
         Z[0, -1] = 1.0

@@ -64,8 +64,6 @@ class Lesson(NamedTuple):
 class Thumb(NamedTuple):
     """A training example that approves or disapproves of a whole list or item."""
 
-    x: Floats
-    """the N features of the m items shown (m, N)"""
     z: Array
     """the N features of what was judged (N,)"""
     among: Array
@@ -230,7 +228,7 @@ class Model(LoopModel):
             z = x[items[0]] if len(items) == 1 else self._whole(x, np.array(items or shown, np.int64))
             seen = x[list(shown)].mean(axis=0, dtype=np.float64)
             among = seen if len(shown) > 1 else np.zeros(x.shape[1])
-            return Thumb(x[list(shown)], np.array(z, np.float64), among, (1.0 + sign) / 2.0)
+            return Thumb(np.array(z, np.float64), among, (1.0 + sign) / 2.0)
         if answer.values or answer.pairs:  # of these alone; what else was shown, nobody looked at for this
             named = answer.values or {j for pair in answer.pairs for j in pair}
             before, after = corrected([j for j in shown if j in named], answer)
@@ -301,10 +299,10 @@ def _learn(learner: Any, state: Any, lesson: Lesson | Thumb, seen: Callable[[Flo
     """Return the state after `learner` has learned from the training example `lesson`, starting from `state`.
 
     `seen` is a linear function of features (m, N) that gives them as the learner sees them."""
-    x = seen(lesson.x)
     if isinstance(lesson, Thumb):
         z, among = seen(np.array([lesson.z, lesson.among]))
-        return learner.judge(state, x, z, among, lesson.up)
+        return learner.judge(state, z, among, lesson.up)
+    x = seen(lesson.x)
     if hasattr(learner, "learn"):
         return learner.learn(state, x, lesson.y, lesson.feedback, lesson.clicked, lesson.weight)
     return learner.update(state, x, lesson.y, lesson.feedback)
