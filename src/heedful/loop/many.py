@@ -142,8 +142,8 @@ def replay_loop(
     every engine and any number of shards. Feedback that was undone is left out.
 
     `own`, `engine`, `jobs` and `tell` are those of `evaluate_loops`. Raise ValueError if the learner has no batches,
-    and `heedful.core.engine.TaskError` if a piece of feedback teaches something that depends on the weights, as a thumb
-    does."""
+    and `heedful.core.engine.TaskError` if a piece of feedback teaches something that depends on the weights, as where
+    the learner imitates an order."""
     check_count("events", events)
     with _open(place, own) as loop:
         projection = loop.projection

@@ -80,10 +80,6 @@ class RouteModel(Model):
         x[:, self.costs.columns] = 0.0
         return super().lesson(context._replace(x=x), feedback, extra)
 
-    def adds_up(self, view: View[Any], feedback: FeedbackRecord) -> bool:
-        """Log-odds may, probabilities do not."""
-        return False
-
 
 STEEPNESS = 10.0
 """How quickly models are tried less often that seem worse: gamma / sqrt(n + 1) at temperature 1."""
