@@ -150,7 +150,7 @@ def _find_packaged(name: str) -> type | None:
 def _defined() -> dict[str, list[str]]:
     """Return the names of what modules of learners define, by short and by full name: each loop that is opened asks."""
     found: dict[str, list[str]] = {}
-    for class_name in learners.modules_by_name():
+    for class_name in filter(lambda each: each[0].isupper(), learners.modules_by_name()):  # functions are no learners
         for name in {kebab(class_name), _short(class_name)}:
             found.setdefault(name, []).append(class_name)
     return found
