@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from heedful.results.experiment import Agreement, Experiment
     from heedful.worlds.shop import Shop, ShopRequest
 
-SERVED = "posterior:swap=0,prior=0.001"
+SERVED = "posterior:swap=0,prior=0.0001"
 """The learner that serves: its prior is too narrow, so that it hardly leaves the shop's own order."""
 CANDIDATES = {
     "dueling-bandit": "learns only from lists that it drafted itself, so nothing from this log",
-    "posterior:swap=0,prior=0.00104": "the learner that serves, with 1.04 times the prior variance",
+    "posterior:swap=0,prior=0.000104": "the learner that serves, with 1.04 times the prior variance",
     "posterior:swap=0": "the learner that serves, with the default prior",
 }
 """The learners that are tried, in this order, with what they are."""
