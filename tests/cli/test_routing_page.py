@@ -51,7 +51,8 @@ def test_from_nothing_to_the_first_insight_it_takes_at_most_five_lines() -> None
 
 
 def test_a_new_model_gets_a_loop_of_its_own_with_all_that_was_learned() -> None:
-    """The weights of the models that were there are as they were, but less by the narrower prior of more features."""
+    """The weights of the models that were there are as they were, but for the prior of more features before their
+    spread is known."""
     done(f"init route {ROOT / 'examples' / 'models.csv'} --route --cost-weight 0.02 --people 2")
     with Loop.open("route.heedful") as loop:
         for i in range(40):
@@ -67,9 +68,7 @@ def test_a_new_model_gets_a_loop_of_its_own_with_all_that_was_learned() -> None:
         assert set(loop.items) == {"small", "medium", "large", "huge"}
         for then, now in ((before, loop.weights), (own, loop.weights_of("p1"))):
             old, new = np.array(list(then.values())), np.array([now[name] for name in then])
-            assert np.sign(new).tolist() == np.sign(old).tolist()
-            assert (np.abs(new) <= np.abs(old)).all()
-            assert np.corrcoef(old, new)[0, 1] > 0.99
+            assert np.abs(new - old).max() <= 0.01 * np.abs(old).max()
         assert any(weight != 0.0 for weight in before.values())
         d = loop.decide(["huge"], context={"prompt": "a poem"})
         assert loop.feedback(d.id, thumb="up").learned

@@ -401,8 +401,13 @@ def test_who_always_presses_the_same_side_is_told_of(visitor: Visitor, path: Pat
     assert "Note:" not in found_out(visitor, "/loops/words/results?segment=customers").html
 
 
-def test_a_judge_of_an_arena_who_always_presses_the_same_side_is_left_out_and_taken_in_again(tmp_path: Path) -> None:
+def test_a_judge_of_an_arena_who_always_presses_the_same_side_is_left_out_and_taken_in_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On the page, and by --without, which each door offers: the leaderboard, the standing and what was left out."""
+    monkeypatch.setattr(
+        "heedful.studies.study.secrets.randbits", lambda bits: 3
+    )  # which pairs are asked decides which is first
     path, models = tmp_path / "models.heedful", ("large", "small", "tiny")
     outputs = Outputs({"q": "A prompt"}, {model: {"q": f"answer of {model}"} for model in models})
     with create_arena(path, outputs, Study(ask=ASK, kind="answers"), "ranking") as loop:
