@@ -595,7 +595,7 @@ def test_a_promotion_in_a_loop_of_any_kind_says_if_its_evidence_was_forgotten(ki
             loop.feedback({**kind.answer(i, shown), "decision": f"d{i}"})
             if i % 24 == 23:
                 told += not loop.evaluate(spec).learners[1].values[0].refused
-            if told == 3:
+            if told == 6:
                 break  # the log can tell, also without one of the six
         loop.promote(spec, force=True)
         [made] = loop.promotions()
