@@ -9,7 +9,6 @@ from fractions import Fraction
 from itertools import combinations, pairwise, permutations
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit
 
 # ---------------------------------------------------------------------------- spaces of objects
@@ -228,8 +227,8 @@ class PerturbedPreferencePerceptron(PreferencePerceptron):
 
 
 class Posterior:
-    """Ours: w ~ Normal(m, L^-1), D = N + 23. Each observation z, y in turn moves m to the mode of the posterior and
-    adds p (1 - p) z z' to L.
+    """Ours: w ~ Normal(m, L^-1), D = N + 23. The observations z, y of an answer move m to the mode of the posterior and
+    add p (1 - p) z z' there to L.
 
     An item at place i of its list: [x - mean, e_i, e_i if something above was clicked, 1 (this list), 1 (clicks), 0]. A
     pair: x_a - x_b. A thumb: [z - usual, ..., 1]."""
@@ -248,13 +247,19 @@ class Posterior:
         self.m = np.array([*self.ahead, *([0.0] * 23)])
         self.usual, self.thumbs = None, 0
 
-    def observe(self, z, y, weight=1.0):
-        # The gradient L (w - m) = weight (y - p) z is 0 on the line m + t L^-1 z, where t = weight (y - p).
-        along = np.linalg.solve(self.L, z)
-        t = brentq(lambda t: t - weight * (y - expit(z @ (self.m + t * along))), -weight, weight, xtol=1e-15)
-        self.m = self.m + t * along
-        p = expit(z @ self.m)
-        self.L = self.L + weight * p * (1.0 - p) * np.outer(z, z)
+    def observe(self, Z, y, weight=1.0):
+        def loss(w):
+            return (w - self.m) @ self.L @ (w - self.m) / 2 + weight * (np.logaddexp(0.0, Z @ w) - y * (Z @ w)).sum()
+
+        w, step = self.m, np.ones(1)
+        while np.abs(step).max() > 1e-9:
+            p = expit(Z @ w)
+            H = self.L + weight * Z.T @ np.diag(p * (1.0 - p)) @ Z
+            step = np.linalg.solve(H, weight * Z.T @ (y - p) - self.L @ (w - self.m))
+            while loss(w + step) > loss(w) + 1e-12:
+                step = step / 2
+            w = w + step
+        self.m, self.L = w, H
 
     def follow(self, x):
         """The prior of weight j is that of a feature with the spread there has been within lists, its mean square being
@@ -278,14 +283,14 @@ class Posterior:
 
     def clicked(self, x, shown, clicks, weight=1.0):
         self.follow(x[shown])
-        above = False
+        above, Z = False, np.zeros((len(shown[:30]), self.N + 23))
         for i, j in enumerate(shown[:30]):
-            z = np.zeros(self.N + 23)
+            z = Z[i]
             z[: self.N] = x[j] - x[shown].mean(axis=0)
             place = self.N + min(i, self.PLACES - 1)
             z[place], z[place + self.PLACES], z[-3], z[-2] = 1.0, float(above), 1.0, 1.0
-            self.observe(z, float(j in clicks), weight)
             above = above or j in clicks
+        self.observe(Z, np.array([float(j in clicks) for j in shown[:30]]), weight)
         P = np.linalg.inv(self.L)
         P[-3, :] = P[:, -3] = 0.0
         P[-3, -3] = 1.0
@@ -304,13 +309,15 @@ class Posterior:
 
     def corrected(self, x, shown, chosen, weight=1.0):
         self.follow(x[[*shown, *(j for j in chosen if j not in shown)]])
-        for a, b in self.pairs(shown, chosen, len(x)):
-            self.observe(np.array([*(x[a] - x[b]), *([0.0] * 23)]), 1.0, weight)
+        pairs = list(self.pairs(shown, chosen, len(x)))
+        if pairs:
+            Z = np.array([[*(x[a] - x[b]), *([0.0] * 23)] for a, b in pairs])
+            self.observe(Z, np.ones(len(pairs)), weight)
 
     def judged(self, z, among, up):
         usual = among if self.usual is None else self.usual
         self.follow(np.array([z, usual]))
-        self.observe(np.array([*(z - usual), *([0.0] * 22), 1.0]), up)
+        self.observe(np.array([[*(z - usual), *([0.0] * 22), 1.0]]), np.array([up]))
         self.thumbs += 1
         self.usual = usual + (z - usual) / (self.thumbs + 1)
 

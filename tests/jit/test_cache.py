@@ -72,12 +72,19 @@ MAIN = """
         from pathlib import Path
         helper = Path(sys.argv[1], "helper.py")
         helper.write_text(helper.read_text().replace("+1.0", "-1.0"))
+    from numba.core.codegen import CPUCodeLibrary
+    optimized, optimize = [], CPUCodeLibrary._optimize_final_module
+    def counted(library):
+        optimized.append(library.name)
+        optimize(library)
+    CPUCodeLibrary._optimize_final_module = counted
     world = Signs(-np.random.default_rng(0).standard_normal(61))  # the first is wrong
     regrets = trace(Mine(), world, 100, 0)
     plain = trace(Mine(), world, 100, 0, interpreted=True)
     [loop] = compiling._loops.values()
     print(json.dumps({
         "mean": regrets.mean(), "as interpreted": bool((regrets == plain).all()),
+        "optimized": optimized, "as before": CPUCodeLibrary._optimize_final_module is counted,
         "compiled": sum(loop.stats.cache_misses.values()), "loaded": sum(loop.stats.cache_hits.values()),
     }))
 """
@@ -145,9 +152,10 @@ def test_the_key_of_a_loop_has_no_path_of_this_machine_in_it() -> None:
 def test_the_second_process_compiles_nothing_and_an_edited_source_never_runs_stale(folder: Path) -> None:
     first = finish(start(folder))
     assert (first["compiled"], first["loaded"], first["as interpreted"]) == (1, 0, True)
+    assert (first["optimized"], first["as before"]) == (["nrt", "loop"], True)  # not each function that it calls
 
     second = finish(start(folder))
-    assert second == {**first, "compiled": 0, "loaded": 1}
+    assert second == {**first, "compiled": 0, "loaded": 1, "optimized": ["nrt"]}
 
     # The helper is another file than the learner's: numba's own cache would not notice. One run edits it after
     # it was imported; what that run keeps belongs to the old code, and the next process must not take it.

@@ -25,11 +25,14 @@ import threading
 import types as pytypes
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
+from numba.core import event
+from numba.core.codegen import CPUCodeLibrary
 from numba.core.errors import NumbaError
 
 from heedful.jit.overloads import OPTIONS, register
@@ -241,20 +244,51 @@ def _folder(key: str) -> str:
     return f"heedful_loop_{key[:32]}"
 
 
+class _Depth(event.Listener):
+    """Counts how many functions numba is compiling, each for the one before."""
+
+    now = 0
+
+    def on_start(self, event: Any) -> None:
+        self.now += 1
+
+    def on_end(self, event: Any) -> None:
+        self.now -= 1
+
+
+@contextmanager
+def _optimized_once() -> Iterator[None]:
+    """Let numba optimise a loop when it is whole: by itself it does that to each function with all that it calls, and
+    again to what calls it, which takes twice as long and comes to the same code."""
+    depth, optimize = _Depth(), CPUCodeLibrary._optimize_final_module
+
+    def whole(library: Any) -> None:
+        if depth.now <= 1:
+            optimize(library)
+
+    with event.install_listener("numba:compile", depth):
+        CPUCodeLibrary._optimize_final_module = whole
+        try:
+            yield
+        finally:
+            CPUCodeLibrary._optimize_final_module = optimize
+
+
 def _load_or_compile(key: str, signature: Any, source: str) -> Callable[..., Any]:
     """Return the loop with the cache key `key`, loaded from disk or made of `source` again if damaged or missing."""
     folder = cache_directory() / _folder(key)
-    try:
-        loop: Any = _import_generated(folder, source)
-        loop.compile(signature)
-    except NumbaError:
-        raise
-    except Exception:  # of a truncated file numba may raise anything
-        if not folder.is_dir():
+    with _optimized_once():
+        try:
+            loop: Any = _import_generated(folder, source)
+            loop.compile(signature)
+        except NumbaError:
             raise
-        shutil.rmtree(folder)
-        loop = _import_generated(folder, source)
-        loop.compile(signature)
+        except Exception:  # of a truncated file numba may raise anything
+            if not folder.is_dir():
+                raise
+            shutil.rmtree(folder)
+            loop = _import_generated(folder, source)
+            loop.compile(signature)
     return loop  # type: ignore[no-any-return]
 
 

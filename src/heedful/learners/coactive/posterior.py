@@ -1,8 +1,8 @@
 """One Gaussian posterior over feature weights, for every kind of answer: ours, not from the papers.
 
-An answer becomes a few logistic observations sigma(z . w) of one weight vector w, which has a Gaussian posterior; each
-is taken in by one Newton step to its mode (recursive Laplace: Spiegelhalter & Lauritzen 1990; an extended Kalman step
-for a logistic output). A click tells of the item and of its place, so w has effects of the place, of a click above, and
+An answer becomes a few logistic observations sigma(z . w) of one weight vector w, which has a Gaussian posterior; they
+move its mean to their joint mode, and its covariance to what Laplace's approximation is there (recursive Laplace:
+Spiegelhalter & Lauritzen 1990). A click tells of the item and of its place, so w has effects of the place, of a click above, and
 of the list beside the N feature weights; the score that ranks has none of these. A correction tells that each chosen
 candidate beats each one that was looked at and kept back. The file is long because one learner takes every answer.
 """
@@ -18,7 +18,14 @@ import numpy.typing as npt
 from heedful.core.declaration import declare
 from heedful.core.space import RankingSpace
 from heedful.core.validation import check_count, check_positive
-from heedful.jit.blas import add_rank_one, symmetric_times
+from heedful.jit.blas import (
+    add_rank_one,
+    add_symmetric_product,
+    product,
+    solve_rows,
+    symmetric_times,
+    times_symmetric,
+)
 from heedful.jit.kernel import Floats, Ints, add_rows, dot, kernel, logistic, noinline, primitive, scores
 from heedful.learners.coactive.swaps import PerturbedRanking, Swaps
 from heedful.spaces.ranking import WithBaseScore
@@ -33,6 +40,8 @@ answer does not grow with the length of the list."""
 MOST_FULL = 300
 """The number of features up to which covariances are kept; beyond it only variances."""
 _FEW = 2.0  # the mean square of a feature counts like as many rows in its spread: a single pair tells little of that
+_MOST_STEPS = 100  # of Newton's method; three or four are usual
+_CLOSE = 1e-8
 _RENEWED = 1024  # at lists 1, 2, 4, ... up to this one the prior follows the spread of the features
 
 
@@ -354,75 +363,97 @@ def preferred(m: int, shown: Ints, chosen: Ints, k: int) -> tuple[Ints, Ints]:
     return better[:size], worse[:size]
 
 
+def _logistic_pull_loop(f: Array, plus: Ints, minus: Ints, y: Array, weight: float) -> tuple[Array, Array]:
+    r = f.size
+    E, W = np.zeros((r + 1, r + 1)), np.zeros((r + 1, r + 1))
+    for i in range(plus.size):
+        a, b = plus[i], minus[i] % (r + 1)
+        p = logistic(f[a] - (f[b] if b < r else 0.0))
+        E[a, b] = weight * (y[i] - p)
+        W[a, b] = -weight * p * (1.0 - p)
+    pull, curvature = np.zeros(r), np.empty((r, r))
+    for j in range(r):
+        total = 0.0
+        for i in range(r + 1):
+            pull[j] += E[j, i] - E[i, j]
+            total += W[i, j] + W[j, i]
+            if i < r:
+                curvature[i, j] = W[i, j] + W[j, i]
+        curvature[j, j] = -total
+    return pull, curvature
+
+
+@primitive(_logistic_pull_loop)
+def logistic_pull(f: Array, plus: Ints, minus: Ints, y: Array, weight: float) -> tuple[Array, Array]:
+    """Return the gradient (r,) of the log-likelihood of p logistic observations at the r scores `f` (r,), and the
+    negative of its Hessian (r x r); the observations are as in `observe`, no two of the same pair."""
+    at = np.zeros(f.size + 1)  # the last is the score of what is not there
+    at[:-1] = f
+    p = np.array([logistic(z) for z in (at[plus] - at[minus]).tolist()])
+    E, W = np.zeros((2, at.size, at.size))
+    E[plus, minus] = weight * (y - p)
+    W[plus, minus] = -weight * p * (1.0 - p)
+    pull, curvature = np.add.reduce((E - E.T).T, axis=0), W + W.T
+    np.fill_diagonal(curvature, -np.add.reduce(curvature, axis=0))
+    return pull[:-1], curvature[:-1, :-1].copy()
+
+
 @noinline
 @kernel
 def observe(m: Array, P: Array, Z: Array, plus: Ints, minus: Ints, y: Array, weight: float) -> None:
-    """Take in, in place, p logistic observations of the weights w ~ Normal(`m`, `P`), one after the other.
+    """Take in, in place, the p logistic observations of an answer about the weights w ~ Normal(`m`, `P`).
 
     Observation i has the target `y`[i], from 0 to 1, and the log-odds z . w, where z is the row `plus`[i] of `Z` (r, D)
     less the row `minus`[i], none if that is -1; each counts as much as `weight` equal ones. `P` is as in
-    `PosteriorState`.
+    `PosteriorState`. The mean becomes the mode, the covariance that of Laplace's approximation there.
 
-    The scores Z w of the r rows are jointly Gaussian, so all is computed for them: s is their mean, C their covariance,
-    and P becomes P - U' G U for U = Z P, at a cost of 2 r D^2 + p r^2 in place of p D^2."""
-    r, full = Z.shape[0], P.shape[0] > 1
-    U, C = np.empty(Z.shape), np.empty((r, r))
+    The scores f = Z w of the r rows are jointly Gaussian with the mean s and the covariance C, so all is computed for
+    them, at a cost of r D^2 and a few r^3: the mode is f = s + C g(f) for the gradient g of the log-likelihood, and P
+    becomes P - U' G U for U = Z P and G = (1 + W C)^-1 W, W the negative of its Hessian."""
+    r = Z.shape[0]
+    if r == 0:
+        return
+    U, C, M = np.empty(Z.shape), np.empty((r, r)), np.empty((r, r))
+    if P.shape[0] > 1:
+        times_symmetric(Z, P, U)
+    else:
+        U[:] = Z * P[0]
+    product(U, Z.T.copy(), C)
+    s = scores(Z, m)
+    size = 0.0
     for i in range(r):
-        if full:
-            symmetric_times(P, Z[i], U[i])
-        else:
-            U[i] = P[0] * Z[i]
-        C[i] = scores(Z, U[i])
-    s, T, G, shift = scores(Z, m), np.eye(r), np.zeros((r, r)), np.zeros(r)
-    for i in range(plus.size):
-        a, b = plus[i], minus[i]
-        v, c, ahead, variance = C[:, a].copy(), T[:, a].copy(), s[a], C[a, a]
-        if b >= 0:
-            v -= C[:, b]
-            c -= T[:, b]
-            ahead -= s[b]
-            variance = v[a] - v[b]
-        if not 0.0 < variance < math.inf:  # nothing to be learned, or nothing finite
-            continue
-        chance = settled(ahead, variance * weight, y[i])
-        error, curvature = weight * (y[i] - chance), weight * chance * (1.0 - chance)
-        gain = curvature / (1.0 + curvature * variance)
-        s += v * error
-        shift += c * error
-        G += (gain * c).reshape(-1, 1) * c
-        T -= (gain * c).reshape(-1, 1) * v
-        C -= (gain * v).reshape(-1, 1) * v
-    add_rows(m, U, shift, 1.0)
-    least = np.diag(G) * 1e-12  # below it a pivot is rounding
-    for i in range(r):  # G = sum q q' by elimination
-        if G[i, i] <= least[i]:
-            continue
-        q, along = G[i] / math.sqrt(G[i, i]), np.zeros(m.size)
-        G -= q.reshape(-1, 1) * q
-        add_rows(along, U, q, 1.0)
-        if full:
-            add_rank_one(P, along, -1.0)
-        else:
-            P[0] -= along * along
-
-
-@kernel
-def settled(ahead: float, variance: float, y: float) -> float:
-    """Return p = sigma(x) at the root x of x = `ahead` + `variance` (`y` - sigma(x)): the probability at the mode of a
-    logistic observation with target y of a Gaussian with this mean and variance."""
-    low, high = ahead + variance * (y - 1.0), ahead + variance * y
-    x, before = min(max(ahead, low), high), math.inf
-    for _ in range(100):
-        p = logistic(x)
-        off = x - ahead - variance * (y - p)
-        if abs(off) <= 1e-10:
+        size += C[i, i] + abs(s[i])
+    if not 0.0 < size < math.inf:  # nothing to be learned, or nothing finite
+        return
+    f, pull = s, np.zeros(r)
+    g, W = logistic_pull(f, plus, minus, y, weight)
+    for _ in range(_MOST_STEPS):  # Newton's method for f = s + C pull, pull = g(f)
+        product(C, W, M)
+        for i in range(r):
+            M[i, i] += 1.0
+        step = g + scores(W, f - s)
+        solve_rows(M, step.reshape(1, -1))
+        step -= pull
+        change = scores(C, step)
+        slope = dot(pull - g, change)  # less the square of the distance from the mode, in standard deviations
+        last = slope > -_CLOSE
+        for _ in range(_MOST_STEPS):
+            after = s + scores(C, pull + step)
+            g, W = logistic_pull(after, plus, minus, y, weight)
+            if dot(pull + step - g, change) <= _CLOSE - 0.5 * slope:
+                break  # otherwise the step went too far beyond the mode, as where the likelihood is flat
+            step, change, slope = 0.5 * step, 0.5 * change, 0.5 * slope
+        f, pull = after, pull + step
+        if last:  # a step squares the distance
             break
-        if off > 0.0:  # it rises with x, so the root is below
-            high = x
-        else:
-            low = x
-        x -= off / (1.0 + variance * p * (1.0 - p))
-        if not low < x < high or 2.0 * abs(off) > before:  # Newton's steps go astray, to and fro
-            x = 0.5 * (low + high)
-        before = abs(off)
-    return logistic(x)
+    product(C, W, M)
+    for i in range(r):
+        M[i, i] += 1.0
+    G, V = W, np.empty(U.shape)
+    solve_rows(M, G)
+    product(G, U, V)
+    add_rows(m, U, g, 1.0)
+    if P.shape[0] > 1:
+        add_symmetric_product(P, U, V, -0.5)
+    else:
+        P[0] -= np.sum(U * V, axis=0)
