@@ -2,9 +2,10 @@
 
 An answer becomes a few logistic observations sigma(z . w) of one weight vector w, which has a Gaussian posterior; they
 move its mean to their joint mode, and its covariance to what Laplace's approximation is there (recursive Laplace:
-Spiegelhalter & Lauritzen 1990). A click tells of the item and of its place, so w has effects of the place, of a click above, and
-of the list beside the N feature weights; the score that ranks has none of these. A correction tells that each chosen
-candidate beats each one that was looked at and kept back. The file is long because one learner takes every answer.
+Spiegelhalter & Lauritzen 1990). A click tells of the item and of its place, so w has effects of the place, of a click
+above, and of the list beside the N feature weights; the score that ranks has none of these. A correction tells that
+each chosen candidate beats each one that was looked at and kept back. The file is long because one learner takes every
+answer.
 """
 
 from __future__ import annotations
