@@ -18,7 +18,7 @@ from compared import ASK, answers, link_to, logos, study_in, study_of_rows
 from processes import Process, check
 from served import Opened, Served
 from test_reach import SIDEWAYS, SMALL, SMALL_TARGETS
-from watching import Watch, until
+from watching import Watch, open_again, until
 
 PHONE = {"viewport": {"width": 390, "height": 700}, "has_touch": True, "is_mobile": True}
 
@@ -198,7 +198,7 @@ def test_an_answer_that_waits_survives_a_reload(alone: Process, opened: Opened, 
         page.keyboard.press("2")
         expect(page.locator("#again")).to_be_visible()
         alone.again()
-        page.reload()
+        open_again(page, page.url)
         at(page, 2)
     assert [said for _, said, _ in answers(path)] == ["second"]
 

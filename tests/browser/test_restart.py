@@ -15,7 +15,7 @@ from heedful import Loop
 from processes import Process, check
 from served import Opened
 from teaching import Teaching
-from watching import Watch
+from watching import Watch, open_again
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_what_was_said_while_nobody_listened_outlives_the_page(alone: Process, o
         expect(teaching.trouble).to_be_visible()
         teaching.pick(hand[6]).click()
         alone.again()
-        teaching.page.goto(f"{alone.url}/loops/cars")
+        open_again(teaching.page, f"{alone.url}/loops/cars")
         teaching.learned(2)
     teaching.page.reload()
     teaching.learned(2)

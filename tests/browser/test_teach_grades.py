@@ -16,7 +16,7 @@ from processes import Process, check
 from served import Opened, Served
 from teaching import Teaching, middle
 from test_reach import SIDEWAYS, SMALL, SMALL_TARGETS
-from watching import Watch, until
+from watching import Watch, open_again, until
 
 FIVE = "averaged-prank:n_ranks=5"
 
@@ -250,7 +250,7 @@ def test_what_is_graded_while_the_server_is_away_is_kept_and_counts_once(
         button(teaching, hand[5], 3).click()
         expect(teaching.trouble).to_be_visible()
         alone.again()
-        teaching.page.goto(f"{alone.url}/loops/cars")
+        open_again(teaching.page, f"{alone.url}/loops/cars")
         teaching.learned(4)
     teaching.page.reload()
     teaching.learned(4)

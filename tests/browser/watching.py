@@ -58,6 +58,18 @@ class Watch:
             self.found.append(what)
 
 
+def open_again(page: Page, url: str) -> None:
+    """Open `url` after its server was killed and started, until its scripts came, too: a connection that Chromium kept
+    may turn out to be lost between a page and its script."""
+    while True:
+        lost: list[str] = []
+        page.on("requestfailed", hear := lambda request: lost.append(request.resource_type))
+        page.goto(url)
+        page.remove_listener("requestfailed", hear)
+        if "script" not in lost:
+            return
+
+
 def until(page: Page, found: Callable[[], Any], seconds: float = 30.0) -> Any:
     """What `found` gives, as soon as it is true; meanwhile the page goes on."""
     end = time.monotonic() + seconds
