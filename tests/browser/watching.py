@@ -61,13 +61,12 @@ class Watch:
 def open_again(page: Page, url: str) -> None:
     """Open `url` after its server was killed and started, until its scripts came, too: a connection that Chromium kept
     may turn out to be lost between a page and its script."""
-    while True:
-        lost: list[str] = []
-        page.on("requestfailed", hear := lambda request: lost.append(request.resource_type))
+    lost: list[str] = []
+    page.on("requestfailed", lambda request: lost.append(request.resource_type))
+    page.goto(url)
+    while "script" in lost:
+        lost.clear()
         page.goto(url)
-        page.remove_listener("requestfailed", hear)
-        if "script" not in lost:
-            return
 
 
 def until(page: Page, found: Callable[[], Any], seconds: float = 30.0) -> Any:

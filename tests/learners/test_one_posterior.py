@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 import naive
 from budget import FACTOR, examples
 from heedful.core.fold import play, trace
-from heedful.learners.coactive.posterior import MOST_FULL, Posterior, PosteriorState, observe, preferred
+from heedful.learners.coactive.posterior import (
+    MOST_FULL,
+    Posterior,
+    PosteriorState,
+    logistic_pull,
+    observe,
+    preferred,
+)
 from heedful.spaces.ranking import Ranking, WithBaseScore
 from heedful.worlds.clicks import PositionBiased
 from heedful.worlds.queries import query_stream, synthetic_queries
@@ -93,6 +100,18 @@ def test_one_observation_by_hand() -> None:
     p = 1.0 / (1.0 + np.exp(-m[0]))
     assert m[0] == pytest.approx(4.0 * (1.0 - p), abs=1e-9)
     assert P[0, 0] == pytest.approx(1.0 / (0.25 + p * (1.0 - p)))
+
+
+@given(SEEDS)
+def test_what_is_compiled_rounds_alike(seed: int) -> None:
+    """Also where many observations are of the same row, so that the order of sums matters."""
+    rng = np.random.default_rng(seed)
+    r, share, weight = int(rng.integers(2, 40)), rng.choice([0.1, 0.5, 1.0]), float(rng.choice([1.0, 2.5]))
+    some = [(a, b) for a in range(r) for b in range(-1, a) if rng.random() < share] or [(1, 0)]
+    plus, minus = np.array(some).T.copy()
+    given = rng.standard_normal(r) * rng.choice([1.0, 100.0]), plus, minus, rng.random(plus.size).round(1), weight
+    for interpreted, compiled in zip(logistic_pull(*given), logistic_pull.__kernel__(*given)):  # type: ignore[attr-defined]
+        assert interpreted.tobytes() == compiled.tobytes()
 
 
 # ---------------------------------------------------------------------------- what it is for

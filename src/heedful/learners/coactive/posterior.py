@@ -394,7 +394,8 @@ def logistic_pull(f: Array, plus: Ints, minus: Ints, y: Array, weight: float) ->
     E, W = np.zeros((2, at.size, at.size))
     E[plus, minus] = weight * (y - p)
     W[plus, minus] = -weight * p * (1.0 - p)
-    pull, curvature = np.add.reduce((E - E.T).T, axis=0), W + W.T
+    # In C order, in which numpy adds up one row after the other.
+    pull, curvature = np.add.reduce(np.subtract(E.T, E, order="C"), axis=0), np.add(W, W.T, order="C")
     np.fill_diagonal(curvature, -np.add.reduce(curvature, axis=0))
     return pull[:-1], curvature[:-1, :-1].copy()
 
