@@ -18,6 +18,7 @@ from heedful.server import context
 from heedful.server.context import Options, ServerContext
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem
+from heedful.server.threads import AT_ONCE
 from loops import small_loop
 
 TENANT = "b"
@@ -131,7 +132,16 @@ def test_a_thread_counts_until_it_is_done(folder: Path) -> None:
     async def work() -> None:
         async with serving(folder, threads=32) as service:
             with held() as long:
-                for task in await take_all(service, long, 3):
+                begun: list[None] = []
+
+                def counted() -> int:
+                    begun.append(None)
+                    return long()
+
+                tasks = await take_all(service, counted, 3)
+                while len(begun) < AT_ONCE["long"][0]:  # what has no thread yet is given up without one
+                    await asyncio.sleep(0.001)
+                for task in tasks:
                     task.cancel()
                 await asyncio.sleep(0)
                 worker = await service.loops.open(TENANT, "l0")
