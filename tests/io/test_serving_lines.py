@@ -146,6 +146,30 @@ def test_a_dry_run_takes_them_and_writes_nothing(tmp_path: Path) -> None:
         assert other.projection.log.last() == head
 
 
+def test_a_dry_run_takes_what_the_learner_takes_that_serves_by_then(tmp_path: Path) -> None:
+    """A promotion, and a rollback of it, decide in a dry run, too, which forms of feedback are refused."""
+    edit = {"edit": {"f1": 5.0}}
+    with small_loop(tmp_path / "a", "dueling-bandit", control=0.0, k=1) as loop:
+        for i in range(2):
+            loop.decide(loop.items[:3], id=f"d{i}")
+        loop.feedback("d0", id="none", none=True)
+        version = loop.version
+        loop.promote("perceptron", force=True)
+        assert loop.feedback("d0", id="e0", item="i0", **edit).learned
+        lines = lines_of(loop)
+        loop.rollback(version)
+        [back] = lines_of(loop)[len(lines) :]
+    small_loop(tmp_path / "b", "dueling-bandit", control=0.0, k=1).close()
+    with rehearse(tmp_path / "b") as dry:
+        assert {each.status for each in import_lines(dry, lines, batch=1) if each.kind != "item"} == {"applied"}
+        assert [each.status for each in import_lines(dry, [back])] == ["applied"]
+        assert "dueling-bandit" in dry.manifest.learner
+        told = dry.feedback("d1", id="e1", item="i0", **edit)
+        assert (told.status, "DuelingBandit learns from" in str(told.reason)) == ("rejected", True)
+    with small_loop(tmp_path / "c", "dueling-bandit", control=0.0, k=1) as loop:
+        assert {each.status for each in import_lines(loop, lines, batch=1) if each.kind != "item"} == {"applied"}
+
+
 @each_kind
 def test_a_promotion_in_a_loop_of_any_kind_is_imported(kind: Kind, tmp_path: Path) -> None:
     with kind.make(tmp_path / "a") as loop, kind.make(tmp_path / "b") as other:

@@ -9,6 +9,7 @@ from heedful.core.retractions import find_retractions
 from heedful.loop import Loop
 from heedful.loop.log import Event, Log, Retractions, rollback_target
 from heedful.loop.projection import Projection
+from heedful.loop.publication import PublishedState
 from heedful.loop.serving import ExperimentRecord, orders, read_experiment
 from heedful.loop.writer import PendingEvent, Writer
 from heedful.results.answers import Answer
@@ -19,7 +20,8 @@ def rehearse(path: str | Path | Address, *, learner: str | Sequence[str] | None 
     """Open the loop in the folder `path` for a dry run of `import_lines`: it answers as the loop would, and writes
     nothing.
 
-    Events that it would have written are held in memory, so later lines find them; nothing is learned from them.
+    Events that it would have written are held in memory, so later lines find them; nothing is learned from them. A
+    learner that they promote serves, as it is before it learns.
     `learner` is needed only if a learner of the loop is your own, a class in a Python file: its name "FILE.py:Class",
     or several, as in `Loop.open`. The errors are those of `Loop.open`."""
     return Loop(path, learner, read_only=True, rehearsal=lambda real: _Rehearsal(real, learner))
@@ -55,10 +57,15 @@ class _Rehearsal(Writer):
         event = self._more.add(event)
         if event.kind == "item":
             self.catalogue.put(event)
+        elif event.kind in ("promote", "rollback") and self.look_who_serves(self.log.retractions()):
+            model = self.fresh()  # of the learner that serves now, which says what it learns from
+            self.published = PublishedState(
+                self.published.version, model.publish(), model.people, self.interaction, model, self.named
+            )
         return Answer("applied", event.id, event.seq, self.published.version)
 
     def catch_up(self) -> None:
-        """Do nothing: the model stays as it was when the dry run began."""
+        """Do nothing: the model learns nothing in a dry run."""
 
     def is_behind(self, last: int | None = None) -> bool:
         return False
