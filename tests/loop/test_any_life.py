@@ -427,8 +427,8 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             self.count_anew()
 
         @precondition(lambda self: self.forgotten)
-        @rule(which=SOME, pick=SOME, drawn=kind.answers)
-        def come_back(self, which: int, pick: int, drawn: Any) -> None:
+        @rule(which=SOME, pick=SOME)
+        def come_back(self, which: int, pick: int) -> None:
             """What was forgotten cannot be said again, nor asked, nor taken back."""
             what, id = self.pick(sorted(self.forgotten), pick)
             loop = self.loop(which)
@@ -440,8 +440,9 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             else:
                 assert "forgotten" in str(loop.undo(id).reason)
                 for other in self.decisions.keys() - self.waiting:
-                    form = self.reference.answer(self.decisions[other], drawn).form
-                    assert "forgotten" in str(loop.feedback(other, id=id, **form).reason)
+                    assert "forgotten" in str(
+                        loop.feedback(other, id=id, none=True).reason
+                    )  # fits what any of them showed
                     break
 
         # -------------------------------------------------------------------- looking back
