@@ -23,6 +23,7 @@ from references import Reference
 from references.best_worst import FIFTH, BestWorstReference
 from references.coactive import CoactiveReference
 from references.comparison import ComparisonReference
+from references.one import OneReference
 from references.ordinal import OrdinalReference
 from references.rating import RatingReference
 from references.routing import RoutingReference
@@ -122,6 +123,12 @@ def _choose(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
     return {"choice": "equal" if i % 7 == 6 else "first"} if len(shown) == 2 else {"better": [max(shown)]}
 
 
+def _appraise(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
+    """What somebody says of the only item shown."""
+    said: list[dict[str, Any]] = [{"clicks": [shown[0]]}, {"none": True}, {"thumb": "up"}, {"reward": 0.25}]
+    return said[i % 4] if i % 5 else {"better": [NAMES[i % 12]]}
+
+
 def _ask_a_route(i: int) -> dict[str, Any]:
     """For one of three prompts, among all or some models; of every eighth two answers are compared."""
     among = {"candidates": NAMES[i % 5 :]} if i % 2 else {}
@@ -156,6 +163,16 @@ KINDS = (
         CoactiveReference,
         specs("coactive"),
         ARMS,
+    ),
+    Kind(
+        "one",
+        partial(_coactive, k=1),
+        lambda i: {"candidates": NAMES[i % 4 :], "prior": _prior(i)} if i % 2 else {},
+        _appraise,
+        "perceptron",
+        OneReference,
+        specs("coactive"),
+        PREDICTS | ARMS,
     ),
     Kind(
         "ordinal",

@@ -319,7 +319,12 @@ class Posterior:
         self.follow(np.array([z, usual]))
         self.observe(np.array([[*(z - usual), *([0.0] * 22), 1.0]]), np.array([up]))
         self.thumbs += 1
-        self.usual = usual + (z - usual) / (self.thumbs + 1)
+        step = (z - usual) / (self.thumbs + 1)
+        self.usual = usual + step
+        S = np.eye(self.N + 23)  # the intercept is that of what is usual: e + step . w
+        S[-1, : self.N] = -step
+        self.L = S.T @ self.L @ S
+        self.m[-1] += step @ self.m[: self.N]
 
 
 def team_draft(A, B, coin):

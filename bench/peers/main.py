@@ -1,9 +1,9 @@
 """heedful next to its peers: quality, speed and memory, in one run. Started by bench/peers/run.py.
 
-Rankings, grades, ratings, choices, HTTP (docs/benchmarks.md says what each is). Each entrant runs in a process of its
-own, one after the other, once for every seed (A, B, C, A, B, C, ...). First each entrant with settings tries all of
-them on another seed; the best is taken, for heedful's as for the peers'. Speed is of the processor time of its calls;
-the simulated people are not in it. Memory is what a process takes above what it had before the entrant was made, its
+Rankings, grades, ratings, choices, one of a few, HTTP (docs/benchmarks.md says what each is). Each entrant runs in a
+process of its own, one after the other, once for every seed (A, B, C, A, B, C, ...). First each entrant with settings
+tries all of them on another seed; the best is taken, for heedful's as for the peers'. Speed is of the processor time of
+its calls; the simulated people are not in it. Memory is what a process takes above what it had before the entrant was made, its
 packages included. Prints tables, and writes bench/results/peers.json. `--quick` takes short streams, one seed, the
 middle setting of each entrant, leaves compiled rows out, and writes nothing.
 """
@@ -31,7 +31,7 @@ from rich.table import Table
 
 KINDS = {
     "ranking": ("lists", "lists"), "ordinal": ("instances", "instances"), "ratings": ("ratings", "ratings"),
-    "choices": ("fits", "studies"),
+    "choices": ("fits", "studies"), "arms": ("visits", "visits"),
 }  # fmt: skip
 """The comparisons: what their speed counts, and what a run has so many of."""
 SEEDS, OTHER_SEED = 3, 1_000

@@ -6,7 +6,7 @@ from statistics import mean, median, stdev
 from typing import Any, NamedTuple
 
 Figures = dict[str, Any]
-BOUNDS = ("the true probabilities", "a constant rank", "a route that does nothing")
+BOUNDS = ("the true probabilities", "a constant rank", "one at random", "a route that does nothing")
 """Rows that no learner competes with."""
 
 
@@ -54,7 +54,9 @@ def comparison_table(found: Figures) -> Table:
     names, rows = found["columns"], found["rows"]
     run = [row for row in rows if "missing" not in row and row["entrant"] not in BOUNDS]
     best = {
-        name: (max if name.startswith("NDCG") else min)((row[name][0] for row in run if name in row), default=None)
+        name: (max if name.startswith(("NDCG", "reward")) else min)(
+            (row[name][0] for row in run if name in row), default=None
+        )
         for name in names
     }
     columns = ["", "how", *names.values(), f"{found['unit']} a second", f"`{found['reference']}` = 1", "MB"]

@@ -10,7 +10,8 @@ import pytest
 
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
-from heedful.loop.interactions.rating.learners import check_range, check_table, rater
+from heedful.core.validation import check_range
+from heedful.loop.interactions.rating.learners import check_table, rater
 from heedful.loop.interactions.rating.model import RatingModel
 from heedful.loop.interactions.rating.slate import WatchedGenerator, _places
 from heedful.loop.model import Context
@@ -92,8 +93,8 @@ def test_a_learner_that_shows_what_is_not_on_offer_is_found(y: list[int]) -> Non
 )
 def test_what_is_no_range_is_refused(given: Any) -> None:
     with pytest.raises(ValueError, match="ratings: expected the lowest and the highest"):
-        check_range(given)
-    assert check_range([0, 1]) == (0.0, 1.0)
+        check_range("ratings", given)
+    assert check_range("ratings", [0, 1]) == (0.0, 1.0)
 
 
 def test_actions_are_read_once_and_for_all() -> None:

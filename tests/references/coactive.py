@@ -158,7 +158,7 @@ class CoactiveReference(Reference):
                 "dueling-bandit",
             ]
         ),
-        "k": st.sampled_from([1, 2, 5]),
+        "k": st.sampled_from([2, 5]),
         "shrink": st.sampled_from([0.0, 1.5]),
     }
     answers = st.tuples(st.sampled_from(FORMS), st.lists(SOME, min_size=1, max_size=4), st.sampled_from([1.0, -1.0]))

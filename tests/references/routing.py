@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,13 +14,14 @@ from heedful import Loop, Settings
 from heedful.loop.interactions.routing import Routing
 from heedful.loop.interactions.routing.table import embeddings
 from references import SOME, Given, Reference, Shown
-from references.coactive import Better, CoactiveFold, Verdict
+from references.coactive import Better, Verdict
+from references.one import OneFold
 
 WEIGHT = 0.05
 """The cost weight of the loop."""
 
 
-class RoutingFold(CoactiveFold):
+class RoutingFold(OneFold):
     """What all share, and an offset for each person, over a feature for each model and one for each number of the
     prompt and each model."""
 
@@ -38,15 +38,6 @@ class RoutingFold(CoactiveFold):
             if model == f"id={name}":
                 found[j] = numbers[of] if cross else 1.0
         return found
-
-    def chance(self, person: str | None, x: Any) -> float:
-        """How probable a thumb up is."""
-        w, state, learner = self.effective(), self.shared, self.learner
-        if person in self.people and self.shrink:
-            (state, n), learner = self.people[person], self.own
-            w[:-1] += n / (n + self.shrink) * learner.weights(state)[:-1]
-        usual = math.fsum(a * b for a, b in zip(state.m, state.usual))
-        return 1.0 / (1.0 + math.exp(usual - state.m[-1] - math.fsum(a * b for a, b in zip(w, x))))
 
     def effective(self) -> Any:
         w = super().effective()
@@ -66,14 +57,16 @@ class RoutingReference(Reference):
         "shrink": st.sampled_from([0.0, 1.5]),
     }
     answers = st.tuples(
-        st.sampled_from(["thumb", "edit", "choice", "better", "none"]), SOME, st.sampled_from([0.0, 0.25, 0.5, 1.0])
+        st.sampled_from(["thumb", "reward", "clicks", "edit", "choice", "better", "none"]),
+        SOME,
+        st.sampled_from([0.0, 0.25, 0.5, 1.0]),
     )
     wrong: ClassVar = [
         {"thumb": "sideways"},
         {"thumb": "up", "item": "nobody"},
         {"edit": {"changed": 1.5}},
         {"edit": {"from": "a"}},
-        {"clicks": ["i0"]},
+        {"reward": -1},
         {"grade": {"i0": 1}},
         {"choice": "third"},
         {},
@@ -129,16 +122,17 @@ class RoutingReference(Reference):
         fold, shown = RoutingFold(self.made, self.shrink, self.features), decision.shown
         x = {name: fold.x(name, decision.context["embedding"]) for name in decision.names}
         judged = shown[some % len(shown)]
-        if form in ("thumb", "edit"):
+        of_all, of_shown = (np.array([x[name] for name in names]) for names in (decision.names, shown))
+        if form in ("thumb", "reward", "edit"):
             item = {"item": judged} if len(shown) > 1 or some % 3 else {}
             up = share > 0.5
-            given: dict[str, Any] = (
-                {"thumb": "up" if up else "down"} if form == "thumb" else {"edit": {"changed": share}}
-            )
-            of_all, of_shown = (np.array([x[name] for name in names]) for names in (decision.names, shown))
-            return Given(
-                given | item, Verdict(of_all, x[judged], of_shown, float(up) if form == "thumb" else 1.0 - share)
-            )
+            said: dict[str, tuple[dict[str, Any], float]] = {
+                "thumb": ({"thumb": "up" if up else "down"}, float(up)),
+                "reward": ({"reward": share}, share),
+                "edit": ({"edit": {"changed": share}}, 1.0 - share),
+            }
+            given, reward = said[form]
+            return Given(given | item, Verdict(of_all, x[judged], of_shown, reward))
         if form == "choice":
             said = ["first", "second", "equal"][some % 3]
             if len(shown) != 2:
@@ -153,7 +147,13 @@ class RoutingReference(Reference):
                 {"better": [decision.names[best]]},
                 Better(np.array([x[name] for name in decision.names]), places, [best]),
             )
-        return Given({"none": True})
+        clicked = [judged] if form == "clicks" else []
+        told: dict[str, Any] = {"clicks": clicked} if clicked else {"none": True}
+        if len(shown) == 1:
+            return Given(told, Verdict(of_all, x[judged], of_shown, float(bool(clicked))))
+        return Given(
+            told, Better(of_all, decision.places, [decision.names.index(judged)], clicked=True) if clicked else None
+        )
 
     def another_answer(self, decision: Shown, form: Mapping[str, Any]) -> dict[str, Any]:
         return {"better": [decision.names[0]]} if "none" in form else {"none": True}

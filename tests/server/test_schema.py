@@ -63,7 +63,7 @@ def test_what_kinds_add_to_a_report_of_predictions_is_described() -> None:
         "GradeDetails": {"exact"},
         "RatingDetails": {"mean", "picked"},
         "ChoiceDetails": {"by_chance", "right_by_chance", "equal", "unsure"},
-        "RouteDetails": {"predicted", "came"},
+        "RewardDetails": {"predicted", "came"},
     }
     assert all(schemas[name]["required"] == list(schemas[name]["properties"]) for name in names)
 

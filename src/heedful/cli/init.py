@@ -26,6 +26,7 @@ from heedful.cli.common import (
 )
 from heedful.cli.console import BadInput, Failure, console, new_table, print_json, reading_input, say
 from heedful.cli.signature import add_parameters, option
+from heedful.core.validation import read_range
 from heedful.core.wording import count
 from heedful.loop.interactions.protocol import Interaction
 from heedful.loop.interactions.registry import default_learner, interactions
@@ -163,6 +164,14 @@ def init(
             metavar="WHAT", help="What is written to disk before it is answered: each decision, or only feedback."
         ),
     ] = "decision",
+    rewards: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOW..HIGH",
+            help="With --k 1: the lowest and the highest reward of the item shown.",
+            show_default="0..1",
+        ),
+    ] = None,
     none_after: Annotated[
         float | None,
         typer.Option(
@@ -209,6 +218,7 @@ def init(
                 learner = each.learner(learner, value)
             if each.context is not None and value is not None:
                 prompts = each.context(value)
+        rewards_range = None if rewards is None else read_range("--rewards", rewards)
         actions = pairs("--action", type_.action_syntax, action or ())
         weights = {name: _read_action(type_.action_syntax, name, value) for name, value in actions.items()}
     loop, rows = _create(
@@ -226,6 +236,7 @@ def init(
         | {"repeats": repeats, "sampled": sampled, "temperature": temperature}
         | {"apprentice": apprentice, "agreement": agreement, "none_after": none_after}
         | ({"actions": weights} if weights else {})
+        | {"rewards": rewards_range}
         | settings,
         prompts,
     )

@@ -174,3 +174,25 @@ def describe(value: object) -> str:
     except Exception:  # a whole number of too many digits; whatever the value's own repr raises
         text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def check_range(name: str, given: Any) -> tuple[float, float]:
+    """Return `given` as (lowest, highest) number. Raise ValueError, naming the field `name`, unless -1e6 <= lowest <
+    highest <= 1e6."""
+    numbers = isinstance(given, tuple | list) and len(given) == 2 and all(is_number(each, int, float) for each in given)
+    if not numbers or not -1e6 <= given[0] < given[1] <= 1e6:
+        expected = "the lowest and the highest, such as (1, 5), between -1e6 and 1e6"
+        raise ValueError(f"{name}: expected {expected}, got {describe(given)}")
+    return float(given[0]), float(given[1])
+
+
+def read_range(name: str, text: str) -> tuple[float, float]:
+    """Return the (lowest, highest) number in `text`, "1..5". Raise ValueError, naming the option `name`, if it has
+    another form."""
+    low, dots, high = text.partition("..")
+    try:
+        if dots:
+            return float(low), float(high)
+    except ValueError:
+        pass
+    raise ValueError(f"{name}: expected LOW..HIGH, such as 1..5, got {text!r}")

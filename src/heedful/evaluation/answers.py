@@ -166,6 +166,24 @@ def first_wanted(shown: Sequence[Item], answer: Answer) -> Sequence[Item] | None
 # ---------------------------------------------------------------------------- how good a list was
 
 
+def judged(shown: Sequence[int], answer: Answer, low: float, high: float) -> tuple[int, float] | None:
+    """Return (item, reward from `low` to `high`) if `answer` judges one of the items `shown` by itself, otherwise None.
+
+    A number is the reward itself; a thumb up or a click is the highest, a thumb down and none the lowest, and an action
+    as much as its weight, the lowest for a weight below 0."""
+    if answer.values:
+        return next(iter(answer.values.items())) if len(answer.values) == 1 else None
+    share: float | None = None
+    items: Sequence[Any] = shown
+    if answer.verdict is not None:
+        items, share = answer.verdict[0] or shown, (1.0 + answer.verdict[1]) / 2.0
+    elif answer.weights:
+        share = max(0.0, *answer.weights.values()) if set(answer.weights) == set(shown) else None
+    elif answer.best is not None and set(answer.best) <= set(shown) and (answer.picked or not answer.best):
+        share = float(bool(answer.best))
+    return (items[0], low + (high - low) * share) if share is not None and len(items) == 1 else None
+
+
 def reciprocal_rank(shown: Sequence[Item], answers: Iterable[Answer]) -> float | None:
     """Return 1 / the position in the list `shown` of the item that the first of `answers` to prefer one prefers.
 

@@ -13,7 +13,7 @@ import msgspec
 from heedful.core.validation import describe, is_number
 from heedful.jit.kernel import Floats
 from heedful.loop import records
-from heedful.loop.interactions.forms import Numbers, in_taken_form, known_forms, parse_feedback
+from heedful.loop.interactions.forms import in_taken_form, known_forms, parse_feedback
 from heedful.loop.interactions.protocol import why_refused
 from heedful.loop.log import Event, now
 from heedful.loop.packing import LoggedDecision
@@ -69,9 +69,9 @@ class FeedbackReader:
             )
         if (refusal := why_refused(interaction, self.writer.model, given.form)) is not None:
             return self.writer.reject(event_id, refusal)
-        if interaction.scale is not None and isinstance(interaction.forms.get(given.form), Numbers):
-            for name, value in zip(given.names, given.values):
-                interaction.scale.check(f"{given.form}[{describe(name)}]", value)
+        if interaction.scale is not None and given.form in interaction.forms:
+            for field, value in interaction.forms[given.form].numbers(given).items():
+                interaction.scale.check(field, value)
         try:
             record, extra = self._resolve(given, form, known)
         except LookupError as error:

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from heedful.core.decoding import decoder
-from heedful.core.validation import check_between, check_count, describe, is_number
+from heedful.core.validation import check_between, check_count, check_range, describe, is_number
 from heedful.features import Encoding, FeatureCross
 from heedful.learners.registry import UnknownLearner, is_own, is_packaged, learner_class
 from heedful.loop import records
@@ -34,15 +34,14 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     Raise ValueError, naming the field, for what makes no sense. In some kinds of feedback (ratings, comparisons) the
     learner knows items by number, not by features; where that makes a difference the fields say so."""
 
-    k: int = 10
-    """how many positions of a list count when a corrected order is learned from; with 1 a single item is shown. Where
-    items are known by number: how many are shown unless a request says otherwise"""
     control: float = 0.05
     """the share of decisions, 0 to 1, that show the caller's own order instead of the learned one (the control), so
     that the two can be compared. Where items are known by number and the caller gives no score, it is a random order"""
+    rewards: tuple[float, float] | None = None
+    """the lowest and the highest reward, where a single item is shown (k = 1); None for 0 and 1"""
     exploration: float | None = None
-    """the probability with which the learner swaps two neighbours in a list, 0 to 0.5, to learn from the comparison;
-    None for the learner's default"""
+    """the probability with which the learner swaps two neighbours in a list, 0 to 0.5, so that they can be compared;
+    None for the learner's default. Where a single item is shown it is drawn, with this twice in standard deviations"""
     sampled: float = 0.0
     """the share of decisions, 0 to 1 - `control`, whose list is drawn at random around the learned order (Plackett-Luce
     over ranks), so that every list has a known probability above 0; only where lists are ordered by features"""
@@ -119,6 +118,10 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         if kind.by_number and self.shrink > 0.0:
             expected = f"expected 0 in {kind.words.loop}, whose learner knows people apart"
             raise ValueError(f"shrink: {expected}, got {self.shrink:g}")
+        if self.rewards is not None:
+            if not kind.rewarded:
+                raise ValueError(f"rewards: expected none in {kind.words.loop}, got {describe(self.rewards)}")
+            msgspec.structs.force_setattr(self, "rewards", check_range("rewards", self.rewards))
         for name, value in kind.check_settings(self).items():
             msgspec.structs.force_setattr(self, name, value)
 

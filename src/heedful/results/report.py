@@ -385,10 +385,10 @@ class ChoiceDetails(NamedTuple):
     """how often nobody could judge, or nothing was chosen"""
 
 
-class RouteDetails(NamedTuple):
-    """What a loop of routes adds to the report of its predictions."""
+class RewardDetails(NamedTuple):
+    """What a loop that shows one item adds to the report of its predictions."""
 
     predicted: float | None
-    """the mean probability of a thumb up; None without any"""
+    """the mean reward that was predicted; None without any"""
     came: float | None
-    """the mean of the thumbs that came, an edit being a share of one"""
+    """the mean of the rewards that came, an edit of an answer being the share that it left"""

@@ -84,7 +84,8 @@ class Posterior(NamedTuple):
     """Posterior: ours, one Gaussian over the weights for all kinds of answers. Interaction: coactive.
 
     Shows the candidates in order of w . x_j, for the mean w of the posterior and `n_features` features x_j of candidate
-    j, with neighbours swapped with probability `swap` (`Swaps`); no swaps are needed to learn. Of A
+    j, with neighbours swapped with probability `swap` (`Swaps`); no swaps are needed to learn. A loop that shows one item
+    draws it from the posterior instead, with twice `swap` of its standard deviations. Of A
     features that differ within lists, each weight has the prior variance `prior` / A in units of 1 / the spread of its
     feature, which is followed as it becomes known.
 
@@ -172,7 +173,7 @@ class Posterior(NamedTuple):
         Z[0, -1] = 1.0
         one = np.zeros(1, np.int64)
         observe(state.m, state.P, Z, one, one - 1, np.full(1, up), 1.0)
-        state.usual[:] += (z - state.usual) / (state.judged + 2.0)
+        follow_usual(state, Z[0] / (state.judged + 2.0))
         return PosteriorState(
             state.m, state.P, state.prior, state.precision, state.base, state.spread, state.squares, state.sizes,
             state.usual, state.judged + 1, rows, state.t + 1,
@@ -181,6 +182,18 @@ class Posterior(NamedTuple):
     def log_odds(self, state: PosteriorState) -> float:
         """Return the log-odds of a thumb up for what has the features 0; w . z are added for features z (N,)."""
         return float(state.m[-1] - dot(state.usual, state.m[: self.n_features]))
+
+    def covariance(self, state: PosteriorState, x: Floats) -> Array:
+        """Return the covariance (m, m) of the log-odds of a thumb up for m candidates with the features `x` (m, N)."""
+        Z = np.zeros((x.shape[0], state.m.size))
+        Z[:, : self.n_features] = x - state.usual
+        Z[:, -1] = 1.0
+        U = np.empty(Z.shape)
+        if state.P.shape[0] > 1:
+            times_symmetric(Z, state.P, U)
+        else:
+            U[:] = Z * state.P[0]
+        return np.asarray(U @ Z.T)
 
     def weights(self, state: PosteriorState) -> Array:
         return state.m[: self.n_features] - state.base
@@ -279,6 +292,23 @@ def renew_prior(state: PosteriorState, X: Array, mean: Array, scale: float) -> i
             P[0, j] = gain * v[j]
         m[j] = own
     return rows
+
+
+@noinline
+@kernel
+def follow_usual(state: PosteriorState, step: Array) -> None:
+    """Move what is usual among the thumbs by the first N of `step` (D,), in place, and the intercept with it.
+
+    That is exact: the log-odds of a thumb up stay the same, whatever is judged."""
+    m, P, n, last = state.m, state.P, state.usual.size, step.size - 1
+    step[n:] = 0.0
+    state.usual[:] += step[:n]
+    m[last] += dot(step, m)
+    if P.shape[0] > 1:
+        v = np.zeros(m.size)
+        symmetric_times(P, step, v)
+        P[last, :last] += v[:last]
+        P[last, last] += 2.0 * v[last] + dot(step, v)
 
 
 @noinline

@@ -220,13 +220,6 @@ def compare(report: Report, words: Words, settings: Settings) -> Verdict:
 
     If it cannot be told, the verdict says why and what to do. `words` are those of the loop's kind of feedback,
     `settings` those of the loop."""
-    found = _compare(report, words, settings.control)
-    if settings.k == 1 and words.single and report.feedback.empty:
-        return found._replace(more=(*found.more, sentence(words.single)))
-    return found
-
-
-def _compare(report: Report, words: Words, control: float) -> Verdict:
     apart = report.difference
     if apart is None:
         why = sentence(report.unsaid)
@@ -239,10 +232,10 @@ def _compare(report: Report, words: Words, control: float) -> Verdict:
             return Verdict(
                 "open", f"No verdict: one kind of {words.shown} is answered less often than the other.", (why,)
             )
-        if control == 0.0:
+        if settings.control == 0.0:
             more = "The share of the control is set when a loop is made: with --control 0.05 it is one"
             return Verdict("open", "That cannot be known here.", (why, f"{more} {words.shown} in 20."))
-        more = f"One {words.shown} in {1 / control:.0f} belongs to the control; answers to those are needed."
+        more = f"One {words.shown} in {1 / settings.control:.0f} belongs to the control; answers to those are needed."
         return Verdict("open", "Too early to say.", (why, more))
     means = zip(words.arms, (report.learned.mean, report.control.mean))
     compared = f"{words.measure}: {', '.join([f'{name} {number(mean)}' for name, mean in means])}."

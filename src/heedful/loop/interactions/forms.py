@@ -119,6 +119,11 @@ class Form(ABC):
 
         `decided` is the decision that it answers."""
 
+    def numbers(self, given: Feedback) -> Mapping[str, float]:
+        """Return the numbers in the feedback `given` that have to be on the scale of the kind of feedback, by the field
+        that holds each."""
+        return {}
+
     def needs_items(self, given: Feedback) -> bool:
         """Return whether the feedback `given` says something about items; if so, it cannot answer a decision that
         showed none."""
@@ -328,6 +333,35 @@ class Thumb(Form):
         return f"Thumb {'up' if lesson.values[0] > 0.0 else 'down'} for {_list(lesson.chosen) or 'the list'}"
 
 
+class Reward(Form):
+    """What the item that was shown was worth: a number from the lowest to the highest reward of the loop."""
+
+    name, hint, example = "reward", "what the item shown was worth, a number", 0.7
+    schema: ClassVar[Json] = _NUMBER
+    more_fields: ClassVar[Mapping[str, Json]] = {"item": ITEM}
+
+    def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
+        item = given.get("item")
+        return Feedback("reward", () if item is None else (check_id("item", item),), (check_number("reward", value),))
+
+    def numbers(self, given: Feedback) -> Mapping[str, float]:
+        return {"reward": given.values[0]}
+
+    def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
+        item = {"item": decided.names[record.chosen[0]]} if record.chosen else {}
+        return {"reward": record.values[0]} | item
+
+    def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
+        items = record.chosen or (shown if len(shown) == 1 else ())
+        return Answer(dict.fromkeys(items, record.values[0]))
+
+    def say(self, line: Mapping[str, object]) -> str:
+        return f"reward {line['reward']:g}" + (f" for {line['item']}" if "item" in line else "")
+
+    def tell(self, lesson: LessonTold) -> str:
+        return f"Reward {lesson.values[0]:g}" + (f" for {_list(lesson.chosen)}" if lesson.chosen else "")
+
+
 class Action(Form):
     """An action on one item, such as a purchase. The loop's settings give the weight of each action: how much it speaks
     for the item, negative for an action that speaks against it."""
@@ -412,6 +446,9 @@ class Numbers(Form):
             )
         numbers = tuple(check_number(f"{self.name}[{describe(name)}]", number) for name, number in value.items())
         return Feedback(self.name, distinct(self.name, list(value)), numbers)
+
+    def numbers(self, given: Feedback) -> Mapping[str, float]:
+        return {f"{self.name}[{describe(name)}]": value for name, value in zip(given.names, given.values)}
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         values: Sequence[float] = list(map(int, record.values)) if self._whole else record.values
@@ -522,7 +559,8 @@ def _beginning(text: str, words: int = 8, most: int = 140) -> str:
     return start if len(start) <= most else f"{start[:most].rstrip()}…"
 
 
-CLICKS, BETTER, EDIT, THUMB, ACTION, ACTIONS = Clicks(), Better(), Edit(), Thumb(), Action(), Actions()
+CLICKS, BETTER, EDIT, THUMB, REWARD = Clicks(), Better(), Edit(), Thumb(), Reward()
+ACTION, ACTIONS = Action(), Actions()
 RATING = Numbers("rating", "how good each item is, a number", {"a": 4, "b": 2}, "Rated")
 GRADE = Numbers("grade", "how relevant each item is, a number", {"a": 4, "b": 2}, "Graded")
 WHOLE_GRADE = Numbers("grade", "the grade of each item, a whole number from 1", {"a": 4, "b": 2}, "Graded", whole=True)
@@ -534,7 +572,7 @@ def by_name(*forms: Form) -> dict[str, Form]:
     return {form.name: form for form in forms}
 
 
-FORMS: Mapping[str, Form] = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, ACTIONS, RATING, GRADE, CHOICE, NONE)
+FORMS: Mapping[str, Form] = by_name(CLICKS, BETTER, EDIT, THUMB, REWARD, ACTION, ACTIONS, RATING, GRADE, CHOICE, NONE)
 """The forms of feedback that come with heedful, by name."""
 
 

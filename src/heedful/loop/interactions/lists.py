@@ -82,7 +82,7 @@ def propose_list(
     request, control, shares = asked.request, asked.by_caller, asked.shares(settings)
     m, strangers = len(request.x), request.strangers
     there = m if strangers is None else m + len(strangers.names)
-    size = 1 if settings.k == 1 and there else min(request.show or there, there)
+    size = min(request.show or (1 if settings.k == 1 else there), there)
     ours = theirs = None if strangers is None else strangers.places(m, size, own=False)
     if strangers is not None:
         theirs = strangers.places(m, size, own=True)

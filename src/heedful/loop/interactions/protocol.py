@@ -362,6 +362,9 @@ class Interaction(Protocol[M]):
     `none_after`)"""
     scale: Scale | None = None
     """the numbers with which people answer; None if answers are no numbers"""
+    rewarded: bool = False
+    """whether people may say what the item shown was worth, from the lowest to the highest reward (setting
+    `rewards`)"""
     details: type | None = None
     """the named tuple of what `PredictionReport.details` has; None if it has none"""
     policies: tuple[str, ...] = ()

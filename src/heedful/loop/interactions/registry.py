@@ -23,7 +23,8 @@ def interaction_of(manifest: Any, learner: object) -> Any:
 
     A setting of the manifest decides the kind of feedback if there is one, otherwise the learner. Raise LookupError if
     the learner names an interaction that does not exist."""
-    return (interaction_made_by(manifest.settings) or interaction_class(type(learner)))(manifest, learner)
+    made = interaction_made_by(manifest.settings)
+    return (made or _shown_alone(interaction_class(type(learner)), manifest.settings))(manifest, learner)
 
 
 def interaction_class(cls: type) -> Any:
@@ -49,11 +50,16 @@ def interaction_type(spec: str | None, settings: KindSettings) -> Any:
     if (made := interaction_made_by(settings)) is not None:
         return made
     if spec is None:
-        return interactions()[UNSAID]
+        return _shown_alone(interactions()[UNSAID], settings)
     try:
-        return interaction_class(learner_class(spec))
+        return _shown_alone(interaction_class(learner_class(spec)), settings)
     except LookupError as error:
         raise ValueError(f"learner: {spec}: {error}") from None
+
+
+def _shown_alone(kind: Any, settings: KindSettings) -> Any:
+    """Return `kind`, or what a loop of lists is whose `settings` say that a single item is shown."""
+    return interactions()["one"] if settings.k == 1 and kind is interactions()[UNSAID] else kind
 
 
 def interaction_made_by(settings: KindSettings) -> Any | None:
@@ -80,8 +86,10 @@ def learner_version(learner: object, settings: KindSettings | None = None) -> st
 
     It is made of the version of the model, which belongs to the kind of feedback, and that of the learner. Either
     raises its version when the same log would give another state."""
-    made = None if settings is None else interaction_made_by(settings)
-    return version_of((made or interaction_class(type(learner))).model_type.version, learner)
+    kind = interaction_class(type(learner))
+    if settings is not None:
+        kind = interaction_made_by(settings) or _shown_alone(kind, settings)
+    return version_of(kind.model_type.version, learner)
 
 
 @cache

@@ -8,7 +8,12 @@ import msgspec
 
 
 class KindSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The settings that make a loop one of a certain kind of feedback; at most one of them is set."""
+    """The settings that make a loop one of a certain kind of feedback; at most one of them is set, `k` aside."""
+
+    k: int = 10
+    """how many positions of a list count when a corrected order is learned from; with 1 a single item is shown, which
+    clicks, thumbs and rewards judge. Where items are known by number: how many are shown unless a request says
+    otherwise"""
 
     ratings: tuple[float, float] | None = None
     """selects a loop of ratings: the lowest and highest rating"""

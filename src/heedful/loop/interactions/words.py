@@ -121,7 +121,7 @@ class Words(NamedTuple):
         """Return a sentence for everything that a loop with these `settings` and this `learner` cannot measure or
         learn; [] if there is none."""
         told = []
-        if settings.k == 1 and self.single:
+        if settings.k == 1 and self.single and not hasattr(learner, "judge"):
             told.append(f"k 1: {self.single}")
         if settings.control == 0.0:
             told.append(f"control 0: {self.no_control}")

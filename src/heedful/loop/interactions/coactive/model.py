@@ -167,7 +167,7 @@ class Model(LoopModel):
             return (
                 f"{form}: expected clicks, better or none: {name} learns from what was chosen of its own proposal alone"
             )
-        if form in ("thumb", "action"):
+        if form in ("thumb", "reward", "action"):
             return f"{form}: {name} learns from what is better alone; posterior, the default learner, takes any answer"
         return None
 

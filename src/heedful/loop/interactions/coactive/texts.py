@@ -34,8 +34,6 @@ WORDS = Words(
         "Thumbs and edits do not say which item was preferred to which, so they are left out.",
     ),
     no_control="nothing keeps the caller's order, so that it got better cannot be shown",
-    single="one item is shown, and a click on the only one compares it with nothing, so clicks teach nothing; send "
-    "thumbs, up and down, or show two or more; what is better (a correction, a pick of another) is learned, too",
     no_swaps="neighbours are never swapped, so clicks cannot tell which of two learners ranks better",
     all_single="each list showed a single item, and a click or an action on the only one compares it with nothing",
 )

@@ -8,10 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from heedful.core.validation import check_range, read_range
 from heedful.core.wording import count
 from heedful.data.ratings import read_ratings
 from heedful.data.roles import fitting
@@ -32,7 +34,7 @@ from heedful.loop.interactions.protocol import (
 )
 from heedful.loop.interactions.rating import texts
 from heedful.loop.interactions.rating.explanation import explain_rating, rating_contributions
-from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater, read_range
+from heedful.loop.interactions.rating.learners import DEFAULT, check_table, rater
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel, RatingState
 from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
 from heedful.loop.model import Context, View
@@ -68,7 +70,7 @@ class Rating(Interaction[RatingModel]):
             str,
             "LOW..HIGH",
             setting="ratings",
-            read=read_range,
+            read=partial(read_range, "--ratings"),
         ),
     )
     action_syntax = "NAME=RATING:WEIGHT"
@@ -108,7 +110,7 @@ class Rating(Interaction[RatingModel]):
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
-        low, high = check_range(settings.ratings)
+        low, high = check_range("ratings", settings.ratings)
         return {"ratings": (low, high), "actions": check_table(settings.actions, ACTIONS_UNSAID, low, high)}
 
     @classmethod

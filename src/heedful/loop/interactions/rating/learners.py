@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heedful.core.validation import describe, is_number
 from heedful.loop import records
 from heedful.loop.interactions.named import loop_learner
 from heedful.loop.interactions.rating.implicit_feedback import check_actions
@@ -28,27 +27,6 @@ def rater(spec: str, size: int, ratings: tuple[float, float] | None) -> Any:
     if not isinstance(getattr(learner, "space", None), Slate):
         raise ValueError(f"learner: expected one whose space is a Slate, the items that it shows, got {spec}")
     return learner
-
-
-def read_range(text: str) -> tuple[float, float]:
-    """Return the (lowest, highest) rating in `text`, "1..5". Raise ValueError, naming the option, if it has another
-    form."""
-    low, dots, high = text.partition("..")
-    try:
-        if dots:
-            return float(low), float(high)
-    except ValueError:
-        pass
-    raise ValueError(f"--ratings: expected LOW..HIGH, such as 1..5, got {text!r}")
-
-
-def check_range(given: Any) -> tuple[float, float]:
-    """Return `given` as (lowest, highest) rating. Raise ValueError unless -1e6 <= lowest < highest <= 1e6."""
-    numbers = isinstance(given, tuple | list) and len(given) == 2 and all(is_number(each, int, float) for each in given)
-    if not numbers or not -1e6 <= given[0] < given[1] <= 1e6:
-        expected = "the lowest and the highest, such as (1, 5), between -1e6 and 1e6"
-        raise ValueError(f"ratings: expected {expected}, got {describe(given)}")
-    return float(given[0]), float(given[1])
 
 
 def check_table(given: Mapping[str, object], unsaid: Mapping[str, object], low: float, high: float) -> dict[str, Any]:

@@ -1,9 +1,8 @@
 """The interaction of routes: for each prompt one model is chosen, and people say whether its answer was good.
 
-A route is a list of one item, learned like the lists of the coactive interaction, from which this one inherits. It
-differs in three things: the score is the probability of a thumb up less a charge for the cost; a thumb may be graded,
-as an edit is; and the value of a policy is its thumbs, its cost and the difference of the two, for which the log has
-the probability of each choice. The model is `model.RouteModel`, `table` reads the table of models, `policies` has what
+It is the interaction of loops that show one item, with a price: the score is the probability of a thumb up less a
+charge for the cost; a thumb may be graded, as an edit is; and the value of a policy is its thumbs, its cost and the
+difference of the two. The model is `model.RouteModel`, `table` reads the table of models, `policies` has what
 learners are compared with."""
 
 from __future__ import annotations
@@ -16,52 +15,38 @@ import numpy as np
 
 from heedful.core.validation import check_count, describe
 from heedful.core.wording import percent
-from heedful.evaluation.answers import Answer, Scale
-from heedful.evaluation.expected import Compared, Expected
+from heedful.evaluation.expected import Compared
 from heedful.features.columns import Vector
 from heedful.jit.kernel import Floats, Ints
-from heedful.loop.interactions.coactive import Coactive
 from heedful.loop.interactions.coactive.model import Model
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import EXACT, sort_parts
-from heedful.loop.interactions.lists import propose_list
+from heedful.loop.interactions.one import One, reward
+from heedful.loop.interactions.one.model import sigmoid, tells
 from heedful.loop.interactions.options import LoopOption
-from heedful.loop.interactions.protocol import (
-    Compare,
-    ItemPrediction,
-    ListValue,
-    LoggedAnswer,
-    Proposal,
-    Question,
-    Step,
-)
+from heedful.loop.interactions.protocol import Compare, ListValue, LoggedAnswer, Proposal, Question
 from heedful.loop.interactions.routing import table, texts
-from heedful.loop.interactions.routing.model import Drawing, RouteModel, sigmoid
+from heedful.loop.interactions.routing.model import RouteModel
 from heedful.loop.interactions.routing.policies import FEW, POLICIES, is_policy, make_policy, policies_of
-from heedful.loop.interactions.routing.prediction_report import squared_error, thumb_tally
 from heedful.loop.model import View
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.prediction_report import NumberTally
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contribution, Contributions
-from heedful.results.report import RouteDetails
 
 
-class Routing(Coactive):
-    """Feedback on the answers of models: thumbs, edits, and choices between two answers."""
+class Routing(One):
+    """Feedback on the answers of models: thumbs, rewards, edits, and choices between two answers."""
 
     name, words = "routing", texts.WORDS
     default_learner = "posterior"
     setting = "cost_weight"
     model_type: type[Any] = RouteModel
     forms = RouteModel.forms
-    ranks = orders = linear = False
-    span, scale = (-1.0, 1.0), Scale(0.0, 1.0, differ=1.0, apart=0.5)
+    ranks = orders = linear = rewarded = False
     arrange = staticmethod(table.arrange)
     tell_explanation = staticmethod(texts.explanation)
-    details = RouteDetails
     policies = POLICIES
     options = (
         LoopOption("route", "Choose a model for each prompt; FILE has the models and their cost."),
@@ -83,6 +68,10 @@ class Routing(Coactive):
         ),
     )
 
+    def __init__(self, manifest: Manifest, learner: Any) -> None:
+        super().__init__(manifest, learner)
+        self.span = -1.0, 1.0
+
     # ------------------------------------------------------------------------ making a loop
 
     @classmethod
@@ -101,7 +90,7 @@ class Routing(Coactive):
             raise ValueError(f"query_features: expected none in {cls.words.loop}, got some")
         table.find_costs(manifest)
         learner = super().make_learner(spec, manifest)
-        if not hasattr(learner, "judge"):
+        if not tells(learner):
             raise ValueError(f"learner: expected one that learns from thumbs, such as posterior, got {spec}")
         return learner
 
@@ -146,9 +135,6 @@ class Routing(Coactive):
         found: Ints = view.model.order(view, x)
         return found
 
-    def predict(self, view: View[Any], x: Floats) -> list[ItemPrediction]:
-        return [ItemPrediction(float(p)) for p in view.model.approvals(view, x)]
-
     # ------------------------------------------------------------------------ deciding
 
     def check_show(self, show: object) -> None:
@@ -157,17 +143,14 @@ class Routing(Coactive):
             raise ValueError(f"show: expected 1, or 2 to choose between, in {self.words.loop}, got {describe(show)}")
 
     def propose(self, view: View[Any], asked: Question, eligible: Any, rng: np.random.Generator) -> Proposal:
-        settings, request = self.manifest.settings, asked.request._replace(show=asked.request.show or 1)
-        drawing = Drawing(view.model, settings.temperature)
-        draws = (None, drawing.chance_of(view, request.x), None)
-        one = asked._replace(request=request)
-        made = propose_list(view._replace(model=drawing), one, settings, draws, rng, view.model.approvals)
-        return made._replace(carried=made.carried | {"charges": self._costs.charge(request.x[made.shown]).tolist()})
+        made = super().propose(view, asked, eligible, rng)
+        charges = self._costs.charge(asked.request.x[made.shown]).tolist()
+        return made._replace(carried=made.carried | {"charges": charges})
 
     # ------------------------------------------------------------------------ taking feedback
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
-        if feedback.form == "thumb":
+        if feedback.form in ("thumb", "reward"):
             if not feedback.chosen and len(shown) != 1:
                 return f"item: expected the model whose answer is judged, as {len(shown)} were shown, got none"
             if feedback.chosen and feedback.chosen[0] not in shown:
@@ -183,7 +166,8 @@ class Routing(Coactive):
         return {"thumb": float(thumb), "charge": float(charge)}
 
     def item_scores(self, view: View[Any], x: Any, places: Sequence[int]) -> Floats | None:
-        return np.asarray(view.model.utilities(view, x[list(places)]))
+        rows = x[list(places)]
+        return np.asarray(view.model.utilities(rows, view.model.margins(view, rows)))
 
     def contributions(self, view: View[Any], x: Any, place: int) -> Contributions:
         """The parts of the probability sigma(m) are those of its integral from m = 0 on, along a straight line
@@ -235,7 +219,7 @@ class Routing(Coactive):
         return policies_of([name for name in items if name in self._models] if len(items) <= FEW else [])
 
     def measures(self) -> Sequence[tuple[Measure, Compare]]:
-        return (texts.SQUARED_ERROR, squared_error), (texts.COST, self._compare_costs)
+        return *super().measures(), (texts.COST, self._compare_costs)
 
     def _compare_costs(self, said: LoggedAnswer) -> Compared | None:
         if len(said.shown) != 1 or not said.answer.values:
@@ -247,40 +231,17 @@ class Routing(Coactive):
         return Compared(np.array(cost)[:, None], np.ones(1), most=float(prices.max()))
 
     def list_measures(self) -> Sequence[tuple[Measure, ListValue]]:
-        return (texts.VALUE, self._value), (texts.THUMBS, _thumb)
+        return (texts.VALUE, self._value), (texts.THUMBS, reward)
 
     def _value(self, said: LoggedAnswer) -> float | None:
-        thumb = _thumb(said)
+        thumb = reward(said)
         if thumb is None:
             return None
         return max(thumb - float(self._costs.charge(said.step.context.x[list(said.answer.values)])[0]), -1.0)
 
     # ------------------------------------------------------------------------ reporting
 
-    def tally(self) -> NumberTally:
-        return thumb_tally()
-
-    def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
-        shown = decision.record.shown
-        if feedback.form != "thumb" or not (feedback.chosen or len(shown) == 1):
-            return super().answer(decision, feedback)
-        return Answer({(feedback.chosen or list(shown))[0]: (1.0 + feedback.values[0]) / 2.0})
-
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Return the thumb on the answer of a single model, less its charge, at least -1."""
-        charges = list(decision.record.proposal.get("charges") or ())
-        if len(decision.record.shown) != 1 or len(charges) != 1:
-            return None
-        thumbs = (thumb for each in answers for thumb in self.answer(decision, each).values.values())
-        return next((max(thumb - charges[0], -1.0) for thumb in thumbs), None)
-
-    def expected(self, view: View[Any], step: Step) -> Expected:
-        return Expected(
-            utilities=lambda items: view.model.margins(view, step.rows(items)),
-            values=lambda items: view.model.approvals(view, step.rows(items)),
-        )
-
-
-def _thumb(said: LoggedAnswer) -> float | None:
-    """Return the thumb on the answer of a single model, as a share that is up; None if there is none."""
-    return next(iter(said.answer.values.values()), None) if len(said.shown) == 1 else None
+        charges, thumb = list(decision.record.proposal.get("charges") or ()), super().score(decision, answers)
+        return None if thumb is None or len(charges) != 1 else max(thumb - charges[0], -1.0)

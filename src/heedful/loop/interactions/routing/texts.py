@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from heedful.core.wording import share
 from heedful.loop.interactions.coactive import texts as coactive
+from heedful.loop.interactions.one import texts as one
 from heedful.loop.interactions.telling import Line, Part
 from heedful.loop.interactions.words import NotCompared, Words
 from heedful.results.evaluation import Measure
@@ -22,7 +23,7 @@ WORDS = Words(
         "behind": "it was tried, to learn about it, although another seemed better",
     },
     loop="a loop of routes",
-    takes="thumbs, edits and choices",
+    takes="thumbs, rewards, edits and choices",
     learns="this loop learns which answers are good",
     learner="that learns from thumbs, such as posterior",
     answer="thumb",
@@ -54,18 +55,10 @@ WORDS = Words(
     'context={{"cost_weight": ...}}.\nModels that seem a little worse are tried now and then, the less the more was '
     "learned; {control} of prompts go to the first of your table, for comparison.",
     no_control="no prompt goes to your first model, so that it got better cannot be shown",
+    no_swaps=one.WORDS.no_swaps,
     all_single=coactive.WORDS.all_single,
 )
 
-SQUARED_ERROR = Measure(
-    "squared error",
-    "Squared error is that of the predicted probability of a thumb up and the thumb (1 or 0, of an edit the share that "
-    "was left), or of the probability that the chosen of two answers is chosen and 1; each before it was learned from.",
-    "no answer was judged",
-    "More thumbs.",
-    more_is_better=False,
-    decisive=False,
-)
 COST = Measure(
     "cost",
     "Cost is the mean cost of the models that would have been chosen, over the prompts that were answered.",
@@ -76,7 +69,7 @@ COST = Measure(
     decisive=False,
 )
 _ANSWERS = "no answer of a single model with a known probability was judged by a thumb or an edit"
-_MORE = "More answers, or a higher temperature (heedful init --route --temperature 2), at which others are tried more."
+_MORE = "More answers, or more exploration (heedful init --route --exploration 0.5), with which others are tried more."
 _WEIGHTED = (
     "of the answers that a policy would have shown: those that were shown, each weighted by the probability with which "
     "the policy would have chosen its model over that with which it was chosen."
