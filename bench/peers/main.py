@@ -3,9 +3,9 @@
 Rankings, grades, ratings, choices, one of a few, HTTP (docs/benchmarks.md says what each is). Each entrant runs in a
 process of its own, one after the other, once for every seed (A, B, C, A, B, C, ...). First each entrant with settings
 tries all of them on another seed; the best is taken, for heedful's as for the peers'. Speed is of the processor time of
-its calls; the simulated people are not in it. Memory is what a process takes above what it had before the entrant was made, its
-packages included. Prints tables, and writes bench/results/peers.json. `--quick` takes short streams, one seed, the
-middle setting of each entrant, leaves compiled rows out, and writes nothing.
+its calls; the simulated people are not in it. Memory is what a process takes above what it had before the entrant was
+made, its packages included. Prints tables, and writes bench/results/peers.json. `--quick` takes short streams, one
+seed, the middle setting of each entrant, leaves compiled rows out, and writes nothing.
 """
 
 from __future__ import annotations

@@ -157,6 +157,9 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     chance = "unknown" if decision.probability is None else short(decision.probability)
     say(f"decision {decision.id}")
     screen.print(f"probability of just this {chance}; arm {decision.arm}; model version {decision.version}")
+    if decision.sure is not None:
+        than = shown[1] if len(shown) > 1 else "any other"
+        say(f"{shown[0]} is better than {than} with probability {decision.sure:.2f}, by what was learned")
     if predicted is not None:
         from heedful.loop.interactions.telling import unordered
 

@@ -453,7 +453,10 @@ def to_decision(id: str, known: LoggedDecision, seq: int | None = None) -> Decis
         unknown = tuple([name for _, name in record.unknown])
     shown = shown_names(record, names)
     undeclared = record.undeclared or None
-    return Decision(id, shown, record.probability, known.version, record.arm, at, predicted, unknown, undeclared)
+    return Decision(
+        id, shown, record.probability, known.version, record.arm, at, predicted, unknown, undeclared,
+        record.proposal.get("sure"),
+    )  # fmt: skip
 
 
 def _draw_arm(settings: Settings, rng: np.random.Generator) -> Arm:

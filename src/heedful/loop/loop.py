@@ -681,6 +681,13 @@ class Loop:
         _, view = self.projection.reading(None if person is None else check_id("person", person))
         return dict(zip(self.feature_names, view.model.effective(view).tolist()))
 
+    def spreads_of(self, person: str | None) -> dict[str, float]:
+        """Return the standard deviation of each weight that `weights_of` returns, by feature: the true weight is within
+        one in two of three cases, within two in 19 of 20. Return {} if the learner cannot tell."""
+        _, view = self.projection.reading(None if person is None else check_id("person", person))
+        found = view.model.weight_spreads(view)
+        return {} if found is None else dict(zip(self.feature_names, found.tolist()))
+
     # ------------------------------------------------------------------------ style
 
     def style_of(self, person: str | None = None, *, alpha: float = 0.05, describe: Describe | None = None) -> Style:

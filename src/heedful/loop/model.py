@@ -168,6 +168,11 @@ class LoopModel:
         weights."""
         raise NotImplementedError
 
+    def weight_spreads(self, view: View[Any]) -> Any:
+        """Return the standard deviation of each weight that `effective` returns (N,); None if the learner cannot
+        tell."""
+        return None
+
     def lacks(self, shared: Any, x: Any) -> bool:
         """Return whether the published state `shared` is older than some of the m candidates `x`, so that it has to be
         published again.

@@ -26,7 +26,8 @@ def ranking(request: Request, state: PublishedState, view: View[Any]) -> Ranking
     places = state.interaction.order(view, request.x).tolist() if m else []
     order = [request.called[j] for j in places]
     if strangers is None:
-        return Ranking(tuple(order), state.version, undeclared=undeclared)
+        sure = state.interaction.sure(view, request.x[places]) if m else None
+        return Ranking(tuple(order), state.version, undeclared=undeclared, sure=None if sure is None else tuple(sure))
     known, size = iter(order), m + len(strangers.names)
     strange = strangers.places(m, size, own=False)
     names = tuple([next(known) if j < 0 else strangers.names[j] for j in strange])

@@ -69,6 +69,9 @@ class Decision(NamedTuple):
     undeclared: tuple[str, ...] | None = None
     """the fields of candidates and of the context that the loop makes no feature of, such as "candidates.bm25"; None
     if there are none"""
+    sure: float | None = None
+    """how probable it is, by what was learned, that the first item shown is better than the second (of one item, than
+    the best other candidate); None if the learner cannot tell"""
 
     def plain(self) -> dict[str, Any]:
         """Return the fields by name, as in JSON; `predicted`, `unknown` and `undeclared` only if they are not None."""
@@ -124,6 +127,9 @@ class Ranking(NamedTuple):
     undeclared: tuple[str, ...] | None = None
     """the fields of candidates and of the context that are no features of the loop, such as "candidates.bm25"; None if
     there are none"""
+    sure: tuple[float, ...] | None = None
+    """how probable it is, by what was learned, that each of the first ten is better than the next; None if the learner
+    cannot tell"""
 
 
 class Put(NamedTuple):

@@ -64,6 +64,9 @@ class Explanation(NamedTuple):
     """the prediction for the first item and the numbers that it is made from, by name as its kind of feedback calls
     them; None if nothing is predicted. If the first item is explained by itself (`second` is None), `margin` is its
     score or the prediction"""
+    sure: float | None = None
+    """how probable it is, by what was learned, that the first is better than the second; None if that cannot be
+    told"""
 
     def to_frame(self, package: str = "pandas") -> Any:
         """Return the features, a row each, the most important first, as a data frame of `package` ("pandas", "polars"

@@ -82,7 +82,8 @@ async def weights(request: ApiRequest) -> object:
 
     def read_weights() -> object:
         loop.projection.look()  # another process may have taught it
-        return {"version": loop.version, "weights": plain(loop.weights_of(person))}
+        weights, spreads = loop.weights_of(person), loop.spreads_of(person)
+        return {"version": loop.version, "weights": plain(weights), "spreads": plain(spreads)}
 
     return await request.worker.read(read_weights)
 

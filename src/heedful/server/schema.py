@@ -312,6 +312,8 @@ class Weights(NamedTuple):
     """the version of the model"""
     weights: dict[str, Finite]
     """the weight of each feature, by name"""
+    spreads: dict[str, Finite]
+    """the standard deviation of each weight, by name of the feature; {} if the learner cannot tell"""
 
 
 class Promotions(NamedTuple):

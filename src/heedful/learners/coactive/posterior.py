@@ -40,6 +40,9 @@ MOST_LOOKED = 30
 answer does not grow with the length of the list."""
 MOST_FULL = 300
 """The number of features up to which covariances are kept; beyond it only variances."""
+MODEST = 1.2
+"""By how much the posterior is wider in what is said of it than by Laplace's approximation: people answer a list as a
+whole, and not quite as the model has it. With it what is said is right as often as that (`bench/sure.py`)."""
 _FEW = 2.0  # the mean square of a feature counts like as many rows in its spread: a single pair tells little of that
 _MOST_STEPS = 100  # of Newton's method; three or four are usual
 _CLOSE = 1e-8
@@ -84,10 +87,10 @@ class Posterior(NamedTuple):
     """Posterior: ours, one Gaussian over the weights for all kinds of answers. Interaction: coactive.
 
     Shows the candidates in order of w . x_j, for the mean w of the posterior and `n_features` features x_j of candidate
-    j, with neighbours swapped with probability `swap` (`Swaps`); no swaps are needed to learn. A loop that shows one item
-    draws it from the posterior instead, with twice `swap` of its standard deviations. Of A
-    features that differ within lists, each weight has the prior variance `prior` / A in units of 1 / the spread of its
-    feature, which is followed as it becomes known.
+    j, with neighbours swapped with probability `swap` (`Swaps`); no swaps are needed to learn. A loop that shows one
+    item draws it from the posterior instead, with twice `swap` of its standard deviations. Of A features that differ
+    within lists, each weight has the prior variance `prior` / A in units of 1 / the spread of its feature, which is
+    followed as it becomes known.
 
     Feedback that names all candidates is a better order, of which the first k count as chosen: each is preferred to
     every candidate that was looked at and not chosen, above it or below, and to those chosen that it overtook. Feedback
@@ -183,17 +186,23 @@ class Posterior(NamedTuple):
         """Return the log-odds of a thumb up for what has the features 0; w . z are added for features z (N,)."""
         return float(state.m[-1] - dot(state.usual, state.m[: self.n_features]))
 
-    def covariance(self, state: PosteriorState, x: Floats) -> Array:
-        """Return the covariance (m, m) of the log-odds of a thumb up for m candidates with the features `x` (m, N)."""
+    def covariance(self, state: PosteriorState, x: Floats, level: float) -> Array:
+        """Return the posterior covariance (m, m) of w . x_j for m rows of features `x` (m, N); with `level` 1 that of
+        the log-odds of a thumb up, with 0 (for differences of features) without the intercept."""
         Z = np.zeros((x.shape[0], state.m.size))
-        Z[:, : self.n_features] = x - state.usual
-        Z[:, -1] = 1.0
+        Z[:, : self.n_features] = x - level * state.usual
+        Z[:, -1] = level
         U = np.empty(Z.shape)
         if state.P.shape[0] > 1:
             times_symmetric(Z, state.P, U)
         else:
             U[:] = Z * state.P[0]
         return np.asarray(U @ Z.T)
+
+    def spreads(self, state: PosteriorState) -> Array:
+        """Return the posterior standard deviation of each of the N feature weights (N,)."""
+        variances = np.diag(state.P) if state.P.shape[0] > 1 else state.P[0]
+        return np.asarray(np.sqrt(np.maximum(variances[: self.n_features], 0.0)), np.float64)
 
     def weights(self, state: PosteriorState) -> Array:
         return state.m[: self.n_features] - state.base

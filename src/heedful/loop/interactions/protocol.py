@@ -620,6 +620,7 @@ class Interaction(Protocol[M]):
             a, b = (side.get(name, nothing) for side in (*sides, {})[:2])
             if a.counts != b.counts:
                 parts.append(WeighedPart(name, a.weight or b.weight or 0.0, a.value, b.value, a.counts - b.counts))
+        sure = None if second is None else self.sure(view, x[places])
         because = self.words.because.get(record.arm) or self.words.because["ahead" if margin >= 0.0 else "behind"]
         return Explanation(
             decision.id,
@@ -631,11 +632,17 @@ class Interaction(Protocol[M]):
             tuple(sorted(parts, key=lambda part: -abs(part.counts))),
             tuple(moved),
             self.explained(view, x, first),
+            None if sure is None else sure[0],
         )
 
     def explained(self, view: View[M], x: Any, place: int) -> dict[str, Any] | None:
         """Return the prediction for the item at a `place` among the candidates `x`, and the numbers that it is made
         from, by name, for an explanation; None if nothing is predicted."""
+        return None
+
+    def sure(self, view: View[M], x: Any) -> list[float] | None:
+        """Return how probable it is, by what was learned, that each of the items `x` is better than the next, for the
+        first few; None if the model cannot tell."""
         return None
 
     def item_scores(self, view: View[M], x: Any, places: Sequence[int]) -> Floats | None:

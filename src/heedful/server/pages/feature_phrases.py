@@ -49,6 +49,8 @@ class Bar(NamedTuple):
     """its weight, with its sign; of a vector the Euclidean length of its weights"""
     share: float
     """its size relative to the greatest weight, or to STRONG if that is larger: 0 to 1"""
+    spread: float | None = None
+    """the standard deviation of the weight; None if it is not known, or for a vector"""
 
     @property
     def key(self) -> str:
@@ -111,15 +113,17 @@ class Phrases:
         around = label(context).replace("=", ": ")
         return f"{more} for {around}", f"{less} for {around}"
 
-    def bars(self, weights: Mapping[str, float]) -> list[Bar]:
-        """Return the bars of all weights (by feature) that feedback has changed, the greatest size first.
+    def bars(self, weights: Mapping[str, float], spreads: Mapping[str, float] | None = None) -> list[Bar]:
+        """Return the bars of all weights (by feature) that feedback has changed, the greatest size first, with their
+        standard deviations `spreads` (by feature).
 
         Before feedback weights are 0, and that of the caller's score is `start`."""
         there = {name: w for name, w in weights.items() if w != (self._start if name == self._last else 0.0)}
         there = self._parts(there)
         most = max([STRONG, *map(abs, there.values())])
         ordered = sorted(there.items(), key=lambda part: -abs(part[1]))
-        return [Bar(name, self.of(name, w), w, abs(w) / most) for name, w in ordered]
+        known = spreads or {}
+        return [Bar(name, self.of(name, w), w, abs(w) / most, known.get(name)) for name, w in ordered]
 
     def describe_changes(self, before: Mapping[str, float], after: Mapping[str, float], most: int = 2) -> list[str]:
         """Return phrases for the `most` features whose weights changed most from `before` to `after` (weights by

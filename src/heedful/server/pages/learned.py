@@ -120,7 +120,11 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
     visited = query.person is not None and log.newest("decision", query.person) > 0
     personal = loop.settings.shrink > 0.0 or not by_features
     state, view = loop.projection.reading(query.person if visited else None)
-    bars = [] if loop.overflown else phrases_of(loop, words).bars(loop.weights_of(query.person))
+    bars = (
+        []
+        if loop.overflown
+        else phrases_of(loop, words).bars(loop.weights_of(query.person), loop.spreads_of(query.person))
+    )
     predicted = None
     if not by_features and interaction.words.prediction:
         scale = prediction_scale(interaction)

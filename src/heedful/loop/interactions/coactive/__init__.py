@@ -39,6 +39,9 @@ from heedful.spaces.ranking import Ranking, WithBaseScore
 
 Array = npt.NDArray[np.float64]
 
+MOST_SURE = 10
+"""Of how many items of a ranking it is said how probably each is better than the next."""
+
 
 class Coactive(Lists[Model]):
     """Feedback that names something better than what was shown (coactive learning: Shivaswamy & Joachims, JAIR 2015).
@@ -104,7 +107,19 @@ class Coactive(Lists[Model]):
     # ------------------------------------------------------------------------ deciding
 
     def propose(self, view: View[Model], asked: Question, eligible: Ints | None, rng: np.random.Generator) -> Proposal:
-        return propose_list(view, asked, self.manifest.settings, self._draws, rng)
+        return self.with_sure(view, asked, propose_list(view, asked, self.manifest.settings, self._draws, rng))
+
+    def with_sure(self, view: View[Any], asked: Question, made: Proposal) -> Proposal:
+        """Return the proposal `made` with what the log keeps of how sure it is: how probable it is that the first shown
+        is better than the second or, if one is shown, than the best other candidate."""
+        x, two = asked.request.x, made.shown[:2].tolist()
+        if len(two) == 1:
+            two += [j for j in self.order(view, x).tolist() if j != two[0]][:1]
+        found = self.sure(view, x[two])
+        return made if not found else made._replace(carried=made.carried | {"sure": round(found[0], 3)})
+
+    def sure(self, view: View[Any], x: Any) -> list[float] | None:
+        return view.model.better(view, x[: MOST_SURE + 1]) if len(x) > 1 else None
 
     # ------------------------------------------------------------------------ looking back
 

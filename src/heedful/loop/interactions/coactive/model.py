@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from heedful.core.fold import copy_arrays, generators
 from heedful.evaluation.expected import corrected
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, scores, top
-from heedful.learners.coactive.posterior import preferred
+from heedful.learners.coactive.posterior import MODEST, preferred
 from heedful.loop.interactions.forms import (
     ACTION,
     BETTER,
@@ -91,7 +92,7 @@ class Model(LoopModel):
         self._own = learner._replace(space=learner.space._replace(adjusted=False)) if shrink > 0.0 else learner
         self.shared = self._first()
         probe = self.probe = learner.propose(self.shared, np.zeros((2, learner.n_features)), generators(0)[2])
-        self.learns_all = hasattr(learner, "learn")
+        self.learns_all, self.tells = hasattr(learner, "learn"), tells(learner)
         self._proposal: type | None = type(probe) if isinstance(probe, tuple) else None
         fields: dict[str, Any] = probe._asdict() if isinstance(probe, tuple) else {}  # type: ignore[attr-defined]
         self._named, self._templates = list(fields)[1:], list(fields.values())[1:]
@@ -131,6 +132,39 @@ class Model(LoopModel):
         z = x[0] if len(x) == 1 else self._whole(x, np.arange(len(x)))
         terms = self.effective(view) * (z - getattr(view.shared, "usual", 0.0))
         return 0.0 if abs(terms.sum()) <= 1e-12 * np.abs(terms).sum() else float(terms.sum())
+
+    def covariance(self, view: View[Any], x: Floats, level: float) -> Array:
+        """Return the posterior covariance (m, m) of the scores of m rows of features `x` (m, N); with `level` 1 that of
+        the log-odds of a thumb up, with 0 (for differences of features) without the level of all."""
+        found: Array = self.learner.covariance(view.shared, x, level)
+        if view.person is not None:
+            own = self._personal(view.shared, view.person, x)
+            found = found + self._own.covariance(view.person.state, own, level)
+        return found
+
+    def better(self, view: View[Any], x: Floats) -> list[float] | None:
+        """Return how probable it is that each of m items `x` (m, N) is better than the next, of N features (m - 1);
+        None if the learner cannot tell."""
+        if not self.tells:
+            return None
+        found, w = [], self.effective(view)
+        for gap in x[:-1] - x[1:]:
+            spread = MODEST * float(np.sqrt(self.covariance(view, gap[None, :], 0.0)[0, 0]))
+            lead = float(gap @ w)
+            found.append(float(ndtr(lead / spread)) if spread > 0.0 else 0.5 + 0.5 * np.sign(lead))
+        return found
+
+    def weight_spreads(self, view: View[Any]) -> Array | None:
+        """Return the standard deviation of each of the N weights that `effective` returns (N,); None if the learner
+        cannot tell."""
+        if not self.tells:
+            return None
+        found: Array = self.learner.spreads(view.shared)
+        if view.person is not None:
+            own = self._own.spreads(view.person.state)
+            own[-1] = 0.0  # how much the shared score counts is not theirs to learn
+            found = np.hypot(found, self._share(view.person) * own)
+        return np.asarray(MODEST * found)
 
     def predictor(self, name: str | None) -> list[bytes] | None:
         own = self.view(name).person
@@ -279,6 +313,11 @@ class Model(LoopModel):
     def proposal_fields(self, y: Any) -> dict[str, Any]:
         carried: list[tuple[str, Any]] = list(y._asdict().items())[1:] if hasattr(y, "_asdict") else []
         return {name: _json(part) for name, part in carried}
+
+
+def tells(learner: Any) -> bool:
+    """Return whether `learner` tells how sure it is, and how probable a thumb up."""
+    return hasattr(learner, "covariance")
 
 
 def can_imitate(learner: Any) -> bool:

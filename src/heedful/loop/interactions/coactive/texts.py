@@ -65,6 +65,8 @@ def explain_score(told: Explanation, head: str, what: str, moved: str) -> list[P
     the model had another item before the first, a line says why that did not stand first. If there was no feedback, a
     line says that nothing was learned that `moved`, a phrase such as "moved it"."""
     parts: list[Part] = [Line(head)]
+    if told.sure is not None:
+        parts.append(Line(f"{told.first} is better than {told.second} with probability {told.sure:.2f}."))
     if told.arm != "learned":
         orders = {
             "control": "your order, for comparison",

@@ -14,9 +14,10 @@ from heedful.evaluation.answers import Answer, Scale, judged
 from heedful.evaluation.expected import Expected
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.coactive import Coactive
+from heedful.loop.interactions.coactive.model import tells
 from heedful.loop.interactions.lists import propose_list
 from heedful.loop.interactions.one import texts
-from heedful.loop.interactions.one.model import Draw, OneModel, tells
+from heedful.loop.interactions.one.model import Draw, OneModel
 from heedful.loop.interactions.one.prediction_report import reward_tally, squared_error
 from heedful.loop.interactions.protocol import (
     Compare,
@@ -60,9 +61,10 @@ class One(Coactive):
         request = asked.request._replace(show=asked.request.show or 1)
         draw = Draw(view.model, view, request.x, 2.0 * getattr(self.learner, "swap", 0.25))
         one, drawing = asked._replace(request=request), view._replace(model=draw)
-        return propose_list(
+        made = propose_list(
             drawing, one, self.manifest.settings, (None, draw.chance, None), rng, lambda _, x: self.rewards(view, x)
         )
+        return self.with_sure(view, asked, made)
 
     def rewards(self, view: View[Any], x: Floats) -> Floats:
         """Return the expected reward of each of m candidates `x` (m, N), with N features each (m,)."""

@@ -36,7 +36,6 @@ class OneModel(Model):
 
     def __init__(self, learner: Any, manifest: Manifest) -> None:
         super().__init__(learner, manifest)
-        self.tells = tells(learner)
         self.low, self.high = manifest.settings.rewards or (0.0, 1.0)
 
     @property
@@ -64,13 +63,6 @@ class OneModel(Model):
         """Return by what the candidates `x` (m, N) with these `margins` (..., m) are chosen (..., m)."""
         return margins
 
-    def covariance(self, view: View[Any], x: Floats) -> Array:
-        """Return the covariance (m, m) of the margins of the m candidates `x` (m, N)."""
-        found: Array = self.learner.covariance(view.shared, x)
-        if view.person is not None:
-            found = found + self._own.covariance(view.person.state, self._personal(view.shared, view.person, x))
-        return found
-
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
         answer = read_answer(self.forms, feedback, context.record.shown)
         found = judged(context.record.shown, answer, self.low, self.high) if self.learns_all else None
@@ -82,11 +74,6 @@ class OneModel(Model):
     def share(self, reward: float) -> float:
         """Return a `reward` as a share of the range of rewards, from 0 to 1."""
         return (reward - self.low) / (self.high - self.low)
-
-
-def tells(learner: Any) -> bool:
-    """Return whether `learner` tells how probable a thumb up is, and how sure that is."""
-    return hasattr(learner, "covariance") and hasattr(learner, "log_odds")
 
 
 DRAWS = 1000
@@ -126,9 +113,7 @@ class Draw:
             wins[best[0]] = 1.0
             return wins
         x = self._x[best]
-        values, vectors = np.linalg.eigh(self._model.covariance(self._view, x))
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        drawn = self._margins[best] + self._spread * (_normals(best.size) @ root.T)
+        drawn = drawn_margins(self._margins[best], self._model.covariance(self._view, x, 1.0), self._spread)
         first = np.argmax(self._model.utilities(x, drawn), axis=1)
         wins[best] = np.bincount(first, minlength=best.size) / DRAWS
         return (1.0 - FLOOR) * wins + FLOOR / m
@@ -148,6 +133,15 @@ class Draw:
         utility (m,)."""
         follow = ranking[ranking != shown[0]][: shown.size - 1]
         return float(self.chances[shown[0]]) if np.array_equal(follow, shown[1:]) else 0.0
+
+
+def drawn_margins(margins: Array, covariance: Array, spread: float) -> Array:
+    """Return `DRAWS` draws of the margins of m candidates (DRAWS, m): normal with the mean `margins` (m,), and `spread`
+    times the standard deviations of `covariance` (m, m)."""
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    found: Array = margins + spread * (_normals(margins.size) @ root.T)
+    return found
 
 
 @cache

@@ -34,8 +34,8 @@ WORDS = coactive.WORDS._replace(
         "too few people have answered: of either kind it takes the answers of two at least",
     ),
     notes=(
-        "A click or a thumb up is the highest reward, none or a thumb down the lowest, an action as much as its weight. "
-        "Edits, and what would have been better, teach and are not counted.",
+        "A click or a thumb up is the highest reward, none or a thumb down the lowest, an action as much as its "
+        "weight. Edits, and what would have been better, teach and are not counted.",
     ),
     no_control="no request goes to your own order, so that it got better cannot be shown",
     single="one item is shown, and a click on the only one compares it with nothing, so clicks teach this learner "

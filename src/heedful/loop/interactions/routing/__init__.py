@@ -18,11 +18,11 @@ from heedful.core.wording import percent
 from heedful.evaluation.expected import Compared
 from heedful.features.columns import Vector
 from heedful.jit.kernel import Floats, Ints
-from heedful.loop.interactions.coactive.model import Model
+from heedful.loop.interactions.coactive.model import Model, tells
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import EXACT, sort_parts
 from heedful.loop.interactions.one import One, reward
-from heedful.loop.interactions.one.model import sigmoid, tells
+from heedful.loop.interactions.one.model import sigmoid
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import Compare, ListValue, LoggedAnswer, Proposal, Question
 from heedful.loop.interactions.routing import table, texts

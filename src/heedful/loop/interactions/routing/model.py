@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.jit.kernel import Floats, Ints
+from heedful.learners.coactive.posterior import MODEST
 from heedful.loop.interactions.coactive.model import Lesson, Thumb
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, REWARD, by_name
-from heedful.loop.interactions.one.model import OneModel, sigmoid
+from heedful.loop.interactions.one.model import OneModel, drawn_margins, sigmoid
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.table import find_costs
 from heedful.loop.model import Context, View
@@ -43,8 +44,17 @@ class RouteModel(OneModel):
         w[-1] = 0.0
         return w
 
-    def covariance(self, view: View[Any], x: Floats) -> Array:
-        return super().covariance(view, self._without_costs(x))
+    def covariance(self, view: View[Any], x: Floats, level: float) -> Array:
+        return super().covariance(view, self._without_costs(x), level)
+
+    def better(self, view: View[Any], x: Floats) -> list[float] | None:
+        found, margins = [], self.margins(view, x)
+        for j in range(len(x) - 1):
+            two = slice(j, j + 2)
+            drawn = drawn_margins(margins[two], self.covariance(view, x[two], 1.0), MODEST)
+            ahead, behind = self.utilities(x[two], drawn).T
+            found.append(float(np.mean(ahead > behind) + 0.5 * np.mean(ahead == behind)))
+        return found
 
     def _without_costs(self, x: Floats) -> Array:
         """Return the candidates `x` (m, N) as the learner sees them."""
