@@ -124,9 +124,11 @@ def _choose(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _appraise(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
-    """What somebody says of the only item shown."""
+    """What somebody says of the only item shown; of several, what they click."""
     said: list[dict[str, Any]] = [{"clicks": [shown[0]]}, {"none": True}, {"thumb": "up"}, {"reward": 0.25}]
-    return said[i % 4] if i % 5 else {"better": [NAMES[i % 12]]}
+    if len(shown) > 1:
+        return {"clicks": [shown[0]]}
+    return said[i % 4] if i % 5 < 4 else {"action": "buy", "item": shown[0]}
 
 
 def _ask_a_route(i: int) -> dict[str, Any]:
@@ -149,6 +151,7 @@ NAMES = [f"i{j}" for j in range(12)]
 ROUTERS = ["posterior"]
 PREDICTS = frozenset({"Decision.predicted", "Report.prediction"})
 ARMS = frozenset({"Report.sample_ratio"})
+SURE = frozenset({"Decision.sure", "Explanation.sure"})
 BOARD = frozenset({"Board.verdict", "Board.version"}) | {
     f"BoardRow.{name}" for name in ("utility", "utility_low", "utility_high", "comparisons")
 }
@@ -162,17 +165,17 @@ KINDS = (
         "perceptron",
         CoactiveReference,
         specs("coactive"),
-        ARMS,
+        ARMS | SURE,
     ),
     Kind(
         "one",
         partial(_coactive, k=1),
         lambda i: {"candidates": NAMES[i % 4 :], "prior": _prior(i)} if i % 2 else {},
         _appraise,
-        "perceptron",
+        "posterior:prior=4",
         OneReference,
-        specs("coactive"),
-        PREDICTS | ARMS,
+        ROUTERS,
+        PREDICTS | ARMS | SURE,
     ),
     Kind(
         "ordinal",
@@ -216,7 +219,7 @@ KINDS = (
         "posterior:prior=4",
         RoutingReference,
         ROUTERS,
-        PREDICTS | ARMS | {"Explanation.prediction"},
+        PREDICTS | ARMS | SURE | {"Explanation.prediction"},
     ),
     Kind(
         "best-worst",

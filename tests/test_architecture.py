@@ -222,6 +222,7 @@ OF_ONE_KIND = (
 """What is about one kind: the interactions, an experiment's definition and its setting, and the list of experiments."""
 KIND = re.compile(
     r"\b(coactive(?! learning)|ordinal|pairwise(?!-))\b|\bloops? of (rankings|grades|ratings|choices|routes)\b"
+    r"|\bloops? that shows? one item\b"
     r"|\b(grading|rating) loops?\b|\bpredicts? grades\b",
     re.IGNORECASE,
 )

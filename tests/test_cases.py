@@ -156,7 +156,7 @@ CASES: dict[str, tuple[Mapping[str, str | bytes], tuple[Step, ...]]] = {
             Step("report shop", ("With a click", "75 %", "25 %")),
         ),
     ),
-    "one of three banners, where a click compares nothing": (
+    "one of three banners, which a click judges": (
         {
             "items.csv": "id,label\nx,x\ny,y\nz,z\n",
             "context.csv": "device\nphone\ndesk\ntablet\n",
@@ -174,9 +174,9 @@ CASES: dict[str, tuple[Mapping[str, str | bytes], tuple[Step, ...]]] = {
         (
             Step(
                 "init ad items.csv --k 1 --context context.csv --cross device:label --kind label=category",
-                ("a click on the only one compares it with nothing, so clicks teach nothing",),
+                ("Each decision shows one item, by posterior",),
             ),
-            Step("import ad log.jsonl", ("moved the model: 0 of 1 feedback",)),
+            Step("import ad log.jsonl", ("moved the model: 1 of 1 feedback",)),
         ),
     ),
     "preference pairs with calls of tools": (

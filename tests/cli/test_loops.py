@@ -312,7 +312,7 @@ def test_where_one_is_shown_what_is_to_be_told_can_teach(folder: Path, made: str
 
 def test_decide_as_json(cars: str) -> None:
     told = decided("decide cars --id d1 --show 3 --deferred")
-    assert list(told) == ["id", "shown", "probability", "version", "arm", "seq"]
+    assert list(told) == ["id", "shown", "probability", "version", "arm", "seq", "sure"]
     assert (told["id"], len(told["shown"]), told["version"], told["arm"]) == ("d1", 3, 0, "learned")
     assert decided("decide cars --id d1 --show 3 --deferred") == told  # the same again
     again = heedful("decide cars --id d1 --show 3 --deferred")
@@ -475,8 +475,8 @@ def test_a_deferred_decision_is_activated_with_its_first_feedback(cars: str) -> 
     [
         (
             "",
-            "feedback: expected --clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice, "
-            "--none or --form, got none of them",
+            "feedback: expected --clicks, --better, --edit, --thumb, --reward, --action, --did, --rating, --grade, "
+            "--choice, --none or --form, got none of them",
         ),
         ("--thumb sideways", "thumb: expected up or down, got 'sideways'"),
         ("--choice third", "choice: expected first, second, equal, both_bad, cannot_judge, got 'third'"),

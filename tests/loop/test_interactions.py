@@ -65,7 +65,7 @@ def test_a_learner_may_bring_its_interaction_along() -> None:
 def test_an_interaction_that_nobody_has_is_refused_by_name() -> None:
     manifest, learner = founded("coactive")
     strange = type("Strange", (type(learner),), {"__doc__": "Interaction: telepathic."})
-    with pytest.raises(LookupError, match="expected coactive, ordinal, pairwise, rating, routing, got telepathic"):
+    with pytest.raises(LookupError, match="expected coactive, one, ordinal, pairwise, rating, routing, got telepathic"):
         interaction_of(manifest, strange(*learner))
 
 

@@ -348,6 +348,7 @@ def test_one_form_and_what_belongs_to_it(loop: Loop) -> None:
 def test_what_is_none_is_not_there(form: str) -> None:
     """A client that sends every field, null where there is nothing, is understood."""
     fine: dict[str, Any] = {"clicks": ["a"], "better": "a", "edit": "x", "thumb": "up", "action": "buy", "none": True}
+    fine["reward"] = 0.5
     fine |= {"actions": {"a": "buy"}, "rating": {"a": 1}, "grade": {"a": 1}, "choice": "equal"}
     item = {"item": "a"} if form == "action" else {}
     given = dict.fromkeys((*FORMS, "item", "chain")) | {form: fine[form]} | item

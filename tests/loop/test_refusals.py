@@ -40,6 +40,7 @@ FORMS: list[dict[str, Any]] = [
     {"better": ["i1"]},
     {"edit": {"f0": 2.0}},
     {"thumb": "up"},
+    {"reward": 0.5, "item": "i0"},
     {"action": "buy", "item": "i0"},
     {"actions": {"i0": "buy"}},
     {"choice": "second"},
@@ -54,6 +55,14 @@ FITTING: dict[str, tuple[str, dict[str, str]]] = {
         {
             "": "expected clicks, better, edit, thumb, action, rating, grade, choice or none: this loop learns what is "
             "better",
+            "actions": "; send action and item",
+        },
+    ),
+    "one": (
+        "clicks better edit thumb reward action choice none",
+        {
+            "": "expected clicks, thumb, reward, better, edit, action, choice or none: this loop learns how good what "
+            "it shows is",
             "actions": "; send action and item",
         },
     ),
@@ -78,6 +87,7 @@ FITTING: dict[str, tuple[str, dict[str, str]]] = {
             "": "expected choice, better, clicks or none: this loop learns choices; send ",
             "edit": "the order as a list",
             "thumb": "choice",
+            "reward": "choice",
             "action": "what was chosen as better",
             "actions": "what was chosen as better",
             "rating": "the order as better",
@@ -85,8 +95,8 @@ FITTING: dict[str, tuple[str, dict[str, str]]] = {
         },
     ),
     "routing": (
-        "better edit thumb choice none",
-        {"": "expected thumb, edit, choice, better or none: this loop learns which answers are good"},
+        "clicks better edit thumb reward choice none",
+        {"": "expected thumb, reward, edit, choice, better, clicks or none: this loop learns which answers are good"},
     ),
     "best-worst": ("best none", {"": "expected best or none: this loop learns extremes"}),
 }
@@ -130,6 +140,12 @@ NO_ANSWER: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"edit": "some text"}, "edit: expected the attributes that were changed"),
         ({"clicks": 3}, "clicks: expected a list"),
     ],
+    "one": [
+        ({"reward": 1.5}, "reward: expected a number from 0 to 1, got 1.5"),
+        ({"reward": NAN}, "reward: expected a finite number, got nan"),
+        ({"reward": "much"}, "reward: expected a finite number, got 'much'"),
+        ({"clicks": 3}, "clicks: expected a list"),
+    ],
     "ordinal": [
         ({"grade": {"i0": 2, "i1": 2.5}}, "grade['i1']: expected a whole number from 1 to 5, got 2.5"),
         ({"grade": {"i0": 1e30}}, "grade['i0']: expected a whole number from 1 to 5"),
@@ -144,6 +160,7 @@ NO_ANSWER: dict[str, list[tuple[dict[str, Any], str]]] = {
     ],
     "comparison": [({"choice": "left"}, "choice: expected ")],
     "routing": [
+        ({"reward": -1, "item": "i0"}, "reward: expected a number from 0 to 1, got -1"),
         ({"thumb": "sideways"}, "thumb: expected up or down, got 'sideways'"),
         ({"edit": "a text"}, 'edit: expected {"from": the answer, "to": the edited text}, or {"changed": a share'),
         ({"edit": {"from": "a"}}, 'edit: expected {"from": the answer, "to": the edited text}, or {"changed": a share'),
@@ -214,6 +231,12 @@ UNFIT: dict[str, list[tuple[str, dict[str, Any], str]]] = {
         ("d", {"clicks": ["i0"], "chain": ["alone"]}, "somebody else"),
         ("alone", {"choice": "first"}, "choice: expected a decision that showed two, got one that showed one"),
     ],
+    "one": [
+        ("nobody", {"reward": 1}, "decision nobody is not in the log"),
+        ("d", {"clicks": ["i2"]}, f"clicks: {SHOWN} 'i2'; answer the decision that showed it"),
+        ("d", {"reward": 1, "item": "i2"}, f"item: {SHOWN} 'i2'; answer the decision that showed it"),
+        ("d", {"better": ["i9"]}, f"better: {CANDIDATES} 'i9'"),
+    ],
     "ordinal": [
         ("nobody", {"grade": {"i0": 1}}, "decision nobody is not in the log"),
         ("d", {"grade": {"i0": 2, "i9": 3}}, f"grade: {CANDIDATES} 'i9'"),
@@ -243,6 +266,7 @@ UNFIT: dict[str, list[tuple[str, dict[str, Any], str]]] = {
     "routing": [
         ("nobody", {"thumb": "up"}, "decision nobody is not in the log"),
         ("d", {"thumb": "up"}, "item: expected the model whose answer is judged, as 2 were shown, got none"),
+        ("d", {"reward": 1}, "item: expected the model whose answer is judged, as 2 were shown, got none"),
         ("d", {"edit": {"changed": 0.5}}, "item: expected the model whose answer is judged, as 2 were shown, got none"),
         ("d", {"thumb": "up", "item": "i2"}, f"item: {SHOWN} 'i2'; answer the decision that showed it"),
         ("d", {"edit": {"changed": 0.5}, "item": "i2"}, f"item: {SHOWN} 'i2'; answer the decision that showed it"),
@@ -288,6 +312,7 @@ def test_what_fits_is_taken_whatever_else_was_shown(folder: Path) -> None:
 BARE = [{"id": "x"}, {"id": "y"}]
 NO_QUESTION: dict[str, list[tuple[dict[str, Any], str]]] = {
     "coactive": [],
+    "one": [],
     "ordinal": [],
     "rating": [
         ({"candidates": BARE[:1]}, "candidates: expected names of items on offer, in a loop of ratings"),
@@ -343,7 +368,7 @@ def test_what_is_no_question_is_refused_by_name_and_logs_nothing(kind: Kind, fol
                 loop.decide(person="p", **given)
             assert str(refused.value).startswith(told)
         if kind.name != "comparison":
-            with pytest.raises(ValueError, match="standing: expected a loop of choices, got a loop of "):
+            with pytest.raises(ValueError, match="standing: expected a loop of choices, got a loop "):
                 loop.standing()
         assert state(loop) == before
 
@@ -459,6 +484,7 @@ OTHERS: list[tuple[str, str, str]] = [
 def test_an_unknown_learner_is_refused_with_the_names_that_fit(kind: Kind, folder: Path) -> None:
     """Those that loops of the kind learn with and, where learners are compared, what else can be named there."""
     fitting = {spec.partition(":")[0] for spec in kind.learners if kind.own is None} - {"convex"}  # it needs a radius
+    fitting |= {"perceptron", "second-order", "online-convex", "dueling-bandit"} if kind.name == "one" else set()
     fitting |= {"batch"} if "perceptron" in fitting else set()
     with kind.make(folder / "l") as loop:
         before = state(loop)

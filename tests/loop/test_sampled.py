@@ -68,7 +68,7 @@ def test_without_a_share_nothing_is_drawn_otherwise(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_fold_and_exports_take_such_lists(folder: Path, spec: str) -> None:
-    kind = KINDS["n_ranks" in spec]
+    kind = KINDS[2 * ("n_ranks" in spec)]
     shrink = 0.0 if "multiclass" in spec else 2.0  # it has no one direction that a person could have an offset along
     case = kind.case(spec, sampled=0.5, shrink=shrink)
     [check] = [each for each in check_kind(case) if each.__name__.startswith("exported")]

@@ -68,7 +68,7 @@ def naive_score(loop: Loop, decision: str, item: str, model: Any) -> float:
     x = loop.projection.requests.context(known).x[known.names.index(item)]
     name = loop.projection.interaction.name
     view = model.view(known.person)
-    if name == "coactive":
+    if name in ("coactive", "one"):
         return float(model.effective(view) @ x)
     if name == "routing":
         m = math.fsum([*(model.effective(view) * x).tolist(), model.level(view)])

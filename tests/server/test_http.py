@@ -283,7 +283,9 @@ def test_candidates_are_ranked_and_nothing_is_logged(ask: Caller, folder: Path) 
         for given in ({}, {"person": "p1"}, {"candidates": NAMES[:5], "prior": prior | {}}, {"candidates": NAMES[3:]}):
             given = given | ({"prior": {n: prior[n] for n in NAMES[:5]}} if "prior" in given else {})
             told = ok(ask.post(f"{cars}/rank", given))
-            assert told == {"ranking": list(loop.rank(**given)), "version": loop.version}
+            ranking = loop.rank(**given)
+            assert told == {"ranking": list(ranking), "version": loop.version, "sure": told["sure"]}
+            assert len(told["sure"]) == min(len(ranking) - 1, 10)
         assert ok(ask.post(f"{cars}/rank", {"person": "p1"})) != ok(ask.post(f"{cars}/rank", {"person": "p0"}))
         assert loop.feedback("d0", better=["i11"]).learned  # another process teaches it
         assert ok(ask.post(f"{cars}/rank", {}))["version"] == loop.version

@@ -214,6 +214,10 @@ REFUSED: dict[str, list[tuple[str, dict[str, Any], str | None, str]]] = {
             "choice or none: this loop learns what is better; send action and item",
         ),
     ],
+    "one": [
+        ("feedback", {"reward": 6}, "reward", "reward: expected a number from 0 to 1, got 6"),
+        ("feedback", {"rating": {"i0": 4}}, None, "clicks, thumb, reward, better, edit, action, choice or none"),
+    ],
     "ordinal": [
         ("feedback", {"grade": {"i0": 6}}, "grade['i0']", "grade['i0']: expected a whole number from 1 to 5, got 6"),
         ("feedback", {"rating": {"i0": 4}}, None, "send them as grade"),
@@ -265,7 +269,7 @@ def test_what_makes_no_sense_is_a_problem_by_its_field(kind: Kind, ask: Caller, 
         ask.post(f"{path}/feedback", [{"decision": "d", **each} for each in (rejected, kind.answer(0, shown))])
     )
     assert [answer["status"] for answer in answers] == ["rejected", "applied"]
-    other = "prank:n_ranks=5" if kind.name in ("coactive", "routing") else "perceptron"
+    other = "prank:n_ranks=5" if kind.name in ("coactive", "one", "routing") else "perceptron"
     refused.append(("evaluations", {"learners": [other]}, "learner", "learner: expected one"))
     if form := {"ordinal": "grade", "rating": "rating"}.get(kind.name) if ask.form == "msgpack" else None:
         numbers = float("nan"), float("inf")  # JSON cannot say them
@@ -287,6 +291,7 @@ MODELS: dict[str, Any] = {"items": [{"id": "small", "cost": 1}, {"id": "large", 
 BEST: dict[str, Any] = {"settings": {"choices": "best"}, "items": PRICED}
 MADE: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "coactive": [({"items": ITEMS}, {"items": 12, "features": 4})],
+    "one": [({"items": ITEMS, "settings": {"k": 1, "rewards": [0, 5]}}, {"items": 12, "features": 4})],
     "ordinal": [({"items": ITEMS, "learner": "averaged-prank:n_ranks=3"}, {"items": 12, "grades": 3})],
     "rating": [
         (
@@ -317,6 +322,10 @@ NOT_MADE: dict[str, list[tuple[dict[str, Any], str, str]]] = {
     "coactive": [
         ({"items": PRICED, "features": True}, "features", "features: "),
         ({"items": ITEMS, "learner": "no-such"}, "learner", "learner: "),
+    ],
+    "one": [
+        ({"items": ITEMS, "settings": {"k": 1, "rewards": [1, 0]}}, "rewards", "the lowest and the highest"),
+        ({"items": ITEMS, "settings": {"rewards": [0, 5]}}, "rewards", "expected none in a loop of rankings"),
     ],
     "ordinal": [
         (

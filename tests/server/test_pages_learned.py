@@ -58,7 +58,7 @@ def test_weights_lessons_and_events_in_words(visitor: Visitor, folder: Path) -> 
     assert page.at("so-far") == "From 30 answers to 30 lists."
     [strongest] = [words(row) for row in page.all("tr[@data-weight='f0']")]
     assert strongest.startswith("lighter ")
-    weights = [float(words(row).rpartition(" ")[2]) for row in page.all("tr[@data-weight]")]
+    weights = [float(words(row).rpartition(" ±")[0].rpartition(" ")[2]) for row in page.all("tr[@data-weight]")]
     assert weights == sorted(weights, reverse=True)
     bars = [float(bar.attrib["width"]) for bar in page.all("rect[@class='value']")]
     assert bars[0] == 100

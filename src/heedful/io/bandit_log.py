@@ -303,16 +303,15 @@ def _learn(
         with loop:
             for outcome in import_lines(loop, _lines(log, names)):
                 if outcome.status == "rejected":
-                    raise ValueError(f"row {(outcome.line + 2) // 3}: {outcome.reason}")
+                    raise ValueError(f"row {(outcome.line + 1) // 2}: {outcome.reason}")
             evaluation = evaluate(loop.projection, learners[1:], alpha, least_probability=least_probability)
-    place = [measure.name for measure in evaluation.measures].index("list value")
+    place = [measure.name for measure in evaluation.measures].index("reward")
     for learner in evaluation.learners:
         yield learner._replace(values=(learner.values[place]._replace(measure=measure.name),))
 
 
 def _lines(log: BanditLog, names: Sequence[str]) -> Iterator[Line]:
-    """Yield three lines a row: a decision, clicks that give its reward, and a thumb, as one item's clicks teach
-    nothing."""
+    """Yield two lines a row: a decision, and clicks that give its reward."""
     ids = {name: f"a{j}" for j, name in enumerate(names)}
     for i, (action, probability, reward) in enumerate(zip(log.actions, log.probability, log.reward)):
         shown = ids[action]
@@ -320,10 +319,9 @@ def _lines(log: BanditLog, names: Sequence[str]) -> Iterator[Line]:
                     "probability": float(probability), "context": log.context[i]}  # fmt: skip
         if log.people is not None:
             decision["person"] = log.people[i]
-        yield Line(3 * i + 1, {name: value for name, value in decision.items() if value != {}}, None)
+        yield Line(2 * i + 1, {name: value for name, value in decision.items() if value != {}}, None)
         about = {"kind": "feedback", "decision": f"d{i}"}
-        yield Line(3 * i + 2, {**about, "id": f"e{i}", "clicks": [shown] if reward else []}, None)
-        yield Line(3 * i + 3, {**about, "id": f"t{i}", "thumb": "up" if reward else "down"}, None)
+        yield Line(2 * i + 2, {**about, "id": f"e{i}", "clicks": [shown] if reward else []}, None)
 
 
 def _text(row: Mapping[str, object], i: int, name: str) -> str:

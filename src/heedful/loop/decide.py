@@ -496,7 +496,7 @@ def _imitated(
 
     The learner sees the candidates in an order that `rng` draws, so that the ranks of items with equal scores do not
     depend on the caller's. Raise ValueError, naming the field, if the caller's scores cannot be imitated."""
-    if interaction.scale is not None and not interaction.linear:
+    if interaction.scale is not None and not interaction.rewarded:
         for name, score in zip(request.called, request.scores):
             if score is not None:
                 interaction.scale.check(f"prior[{describe(name)}]", score)

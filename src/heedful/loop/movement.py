@@ -44,7 +44,7 @@ def why_unmoved(history: History) -> tuple[str, str]:
         looked += 1
         alike += x.ndim == 2 and len(x) > 1 and bool((x == x[0]).all())
         alone += len(record.shown) < 2
-        said += feedback.form != "none" and (bool(feedback.chosen) or feedback.form in ("thumb", "choice"))
+        said += feedback.form != "none" and (bool(feedback.chosen) or feedback.form in ("thumb", "reward", "choice"))
     thumbs = "Thumbs, up and down, do: each is compared with those before it; so do lists of two or more."
     thumbs = thumbs if why_refused(history.interaction, history.model, "thumb") is None else ""
     words = history.interaction.words

@@ -507,7 +507,7 @@ class Requests:
         place = _places(names, len(given.names))
         kept = not self.interaction.by_number
         chosen = [place(name) for name in given.names]
-        shown_only = not kept or given.form in ("thumb", "action")
+        shown_only = not kept or given.form in ("thumb", "reward", "action")
         for name, j in zip(given.names, chosen):
             if j < 0 and kept:
                 raise not_asked_about(given.form, name, names)

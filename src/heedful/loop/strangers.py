@@ -109,7 +109,7 @@ def not_asked_about(form: str, name: str, candidates: Sequence[str]) -> LookupEr
 
 def _field(form: str) -> str:
     """Return the JSON field in which feedback of the form `form` names items."""
-    return "item" if form in ("thumb", "action", "edit") else form
+    return "item" if form in ("thumb", "reward", "action", "edit") else form
 
 
 # ---------------------------------------------------------------------------- candidates

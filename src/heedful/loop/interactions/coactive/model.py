@@ -14,13 +14,13 @@ others, the papers' learners, learn from better lists alone, by their `update`."
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 from heedful.core.fold import copy_arrays, generators
 from heedful.evaluation.expected import corrected
@@ -151,7 +151,10 @@ class Model(LoopModel):
         for gap in x[:-1] - x[1:]:
             spread = MODEST * float(np.sqrt(self.covariance(view, gap[None, :], 0.0)[0, 0]))
             lead = float(gap @ w)
-            found.append(float(ndtr(lead / spread)) if spread > 0.0 else 0.5 + 0.5 * np.sign(lead))
+            if spread > 0.0:
+                found.append(0.5 * math.erfc(-lead / spread / math.sqrt(2.0)))  # the normal distribution function
+            else:
+                found.append(0.5 if lead == 0.0 else float(lead > 0.0))
         return found
 
     def weight_spreads(self, view: View[Any]) -> Array | None:

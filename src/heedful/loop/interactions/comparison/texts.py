@@ -28,6 +28,7 @@ WORDS = Words(
         **dict.fromkeys(("action", "actions"), "send what was chosen as better"),
         "edit": "send the order as a list",
         "thumb": "send choice",
+        "reward": "send choice",
     },
     command="heedful init study items.csv --choices",
     answer="choice",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from heedful.core.validation import check_count
 from heedful.evaluation.answers import Answer, Scale, judged
 from heedful.evaluation.expected import Expected
 from heedful.jit.kernel import Floats, Ints
@@ -35,6 +36,7 @@ from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Manifest
 from heedful.results.evaluation import Measure
 from heedful.results.report import RewardDetails
+from heedful.spaces.ranking import Ranking, WithBaseScore
 
 
 class One(Coactive):
@@ -44,7 +46,7 @@ class One(Coactive):
     model_type: type[Any] = OneModel
     forms = OneModel.forms
     details = RewardDetails
-    rewarded = True
+    rewarded, linear = True, False
     scale: Scale
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
@@ -53,7 +55,15 @@ class One(Coactive):
         low, high = manifest.settings.rewards or (0.0, 1.0)
         self.span, self.scale = (low, high), Scale(low, high, differ=high - low, apart=(high - low) / 2.0)
 
+    @classmethod
+    def make_learner(cls, spec: str, manifest: Manifest) -> Any:
+        learner = super().make_learner(spec, manifest)  # where a request asks for two, people look at both
+        return learner._replace(space=WithBaseScore(Ranking(2))) if tells(learner) else learner
+
     # ------------------------------------------------------------------------ deciding
+
+    def check_show(self, show: object) -> None:
+        check_count("show", show)
 
     def propose(self, view: View[Any], asked: Question, eligible: Ints | None, rng: np.random.Generator) -> Proposal:
         if not self._tells:

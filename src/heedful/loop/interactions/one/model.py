@@ -18,7 +18,18 @@ import numpy.typing as npt
 from heedful.evaluation.answers import judged
 from heedful.jit.kernel import Floats, Ints, scores
 from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
-from heedful.loop.interactions.forms import ACTION, BETTER, CLICKS, EDIT, NONE, REWARD, THUMB, by_name, read_answer
+from heedful.loop.interactions.forms import (
+    ACTION,
+    BETTER,
+    CHOICE,
+    CLICKS,
+    EDIT,
+    NONE,
+    REWARD,
+    THUMB,
+    by_name,
+    read_answer,
+)
 from heedful.loop.model import Context, View
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Manifest
@@ -32,7 +43,7 @@ class OneModel(Model):
     version = 1
     """the version of the fold: raised when the same log would give another state"""
 
-    forms = by_name(CLICKS, THUMB, REWARD, BETTER, EDIT, ACTION, NONE)
+    forms = by_name(CLICKS, THUMB, REWARD, BETTER, EDIT, ACTION, CHOICE, NONE)
 
     def __init__(self, learner: Any, manifest: Manifest) -> None:
         super().__init__(learner, manifest)

@@ -37,6 +37,8 @@ WORDS = coactive.WORDS._replace(
         "A click or a thumb up is the highest reward, none or a thumb down the lowest, an action as much as its "
         "weight. Edits, and what would have been better, teach and are not counted.",
     ),
+    introduction="Each decision shows one item, by {learner}; a click, a thumb or a reward says how good it was, and "
+    "what may be better is tried.",
     no_control="no request goes to your own order, so that it got better cannot be shown",
     single="one item is shown, and a click on the only one compares it with nothing, so clicks teach this learner "
     "nothing; posterior, the default learner, learns from them",
