@@ -378,8 +378,9 @@ def _slack(gains: Sequence[tuple[float, float]], alpha: float) -> float:
 def _error(interaction: Interaction[Any], view: View[Any], step: Step, answer: Answer) -> float | None:
     """Return how wrong the prediction of the `answer` in `step` is, from 0 to 1; None if nothing of it is predicted.
 
-    Where feedback corrects lists, it is the share of pairs in the wrong order, elsewhere the first of `measures()`."""
-    if interaction.linear:
+    Where feedback corrects lists, and no number is said, it is the share of pairs in the wrong order, elsewhere the
+    first of `measures()`."""
+    if interaction.linear and not answer.values:
         return picked_error(step.context.record.shown, answer, interaction.expected(view, step))
     measure, compare = interaction.measures()[0]
     compared = compare(LoggedAnswer(interaction, [view], step))

@@ -46,7 +46,7 @@ class One(Coactive):
     model_type: type[Any] = OneModel
     forms = OneModel.forms
     details = RewardDetails
-    rewarded, linear = True, False
+    rewarded = True
     scale: Scale
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
