@@ -834,6 +834,8 @@ export interface components {
             unknown?: string[];
             /** @description the fields of candidates and of the context that the loop makes no feature of, such as "candidates.bm25"; None if there are none */
             undeclared?: string[];
+            /** @description how probable it is, by what was learned, that the first item shown is better than the second (of one item, than the best other candidate); None if the learner cannot tell */
+            sure?: number;
         };
         /**
          * Rank
@@ -865,6 +867,8 @@ export interface components {
             unknown?: string[];
             /** @description the fields of candidates and of the context that are no features of the loop, such as "candidates.bm25"; None if there are none */
             undeclared?: string[];
+            /** @description how probable it is, by what was learned, that each of the first ten is better than the next; None if the learner cannot tell */
+            sure?: number[];
         };
         /**
          * Record
@@ -889,7 +893,7 @@ export interface components {
         };
         /**
          * Feedback
-         * @description What a person answered to a decision, in one form: clicks, better, edit, thumb, action, actions, rating, grade, choice or none. docs/feedback.md says what each means. A loop of rankings takes clicks, better, edit, thumb, action, rating, grade, choice and none; a loop of choices takes choice, better, clicks and none; a loop of grades takes grade and none; a loop of ratings takes rating, actions and none; a loop of routes takes thumb, edit, choice, better and none.
+         * @description What a person answered to a decision, in one form: clicks, better, edit, thumb, reward, action, actions, rating, grade, choice or none. docs/feedback.md says what each means. A loop of rankings takes clicks, better, edit, thumb, action, rating, grade, choice and none; a loop of choices takes choice, better, clicks and none; a loop that shows one item takes clicks, thumb, reward, better, edit, action, choice and none; a loop of grades takes grade and none; a loop of ratings takes rating, actions and none; a loop of routes takes thumb, reward, edit, choice, better, clicks and none.
          */
         Feedback: {
             /** @description 1 to 200 printable characters */
@@ -911,6 +915,7 @@ export interface components {
             item?: string;
             /** @enum {unknown} */
             thumb?: "down" | "up";
+            reward?: number;
             /** @description 1 to 200 printable characters */
             action?: string;
             actions?: {
@@ -1436,6 +1441,10 @@ export interface components {
             weights: {
                 [key: string]: number | null;
             };
+            /** @description the standard deviation of each weight, by name of the feature; {} if the learner cannot tell */
+            spreads: {
+                [key: string]: number | null;
+            };
         };
         /**
          * Board
@@ -1774,7 +1783,7 @@ export interface components {
             /** @description the scores over time, oldest first, in windows of about as many answers each */
             series: components["schemas"]["PredictionWindow"][];
             /** @description further results that only this kind of feedback has, by name, as JSON */
-            details: components["schemas"]["ChoiceDetails"] | components["schemas"]["GradeDetails"] | components["schemas"]["RatingDetails"] | components["schemas"]["RouteDetails"] | Record<string, unknown>;
+            details: components["schemas"]["ChoiceDetails"] | components["schemas"]["RewardDetails"] | components["schemas"]["GradeDetails"] | components["schemas"]["RatingDetails"] | components["schemas"]["RewardDetails"] | Record<string, unknown>;
         };
         /**
          * PredictionWindow
@@ -2034,6 +2043,8 @@ export interface components {
             lessons: components["schemas"]["Moved"][];
             /** @description the prediction for the first item and the numbers that it is made from, by name as its kind of feedback calls them; None if nothing is predicted. If the first item is explained by itself (`second` is None), `margin` is its score or the prediction */
             prediction?: Record<string, unknown>;
+            /** @description how probable it is, by what was learned, that the first is better than the second; None if that cannot be told */
+            sure?: number;
         };
         /**
          * Part
@@ -2219,6 +2230,16 @@ export interface components {
             unsure: number;
         };
         /**
+         * RewardDetails
+         * @description What a loop that shows one item adds to the report of its predictions.
+         */
+        RewardDetails: {
+            /** @description the mean reward that was predicted; None without any */
+            predicted: number | null;
+            /** @description the mean of the rewards that came, an edit of an answer being the share that it left */
+            came: number | null;
+        };
+        /**
          * GradeDetails
          * @description What a loop of grades adds to the report of its predictions.
          */
@@ -2254,16 +2275,6 @@ export interface components {
             chance: number;
             /** @description learned minus popular, with its 95 % interval over people; None if it cannot be computed */
             difference: components["schemas"]["Difference"] | null;
-        };
-        /**
-         * RouteDetails
-         * @description What a loop of routes adds to the report of its predictions.
-         */
-        RouteDetails: {
-            /** @description the mean probability of a thumb up; None without any */
-            predicted: number | null;
-            /** @description the mean of the thumbs that came, an edit being a share of one */
-            came: number | null;
         };
     };
     responses: {
