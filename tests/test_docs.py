@@ -113,9 +113,9 @@ def test_the_commands_of_the_readme_work_one_after_another(tmp_path: Path, monke
     assert {words[0] for words in ran} == {"init", "import", "decide", "feedback", "explain", "report", "rank"}
     assert not [line for line, out in outputs.items() if "arm control" in out]  # which shows nothing that was learned
     first, then = (outputs[f"decide letters --candidates examples/drafts.json --id {id}"] for id in ("m1", "m2"))
-    assert re.search(r"^ +1 +brief ", first, re.M)
+    assert re.search(r"^ +1 +\S+ +brief ", first, re.M)
     shown = "brief" if "arm control" in then else "warm"
-    assert re.search(rf"^ +1 +{shown} ", then, re.M), then
+    assert re.search(rf"^ +1 +\S+ +{shown} ", then, re.M), then
     ids = [words[words.index("--id") + 1] for words in ran if "--id" in words]
     ids += re.findall(r'decisions .*{"id": "(\w+)"}', "\n".join(lines))
     assert len(set(ids)) == len(ids) == 7, "an id that is used twice gives the same decision again"
