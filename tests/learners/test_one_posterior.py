@@ -72,6 +72,26 @@ def test_every_answer_moves_it_to_the_mode_with_the_precision_there(seed: int, s
     assert state.t == 6
 
 
+@given(SEEDS)
+def test_what_it_says_of_how_sure_it_is(seed: int) -> None:
+    """The covariance of the log-odds of thumbs, and of differences, are those of the textbook's Gaussian."""
+    rng = np.random.default_rng(seed)
+    learner, oracle = Posterior(N, Ranking(3)), naive.Posterior(N, 3)
+    state = learner.init(rng)
+    for up in (1.0, 0.0, 0.5):
+        z = rng.standard_normal(N) * [1.0, 10.0, 0.1, 2.0]
+        state = learner.judge(state, z, np.zeros(N), up)
+        oracle.judged(z, np.zeros(N), up)
+    x = rng.standard_normal((5, N))
+    P = np.linalg.inv(oracle.L)
+    rows = np.column_stack([x - oracle.usual, np.zeros((5, 22)), np.ones(5)])
+    assert learner.covariance(state, x, 1.0) == pytest.approx(rows @ P @ rows.T, abs=1e-7)
+    gaps = np.column_stack([x, np.zeros((5, 23))])
+    assert learner.covariance(state, x, 0.0) == pytest.approx(gaps @ P @ gaps.T, abs=1e-7)
+    assert learner.spreads(state) == pytest.approx(np.sqrt(np.diag(P)[:N]), abs=1e-7)
+    assert learner.log_odds(state) == pytest.approx(oracle.m[-1] - oracle.usual @ oracle.m[:N], abs=1e-7)
+
+
 def test_a_whole_order_is_a_correction_and_a_part_of_it_clicks() -> None:
     x, learner = RNG.standard_normal((5, N)), Posterior(N, Ranking(2))
     y = learner.propose(learner.init(RNG), x, RNG)
