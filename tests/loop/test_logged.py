@@ -82,7 +82,8 @@ def test_a_mean_weight_a_little_short_of_1_is_told_loudly(tmp_path: Path) -> Non
             item = t % 2
             loop.record(["i0", "i1"], [f"i{item}"], id=f"d{t}", prior=[1.0, 0.0], probability=0.55)
             loop.feedback(f"d{t}", id=f"e{t}", clicks=[f"i{item}"] if rng.random() < 0.5 else [])
-        found = loop.evaluate(f"perceptron@{start}").learners[1].values[1]
+        values = loop.evaluate(f"perceptron@{start}").learners[1].values
+    [found] = [each for each in values if each.measure == "reward"]
     assert found.mean_weight == pytest.approx(1.0 / 1.1)
     assert found.unsupported == pytest.approx(1.0 - (found.mean_weight or 0.0))
     lacks = f"{100.0 * found.unsupported:.0f} % of what it would show is not in the log"

@@ -234,6 +234,7 @@ UNFIT: dict[str, list[tuple[str, dict[str, Any], str]]] = {
     "one": [
         ("nobody", {"reward": 1}, "decision nobody is not in the log"),
         ("d", {"clicks": ["i2"]}, f"clicks: {SHOWN} 'i2'; answer the decision that showed it"),
+        ("d", {"reward": 1}, "item: expected the item that was worth it, as 2 were shown, got none"),
         ("d", {"reward": 1, "item": "i2"}, f"item: {SHOWN} 'i2'; answer the decision that showed it"),
         ("d", {"better": ["i9"]}, f"better: {CANDIDATES} 'i9'"),
     ],

@@ -44,7 +44,7 @@ def cars(folder: Path, **settings: Any) -> Path:
 
 def letters(folder: Place) -> Place:
     path = folder / "letters.heedful"
-    Loop.create(path, encoding=TEXTS, settings=Settings(k=1, control=0.0)).close()
+    Loop.create(path, encoding=TEXTS, settings=Settings(k=1, control=0.0, exploration=0.0)).close()
     return path
 
 

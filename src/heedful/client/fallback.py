@@ -85,6 +85,9 @@ class Decision:
     undeclared: tuple[str, ...] | None = None
     """fields of candidates and of the context that are no features of the loop, such as "candidates.bm25"; None if
     there are none, and for a fallback, which does not know"""
+    sure: float | None = None
+    """how probable it is, by what was learned, that the first item shown is better than the second (of one item, than
+    the best other candidate); None if the learner cannot tell, and for a fallback"""
     deferred: bool = False
     """whether the list was requested before it is shown: it counts as shown once `activate` says so"""
     telling: Call | None = field(default=None, repr=False, compare=False)
@@ -117,6 +120,8 @@ class DecisionReply(msgspec.Struct, frozen=True):
     """names of candidates that are not on offer; None if all are"""
     undeclared: tuple[str, ...] | None = None
     """fields of the request that are no features of the loop; None if there are none"""
+    sure: float | None = None
+    """how probable it is that the first is better than the second; None if the learner cannot tell"""
 
 
 def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> Decision:
@@ -135,6 +140,7 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
         "predicted": answer.predicted,
         "unknown": answer.unknown,
         "undeclared": answer.undeclared,
+        "sure": answer.sure,
     }
     return Decision(
         id, answer.shown, answer.probability, answer.version, answer.arm, answer.seq, deferred=deferred, **optional

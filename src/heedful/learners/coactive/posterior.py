@@ -58,7 +58,7 @@ class PosteriorState(NamedTuple):
     m: Array
     """the mean (D,)"""
     P: Array
-    """the covariance (D x D), of which only the lower triangle is used; for many features the variances (1 x D)"""
+    """the covariance (D x D), its lower triangle alone, 0 above; for many features the variances (1 x D)"""
     prior: Array
     """the prior mean of the feature weights (N,), times the spread of their features"""
     precision: Array
@@ -192,12 +192,9 @@ class Posterior(NamedTuple):
         Z = np.zeros((x.shape[0], state.m.size))
         Z[:, : self.n_features] = x - level * state.usual
         Z[:, -1] = level
-        U = np.empty(Z.shape)
-        if state.P.shape[0] > 1:
-            times_symmetric(Z, state.P, U)
-        else:
-            U[:] = Z * state.P[0]
-        return np.asarray(U @ Z.T)
+        P = state.P
+        U = Z @ P + Z @ P.T - Z * P.diagonal() if P.shape[0] > 1 else Z * P[0]
+        return np.asarray(U @ Z.T, np.float64)
 
     def spreads(self, state: PosteriorState) -> Array:
         """Return the posterior standard deviation of each of the N feature weights (N,)."""

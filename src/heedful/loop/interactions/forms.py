@@ -359,7 +359,9 @@ class Reward(Form):
         return f"reward {line['reward']:g}" + (f" for {line['item']}" if "item" in line else "")
 
     def tell(self, lesson: LessonTold) -> str:
-        return f"Reward {lesson.values[0]:g}" + (f" for {_list(lesson.chosen)}" if lesson.chosen else "")
+        return (
+            f"Reward {_list([f'{value:g}' for value in lesson.values])} for {_list(lesson.chosen) or 'what was shown'}"
+        )
 
 
 class Action(Form):

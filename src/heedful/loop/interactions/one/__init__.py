@@ -85,6 +85,13 @@ class One(Coactive):
     def predict(self, view: View[Any], x: Floats) -> list[ItemPrediction] | None:
         return [ItemPrediction(float(p)) for p in self.rewards(view, x)] if self._tells else None
 
+    # ------------------------------------------------------------------------ taking feedback
+
+    def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
+        if feedback.form == "reward" and not feedback.chosen and len(shown) != 1:
+            return f"item: expected the item that was worth it, as {len(shown)} were shown, got none"
+        return super().why_unfit(feedback, shown)
+
     # ------------------------------------------------------------------------ looking back
 
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
