@@ -64,7 +64,7 @@ def play(user: str, seed: int, looks: tuple[int, ...]) -> dict[int, Pairs]:
             q, j = truth.order[truth.t], rng.integers(len(x))
             u = world.utilities[world.offsets[q] : world.offsets[q + 1]]
             up = float(rng.random() < expit(2.0 * (u[j] - u.mean())))
-            state = learner.judge(state, x[j].astype(np.float64), np.zeros(FEATURES), up)
+            state = learner.judge(state, x[j].astype(np.float64), np.zeros(FEATURES), up, True)
         else:
             state = learner.update(state, x, y, answer)
         truth = world.advance(truth, x, y.shown, answer)

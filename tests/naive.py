@@ -314,13 +314,15 @@ class Posterior:
             Z = np.array([[*(x[a] - x[b]), *([0.0] * 23)] for a, b in pairs])
             self.observe(Z, np.ones(len(pairs)), weight)
 
-    def judged(self, z, among, up):
+    def judged(self, z, among, up, alone=False):
         usual = among if self.usual is None else self.usual
         self.follow(np.array([z, usual]))
         self.observe(np.array([[*(z - usual), *([0.0] * 22), 1.0]]), np.array([up]))
         self.thumbs += 1
         step = (z - usual) / (self.thumbs + 1)
         self.usual = usual + step
+        if not alone:
+            return
         S = np.eye(self.N + 23)  # the intercept is that of what is usual: e + step . w
         S[-1, : self.N] = -step
         self.L = S.T @ self.L @ S

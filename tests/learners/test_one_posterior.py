@@ -66,8 +66,9 @@ def test_every_answer_moves_it_to_the_mode_with_the_precision_there(seed: int, s
             oracle.corrected(x, shown.tolist(), some.tolist(), weight)
         else:
             up = float(rng.choice([0.0, 0.3, 1.0]))
-            state = learner.judge(state, x[0], x.mean(axis=0), up)
-            oracle.judged(x[0], x.mean(axis=0), up)
+            alone = bool(rng.integers(2))
+            state = learner.judge(state, x[0], x.mean(axis=0), up, alone)
+            oracle.judged(x[0], x.mean(axis=0), up, alone)
         same(state, oracle)
     assert state.t == 6
 
@@ -80,8 +81,8 @@ def test_what_it_says_of_how_sure_it_is(seed: int) -> None:
     state = learner.init(rng)
     for up in (1.0, 0.0, 0.5):
         z = rng.standard_normal(N) * [1.0, 10.0, 0.1, 2.0]
-        state = learner.judge(state, z, np.zeros(N), up)
-        oracle.judged(z, np.zeros(N), up)
+        state = learner.judge(state, z, np.zeros(N), up, True)
+        oracle.judged(z, np.zeros(N), up, True)
     x = rng.standard_normal((5, N))
     P = np.linalg.inv(oracle.L)
     rows = np.column_stack([x - oracle.usual, np.zeros((5, 22)), np.ones(5)])

@@ -57,6 +57,9 @@ class Verdict(NamedTuple):
 class CoactiveFold(Fold):
     """What all share, and an offset for each person, by the learner's own steps."""
 
+    alone = False
+    """whether what is judged was shown by itself"""
+
     def __init__(self, learner: Any, shrink: float) -> None:
         self.learner, self.shrink = learner, shrink
         # How much the shared score counts is not a person's to learn.
@@ -99,7 +102,7 @@ class CoactiveFold(Fold):
         x = seen(lesson.x)
         if isinstance(lesson, Verdict):
             z, among = seen(lesson.z[None, :])[0], seen(lesson.among[None, :])[0]
-            return learner.judge(before, z, among, lesson.up)
+            return learner.judge(before, z, among, lesson.up, self.alone)
         shown, chosen = np.array(lesson.shown, np.int64), np.array(lesson.chosen, np.int64)
         if hasattr(learner, "learn"):
             return learner.learn(before, x, shown, chosen, lesson.picked, lesson.weight)

@@ -15,6 +15,8 @@ from references.coactive import FORMS, CoactiveFold, CoactiveReference, Verdict
 class OneFold(CoactiveFold):
     """What all share, and an offset for each person."""
 
+    alone = True
+
     def margin(self, person: str | None, x: Any) -> float:
         """The log-odds of a thumb up."""
         w, state, learner = self.effective(), self.shared, self.learner

@@ -160,12 +160,14 @@ class Posterior(NamedTuple):
             state.usual, state.judged, rows, state.t + 1,
         )  # fmt: skip
 
-    def judge(self, state: PosteriorState, z: Array, among: Array, up: float) -> PosteriorState:
+    def judge(self, state: PosteriorState, z: Array, among: Array, up: float, alone: bool) -> PosteriorState:
         """Return the state after learning that what has the N features `z` (N,) was approved of, as far as `up` says
         (from 0 to 1). Arrays of `state` are overwritten.
 
         `among` (N,) are the mean features of what was shown, with which the first thumb is compared. What is judged and
-        what is usual count as a list of two."""
+        what is usual count as a list of two. With `alone`, where it is shown by itself, the intercept follows what is
+        usual exactly, so that the log-odds of a thumb up can be told; in lists, whose order is all that they are for,
+        it is that of what is usual at the time, which orders better (`bench/clicks.py --mostly-down`)."""
         if state.judged == 0:
             state.usual[:] = among
         both = np.empty((2, z.size))
@@ -176,7 +178,7 @@ class Posterior(NamedTuple):
         Z[0, -1] = 1.0
         one = np.zeros(1, np.int64)
         observe(state.m, state.P, Z, one, one - 1, np.full(1, up), 1.0)
-        follow_usual(state, Z[0] / (state.judged + 2.0))
+        follow_usual(state, Z[0] / (state.judged + 2.0), alone)
         return PosteriorState(
             state.m, state.P, state.prior, state.precision, state.base, state.spread, state.squares, state.sizes,
             state.usual, state.judged + 1, rows, state.t + 1,
@@ -302,13 +304,14 @@ def renew_prior(state: PosteriorState, X: Array, mean: Array, scale: float) -> i
 
 @noinline
 @kernel
-def follow_usual(state: PosteriorState, step: Array) -> None:
-    """Move what is usual among the thumbs by the first N of `step` (D,), in place, and the intercept with it.
-
-    That is exact: the log-odds of a thumb up stay the same, whatever is judged."""
+def follow_usual(state: PosteriorState, step: Array, exact: bool) -> None:
+    """Move what is usual among the thumbs by the first N of `step` (D,), in place; if `exact`, the intercept with it,
+    so that the log-odds of a thumb up stay the same, whatever is judged."""
     m, P, n, last = state.m, state.P, state.usual.size, step.size - 1
     step[n:] = 0.0
     state.usual[:] += step[:n]
+    if not exact:
+        return
     m[last] += dot(step, m)
     if P.shape[0] > 1:
         v = np.zeros(m.size)

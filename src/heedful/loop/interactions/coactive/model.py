@@ -71,6 +71,8 @@ class Thumb(NamedTuple):
     """the mean features (N,) of the items shown, with which the first thumb is compared, 0 where one was shown"""
     up: float
     """1 for a thumb up, 0 for a thumb down; between them for a thumb that is partly one and partly the other"""
+    alone: bool = False
+    """whether it was shown by itself, as one of a few"""
 
 
 class Model(LoopModel):
@@ -343,7 +345,7 @@ def _learn(learner: Any, state: Any, lesson: Lesson | Thumb, seen: Callable[[Flo
     `seen` is a linear function of features (m, N) that gives them as the learner sees them."""
     if isinstance(lesson, Thumb):
         z, among = seen(np.array([lesson.z, lesson.among]))
-        return learner.judge(state, z, among, lesson.up)
+        return learner.judge(state, z, among, lesson.up, lesson.alone)
     x = seen(lesson.x)
     if hasattr(learner, "learn"):
         return learner.learn(state, x, lesson.y, lesson.feedback, lesson.clicked, lesson.weight)

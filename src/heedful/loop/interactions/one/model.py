@@ -78,9 +78,10 @@ class OneModel(Model):
         answer = read_answer(self.forms, feedback, context.record.shown)
         found = judged(context.record.shown, answer, self.low, self.high) if self.learns_all else None
         if found is None or answer.verdict is not None:
-            return super().lesson(context, feedback, extra)
+            lesson = super().lesson(context, feedback, extra)
+            return lesson._replace(alone=True) if isinstance(lesson, Thumb) else lesson
         j, reward = found
-        return Thumb(np.array(context.x[j], np.float64), np.zeros(context.x.shape[1]), self.share(reward))
+        return Thumb(np.array(context.x[j], np.float64), np.zeros(context.x.shape[1]), self.share(reward), True)
 
     def share(self, reward: float) -> float:
         """Return a `reward` as a share of the range of rewards, from 0 to 1."""
