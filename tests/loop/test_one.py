@@ -113,6 +113,16 @@ def test_rewards_have_a_range(tmp_path: Path) -> None:
         wider, other = (loop.predict(context={"device": "desk"})["news"].value for loop in (wide, unit))
         assert wider == pytest.approx(-10 + 50 * other)
         assert wide.report().learned.mean is None  # somebody else showed it
+        for i in range(40):
+            d = wide.decide(context={"device": "desk"}, id=f"d{i}", person=f"p{i}")
+            wide.feedback(d.id, id=f"e{i}", reward=35 if d.shown[0] == "food" else -5)
+        values = wide.evaluate().learners[0].values
+        [earned] = [each for each in values if each.measure == "reward"]
+        assert earned.value is not None
+        assert earned.low is not None
+        assert earned.high is not None
+        assert -10 <= earned.low <= earned.value <= earned.high <= 40
+        assert earned.value > 1.0  # which one reward from 0 to 1 could not be
         with pytest.raises(ValueError, match=r"reward: expected a number from -10 to 40, got 50"):
             wide.feedback("d", reward=50)
     for wrong in ((1, 1), (2, 1), "0..1", (0, math.nan)):

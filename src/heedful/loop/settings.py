@@ -120,7 +120,8 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise ValueError(f"shrink: {expected}, got {self.shrink:g}")
         if self.rewards is not None:
             if not kind.rewarded:
-                raise ValueError(f"rewards: expected none in {kind.words.loop}, got {describe(self.rewards)}")
+                expected = f"expected none in {kind.words.loop}, as they are of a single item (k 1)"
+                raise ValueError(f"rewards: {expected}, got {describe(self.rewards)}")
             msgspec.structs.force_setattr(self, "rewards", check_range("rewards", self.rewards))
         for name, value in kind.check_settings(self).items():
             msgspec.structs.force_setattr(self, name, value)

@@ -151,7 +151,8 @@ class Model(LoopModel):
             return None
         found, w = [], self.effective(view)
         for gap in x[:-1] - x[1:]:
-            spread = MODEST * float(np.sqrt(self.covariance(view, gap[None, :], 0.0)[0, 0]))
+            variance = float(self.covariance(view, gap[None, :], 0.0)[0, 0])
+            spread = MODEST * math.sqrt(max(variance, 0.0))  # rounding may leave less than 0
             lead = float(gap @ w)
             if spread > 0.0:
                 found.append(0.5 * math.erfc(-lead / spread / math.sqrt(2.0)))  # the normal distribution function

@@ -117,7 +117,7 @@ class One(Coactive):
         return ((texts.SQUARED_ERROR, squared_error),)
 
     def list_measures(self) -> Sequence[tuple[Measure, ListValue]]:
-        return ((texts.REWARD, reward),)
+        return ((texts.REWARD._replace(low=self.scale.low, high=self.scale.high), reward),)
 
     def tally(self) -> NumberTally | None:
         return reward_tally(self.scale.low, self.scale.high) if self._tells else None
