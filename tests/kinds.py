@@ -72,7 +72,7 @@ def _coactive(path: Path, learner: str = "posterior:swap=0", **how: Any) -> Loop
     return small_loop(path, learner, **{"control": 0.2, "shrink": 2.0, "exploration": exploration} | how)
 
 
-def _ordinal(path: Path, learner: str = "averaged-prank:n_ranks=5", **how: Any) -> Loop:
+def _ordinal(path: Path, learner: str = "ordinal-logistic:n_ranks=5", **how: Any) -> Loop:
     return small_loop(path, learner, **{"control": 0.2, "shrink": 2.0 if "prank:" in learner else 0.0} | how)
 
 

@@ -17,7 +17,7 @@ from heedful.loop.interactions.ordinal.learners import grader
 from references import PRIOR, SOME, Fold, Given, Reference, Shown, by_prior, with_prior, with_scores
 
 N_RANKS = 4
-SHARED = ["prank:n_ranks=4", "averaged-prank:n_ranks=4"]
+SHARED = ["prank:n_ranks=4", "ordinal-logistic:n_ranks=4"]
 
 
 class OrdinalFold(Fold):

@@ -19,7 +19,7 @@ from heedful.server.pages.charts import chart, score_line
 from loops import diverged, small_loop, values
 
 
-def taught(path: Path, learner: str = "averaged-prank:n_ranks=5", lists: int = 40, **settings: Any) -> Loop:
+def taught(path: Path, learner: str = "ordinal-logistic:n_ranks=5", lists: int = 40, **settings: Any) -> Loop:
     """A loop of which the grade grows with f0; three people, the third of whom is strict."""
     loop = small_loop(path, learner, **{"control": 0.1} | settings)
     x = {
