@@ -786,9 +786,9 @@ class KernelPRank(PRank):
 class OrdinalLogistic(Posterior):
     """Ours: (w, b) ~ Normal(m, L^-1); each grade y of x says for each r whether it is above: w . x - b_r, 1[y > r].
 
-    Around the first instance: w . x_1 - b_r ~ Normal(log((k - r) / r), 25). An offset: v . x - a, of one person."""
+    Around the first instance: w . x_1 - b_r ~ Normal(log((k - r) / r), 100). An offset: v . x - a, of one person."""
 
-    def __init__(self, N, k, prior=1.0):
+    def __init__(self, N, k, prior=4.0):
         self.N, self.k, self.prior, self.rows = N, k, prior, 0
         self.unit, self.squares, self.mean = np.full(N, N / prior), np.zeros(N), None
 
@@ -800,8 +800,8 @@ class OrdinalLogistic(Posterior):
         if self.mean is None:
             self.mean, Z = x, self.rows_of(x)
             usual = np.array([np.log((self.k - r) / r) for r in range(1, self.k)])
-            self.L = np.diag([*self.unit, *([0.0] * (self.k - 1))]) + Z.T @ Z / 25
-            self.m = np.linalg.solve(self.L, Z.T @ usual / 25)
+            self.L = np.diag([*self.unit, *([0.0] * (self.k - 1))]) + Z.T @ Z / 100
+            self.m = np.linalg.solve(self.L, Z.T @ usual / 100)
         self.rows, self.squares = self.rows + 1, self.squares + (x - self.mean) ** 2
         if self.rows in [2**i for i in range(11)]:
             h, differing = self.L @ self.m, (self.squares > 0).sum()
@@ -816,7 +816,7 @@ class OrdinalLogistic(Posterior):
     def stranger(self, shrink):
         """One person's v, and how much more they give for what is usual."""
         self.a = 0.0
-        self.own, self.own_variance = np.zeros(self.N + 1), np.array([*(1 / self.unit), 4.0]) / shrink
+        self.own, self.own_variance = np.zeros(self.N + 1), np.array([*(1 / (self.prior * self.unit)), 4.0]) / shrink
 
     def own_update(self, x, y):
         """As if its weights were independent of each other, which the precision is taken for afterwards."""

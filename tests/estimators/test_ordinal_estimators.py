@@ -262,7 +262,7 @@ def test_the_attributes_say_what_is_predicted(name: str) -> None:
         ends = np.concatenate([[-np.inf], estimator.thresholds_, [np.inf]])
         inside = np.minimum(scores[:, None] - ends[:-1], ends[1:] - scores[:, None])
         assert np.allclose(estimator.decision_function(X), inside, rtol=1e-9, atol=1e-9)
-    assert estimator.t_ == 1500
+    assert estimator.t_ == 300 * estimator.epochs
     assert estimator.n_features_in_ == 4
     assert estimator.rank_loss(X, y) == np.abs(estimator.predict(X) - y).mean() < 0.5
     kept = estimator.coef_

@@ -102,7 +102,7 @@ def learners(N: int, R: float) -> dict[str, Any]:
         "PRank": PRank(N, 5),
         "multiclass perceptron": MulticlassPerceptron(N, 5),
         "Widrow-Hoff": WidrowHoff(N, 5, float(f"{1 / R**2:.3g}")),
-        "averaged PRank (ours)": OrdinalLogistic(N, 5),
+        "ordinal logistic (ours)": OrdinalLogistic(N, 5),
         "constant (ours)": ConstantRank(N, 5),
     }
 

@@ -114,7 +114,7 @@ class OrdinalLogisticClassifier(OrdinalEstimator):
     def __init__(
         self,
         *,
-        prior: float = 1.0,
+        prior: float = 4.0,
         epochs: int = 1,
         shuffle: bool = True,
         random_state: object = None,

@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float64]
 
 MOST_GRADES = 100
 """The greatest number of grades: an instance costs its cube."""
-_VARIANCE = 25.0  # of each threshold: less holds nine grades of a few hundred instances together
+_VARIANCE = 100.0  # of each threshold: with less, nine grades in a few hundred instances are held together
 
 
 class Offset(NamedTuple):
@@ -40,13 +40,13 @@ class OrdinalLogistic(NamedTuple):
     usual) - b_r), where usual is the mean of the instances so far ("all thresholds", Rennie & Srebro 2005). w and b
     have a Gaussian posterior (`heedful.learners.logistic`): of A features that differ, each weight has the prior
     variance `prior` / A in units of 1 / the spread of its feature; a threshold has the prior mean log(r / (k - r)) and
-    the variance 25. Predicts 1 + the number of thresholds, put in order, that the score reaches. Costs (N + k)^2 k +
+    the variance 100. Predicts 1 + the number of thresholds, put in order, that the score reaches. Costs (N + k)^2 k +
     k^3 an instance; beyond 300 features only variances are kept, at a cost of (N + k) k + k^3.
     """
 
     n_features: int
     n_ranks: int
-    prior: float = 1.0
+    prior: float = 4.0
 
     @property
     def space(self) -> Ranks:
@@ -100,10 +100,11 @@ class OrdinalLogistic(NamedTuple):
         """Return a person's offset `own` after learning that they gave the instance `x` (N,) this `grade`.
 
         Beside the scores of all people, which are taken as they are in `state`, an offset has independent weights: v
-        with the prior variances of the shared weights divided by `shrink`, and v . usual - a with 4 / `shrink`."""
+        with the prior variances that the shared weights have for `prior` = 1, divided by `shrink`, and v . usual - a
+        with 4 / `shrink`."""
         n, r, before = self.n_features, self.n_ranks - 1, own.variances
         if before[-1] == 0.0:
-            before = np.append(1.0 / state.precision, 4.0) / shrink
+            before = np.append(1.0 / (self.prior * state.precision), 4.0) / shrink
         Z = np.empty((r, n + 2))
         Z[:, :n], Z[:, n] = x - state.usual, 1.0
         Z[:, -1] = dot(x, self.weights(state)) - self.thresholds(state)  # its weight is 1, and known
