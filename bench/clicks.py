@@ -41,7 +41,7 @@ from heedful.jit.kernel import DISCOUNTS
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.learners.coactive.perturbed import PerturbedPerceptron
 from heedful.learners.coactive.posterior import Posterior
-from heedful.learners.ordinal.perceptrons import AveragedPRank
+from heedful.learners.ordinal.ordinal_logistic import OrdinalLogistic
 from heedful.loop.interactions.coactive.model import Model
 from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.model import Context
@@ -153,7 +153,7 @@ def model_of(form: str, n: int) -> Any:
     """The model of a loop with the default settings that takes answers of this form, for n features."""
     manifest: Any = SimpleNamespace(settings=Settings(k=SHOWN))
     if form == "grade":
-        return GradingModel(AveragedPRank(n, 3), manifest)
+        return GradingModel(OrdinalLogistic(n, 3), manifest)
     return Model(Posterior(n, WithBaseScore(Ranking(SHOWN)), swap=0.1), manifest)
 
 

@@ -31,7 +31,8 @@ from rich.table import Table
 
 from heedful import trace
 from heedful.core.fold import generators
-from heedful.learners.ordinal.perceptrons import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
+from heedful.learners.ordinal.ordinal_logistic import OrdinalLogistic
+from heedful.learners.ordinal.perceptrons import ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
 from heedful.worlds.instances import synthetic_ordinal
 
 RANKS, FEATURES, NOISE = 5, 50, 0.3
@@ -114,7 +115,7 @@ def loops(rounds: int, memory: dict[str, float]) -> list[dict[str, Any]]:
 def others(rounds: int) -> dict[str, float]:
     """ns a round of every ordinal learner."""
     world, _, _ = synthetic_ordinal(rounds, FEATURES, RANKS, noise=NOISE)
-    kinds: list[Any] = [PRank, AveragedPRank, MulticlassPerceptron, WidrowHoff, ConstantRank]
+    kinds: list[Any] = [PRank, OrdinalLogistic, MulticlassPerceptron, WidrowHoff, ConstantRank]
     runs = {cls.__name__: lambda cls=cls: trace(cls(FEATURES, RANKS), world, rounds, 0) for cls in kinds}
     return {name: round(seconds / rounds * 1e9, 1) for name, seconds in interleaved(7, **runs).items()}
 
@@ -132,7 +133,7 @@ def batch(rounds: int) -> dict[str, Any]:
     world, _, _ = synthetic_ordinal(rounds, FEATURES, RANKS, noise=NOISE)
     order = world.init(generators(0)[0]).order  # what `trace` meets on seed 0
     X, ranks = world.X[order], world.ranks[order]
-    learners: list[Any] = [AveragedPRank(FEATURES, RANKS), PRank(FEATURES, RANKS), ConstantRank(FEATURES, RANKS)]
+    learners: list[Any] = [OrdinalLogistic(FEATURES, RANKS), PRank(FEATURES, RANKS), ConstantRank(FEATURES, RANKS)]
     losses = {type(p).__name__: trace(p, world, rounds, 0) for p in learners}
     shuffled, ordered = (
         lambda: trace(learners[0], world, rounds, 0),
@@ -159,7 +160,7 @@ def batch(rounds: int) -> dict[str, Any]:
         figures[f"LogisticAT {name}"] = {
             "fits": len(edges),
             "mean absolute error from the first fit on": {**ours, "LogisticAT": round(loss, 4)},
-            "averaged PRank / LogisticAT": round(ours["AveragedPRank"] / loss, 4),
+            "averaged PRank / LogisticAT": round(ours["OrdinalLogistic"] / loss, 4),
             "LogisticAT instances/s": round(rounds / seconds),
             "times as fast, at random": round(seconds / took["shuffled"]),
             "times as fast, as they lie": round(seconds / took["ordered"]),

@@ -35,8 +35,8 @@ KINDS: dict[str, tuple[dict[str, Any], Callable[[tuple[str, ...], Any], dict[str
         lambda shown, rng: {"clicks": [shown[rng.integers(1, 5)]]},
         (100, 300, 1_000),
     ),
-    "averaged-prank": (
-        {"learner": "averaged-prank:n_ranks=5"},
+    "ordinal-logistic": (
+        {"learner": "ordinal-logistic:n_ranks=5"},
         lambda shown, rng: {"grade": {shown[0]: int(rng.integers(1, 6))}},
         (100, 300, 1_000),
     ),

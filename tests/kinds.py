@@ -72,8 +72,10 @@ def _coactive(path: Path, learner: str = "posterior:swap=0", **how: Any) -> Loop
     return small_loop(path, learner, **{"control": 0.2, "shrink": 2.0, "exploration": exploration} | how)
 
 
-def _ordinal(path: Path, learner: str = "averaged-prank:n_ranks=5", **how: Any) -> Loop:
-    return small_loop(path, learner, **{"control": 0.2, "shrink": 2.0 if "prank:" in learner else 0.0} | how)
+def _ordinal(path: Path, learner: str = "ordinal-logistic:n_ranks=5", **how: Any) -> Loop:
+    return small_loop(
+        path, learner, **{"control": 0.2, "shrink": 2.0 if learner.startswith("ordinal-logistic") else 0.0} | how
+    )
 
 
 def _rating(path: Path, learner: str | None = None, **how: Any) -> Loop:
@@ -182,7 +184,7 @@ KINDS = (
         _ordinal,
         lambda i: {"show": 4, "candidates": NAMES[i % 4 :], "prior": _prior(i)} if i % 2 else {"show": 3},
         lambda i, shown: {"grade": {name: 1 + (_number(name) + i % 3) % 5 for name in shown[:3]}},
-        "prank",
+        "ordinal-logistic:prior=1",
         OrdinalReference,
         specs("ordinal"),
         PREDICTS | ARMS | {"Explanation.prediction", "About.grades"},

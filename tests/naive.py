@@ -783,25 +783,63 @@ class KernelPRank(PRank):
             self.seen.append((sum(self.tau.values()), list(x)))
 
 
-class AveragedPRank:
-    """Ours: PRank learns; what predicts is the mean of all (w, b) that it had after its rounds."""
+class OrdinalLogistic(Posterior):
+    """Ours: (w, b) ~ Normal(m, L^-1); each grade y of x says for each r whether it is above: w . x - b_r, 1[y > r].
 
-    def __init__(self, n, k):
-        self.prank, self.k = PRank(n, k), k
-        self.all_w, self.all_b = [], []
+    Around the first instance: w . x_1 - b_r ~ Normal(log((k - r) / r), 100). An offset: v . x - a, of one person."""
 
-    def predict(self, x):
-        if not self.all_w:
-            return self.prank.predict(x)
-        w = [Fraction(sum(column), len(self.all_w)) for column in zip(*self.all_w)]
-        b = [Fraction(sum(column), len(self.all_b)) for column in zip(*self.all_b)]
-        score = sum(wi * xi for wi, xi in zip(w, x))
-        return min(r for r in range(1, self.k + 1) if r == self.k or score - b[r - 1] < 0)
+    def __init__(self, N, k, prior=4.0):
+        self.N, self.k, self.prior, self.rows = N, k, prior, 0
+        self.unit, self.squares, self.mean = np.full(N, N / prior), np.zeros(N), None
+
+    def rows_of(self, x):
+        return np.array([[*x, *(-float(r == other) for other in range(1, self.k))] for r in range(1, self.k)])
 
     def update(self, x, y):
-        self.prank.update(x, y)
-        self.all_w.append(list(self.prank.w))
-        self.all_b.append([self.prank.b[r] for r in range(1, self.k)])
+        x = np.array(x, float)
+        if self.mean is None:
+            self.mean, Z = x, self.rows_of(x)
+            usual = np.array([np.log((self.k - r) / r) for r in range(1, self.k)])
+            self.L = np.diag([*self.unit, *([0.0] * (self.k - 1))]) + Z.T @ Z / 100
+            self.m = np.linalg.solve(self.L, Z.T @ usual / 100)
+        self.rows, self.squares = self.rows + 1, self.squares + (x - self.mean) ** 2
+        if self.rows in [2**i for i in range(11)]:
+            h, differing = self.L @ self.m, (self.squares > 0).sum()
+            for j in np.flatnonzero(self.squares > 0):
+                unit = differing / self.prior * self.squares[j] / self.rows
+                self.L[j, j] += unit - self.unit[j]
+                self.unit[j] = unit
+            self.m = np.linalg.solve(self.L, h)
+        self.observe(self.rows_of(x), np.array([float(y > r) for r in range(1, self.k)]))
+        self.mean = self.mean + (x - self.mean) / self.rows
+
+    def stranger(self, shrink):
+        """One person's v, and how much more they give for what is usual."""
+        self.a = 0.0
+        self.own, self.own_variance = np.zeros(self.N + 1), np.array([*(1 / (self.prior * self.unit)), 4.0]) / shrink
+
+    def own_update(self, x, y):
+        """As if its weights were independent of each other, which the precision is taken for afterwards."""
+        b = np.sort(self.m[self.N :])
+        z, above = np.array([*(x - self.mean), 1.0]), np.array([float(y > r) for r in range(1, self.k)])
+        s = self.m[: self.N] @ x - b
+        self.own[-1] = self.own[: self.N] @ self.mean - self.a
+
+        def slope(u):
+            return (above - expit(s + z @ u)).sum() * z - (u - self.own) / self.own_variance
+
+        u, step = self.own, np.ones(1)
+        while np.abs(step).max() > 1e-10:
+            p = expit(s + z @ u)
+            H = np.diag(1 / self.own_variance) + (p * (1 - p)).sum() * np.outer(z, z)
+            step = np.linalg.solve(H, slope(u))
+            while slope(u + step) @ step < -1e-12:  # beyond the mode in this direction
+                step = step / 2
+            u = u + step
+        p = expit(s + z @ u)
+        H = np.diag(1 / self.own_variance) + (p * (1 - p)).sum() * np.outer(z, z)
+        self.own, self.own_variance = u, np.diag(np.linalg.inv(H))
+        self.a = u[: self.N] @ self.mean - u[-1]
 
 
 class MulticlassPerceptron:

@@ -101,7 +101,7 @@ def test_logs_are_not_written_again_nor_states_under_the_same_version(
     assert make.make_states() == []
     before = golden("grades", "state.json")
     monkeypatch.setattr(
-        "heedful.learners.ordinal.perceptrons.AveragedPRank.update", lambda self, state, x, y, feedback: state
+        "heedful.learners.ordinal.ordinal_logistic.OrdinalLogistic.update", lambda self, state, x, y, feedback: state
     )
     [told] = make.make_states()
     assert told == "grades: its state or decisions changed, and its version is 1.1 as before"

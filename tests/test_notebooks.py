@@ -100,7 +100,7 @@ def test_standings_and_reports_of_every_kind_of_loop(tmp_path: Path) -> None:
             *("place", "item", "best", "place_low", "place_high", "better_than_next", "told_apart"),
             *("utility", "utility_low", "utility_high", "comparisons"),
         ]
-    with small_loop(tmp_path / "g.heedful", learner="averaged-prank:n_ranks=5") as loop:
+    with small_loop(tmp_path / "g.heedful", learner="ordinal-logistic:n_ranks=5") as loop:
         decision = loop.decide(["i0", "i1"])
         loop.feedback(decision.id, grade={"i0": 4})
         assert "Mean |predicted − given|, over 1 answer: predictions 1.00" in shown(loop.report()).text

@@ -19,7 +19,8 @@ from peers.job import Clock, Entrant, Job, Memory, answer
 
 from heedful import Session, trace
 from heedful.core.fold import generators
-from heedful.learners.ordinal.perceptrons import AveragedPRank, ConstantRank, PRank
+from heedful.learners.ordinal.ordinal_logistic import OrdinalLogistic
+from heedful.learners.ordinal.perceptrons import ConstantRank, PRank
 from heedful.worlds.instances import InstanceStream, synthetic_ordinal
 
 Array = Any
@@ -115,11 +116,11 @@ def rates(*given: float) -> tuple[dict[str, Any], ...]:
 
 
 ENTRANTS = {
-    "heedful, averaged-prank": Entrant(
-        "heedful", "Session, one at a time", lambda t: Heedful(AveragedPRank(FEATURES, RANKS))
+    "heedful, ordinal-logistic": Entrant(
+        "heedful", "Session, one at a time", lambda t: Heedful(OrdinalLogistic(FEATURES, RANKS))
     ),
-    "heedful, averaged-prank, compiled": Entrant(
-        "heedful", "trace: the simulation included", lambda t: AveragedPRank(FEATURES, RANKS)
+    "heedful, ordinal-logistic, compiled": Entrant(
+        "heedful", "trace: the simulation included", lambda t: OrdinalLogistic(FEATURES, RANKS)
     ),
     "heedful, prank": Entrant("heedful", "Session, one at a time", lambda t: Heedful(PRank(FEATURES, RANKS))),
     "mord, LogisticAT refitted": Entrant(
@@ -133,7 +134,7 @@ ENTRANTS = {
     ),
     "a constant rank": Entrant("heedful", "constant-rank, Session", lambda t: Heedful(ConstantRank(FEATURES, RANKS))),
 }
-REFERENCE = "heedful, averaged-prank"
+REFERENCE = "heedful, ordinal-logistic"
 COLUMNS = {"error": "ranks off, all rounds", "late": "ranks off, last quarter"}
 
 

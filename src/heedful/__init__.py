@@ -33,13 +33,8 @@ if TYPE_CHECKING:
     from heedful.learners.coactive.posterior import Posterior
     from heedful.learners.coactive.ranking_svm import RankingSVM
     from heedful.learners.coactive.second_order import SecondOrderPerceptron
-    from heedful.learners.ordinal.perceptrons import (
-        AveragedPRank,
-        ConstantRank,
-        MulticlassPerceptron,
-        PRank,
-        WidrowHoff,
-    )
+    from heedful.learners.ordinal.ordinal_logistic import OrdinalLogistic
+    from heedful.learners.ordinal.perceptrons import ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
     from heedful.learners.preference.collaborative_gp import CollaborativeGP
     from heedful.learners.preference.preference_gp import HierarchicalGP, PreferenceGP
     from heedful.learners.ratings.alb import ALB
@@ -59,7 +54,6 @@ __all__ = [
     "PTS",
     "TEXTS",
     "Assignment",
-    "AveragedPRank",
     "CollaborativeGP",
     "ConstantRank",
     "ConvexPerceptron",
@@ -75,6 +69,7 @@ __all__ = [
     "MulticlassPerceptron",
     "NMFBandit",
     "OnlineConvex",
+    "OrdinalLogistic",
     "PRank",
     "PairMean",
     "Path",

@@ -18,7 +18,7 @@ from teaching import Teaching, middle
 from test_reach import SIDEWAYS, SMALL, SMALL_TARGETS
 from watching import Watch, open_again, until
 
-FIVE = "averaged-prank:n_ranks=5"
+FIVE = "ordinal-logistic:n_ranks=5"
 
 
 @pytest.fixture(scope="session")
@@ -262,7 +262,7 @@ def test_what_is_graded_while_the_server_is_away_is_kept_and_counts_once(
 def test_readable_by_all_and_fits_a_small_phone(opened: Opened, server: Process, grades: int) -> None:
     """In light and dark, before and after grades, on both pages; nothing sideways, nothing too small to hit."""
     name = f"small-{grades}"
-    path = loop_of_cars(server.folder / f"{name}.heedful", learner=f"averaged-prank:n_ranks={grades}")
+    path = loop_of_cars(server.folder / f"{name}.heedful", learner=f"ordinal-logistic:n_ranks={grades}")
     with Loop.open(path) as loop:
         for n in range(12):
             decision = loop.decide(id=f"d{n}", show=3, person=f"p{n % 3}")

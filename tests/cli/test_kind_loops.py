@@ -75,8 +75,8 @@ def test_the_command_line_says_what_the_loop_says(kind: Kind) -> None:
 MADE: list[tuple[str, list[str], dict[str, Any]]] = [
     (
         f"{GRADES} --grades 5",
-        ["It predicts a grade from 1 to 5 for each, by averaged-prank:n_ranks=5, and learns from grades."],
-        {"learner": "averaged-prank:n_ranks=5", "grades": 5},
+        ["It predicts a grade from 1 to 5 for each, by ordinal-logistic:n_ranks=5, and learns from grades."],
+        {"learner": "ordinal-logistic:n_ranks=5", "grades": 5},
     ),
     (
         "init films films.csv --ratings 1..5 --k 2 --control 0",
@@ -176,7 +176,7 @@ WRONG = [
     (f"{GRADES} --learner prank:n_ranks=4 --grades 5", "learner: expected one that does not say n_ranks itself"),
     (
         f"{GRADES} --learner perceptron --grades 5",
-        "--grades: expected a --learner that predicts grades with it, such as averaged-prank",
+        "--grades: expected a --learner that predicts grades with it, such as ordinal-logistic",
     ),
     (f"{RATED} --ratings 5", "--ratings: expected LOW..HIGH, such as 1..5, got '5'"),
     (f"{RATED} --ratings a..b", "--ratings: expected LOW..HIGH, such as 1..5, got 'a..b'"),

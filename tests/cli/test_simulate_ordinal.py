@@ -40,9 +40,9 @@ def losses_of(learner: Any, scene: Any, rounds: int) -> list[float]:
 @pytest.mark.parametrize("scale", ["standard", "unit", "none"])
 def test_figures_are_those_of_a_loop(films_file: Path, scale: str) -> None:
     line = f"simulate ordinal {{}} --target rating --scale {scale} --rounds 80 --seeds 3 --interpreted --json"
-    got = done(line + " --learner averaged-prank --learner widrow-hoff:eta=1e-6", films_file, notes=True)
+    got = done(line + " --learner ordinal-logistic --learner widrow-hoff:eta=1e-6", films_file, notes=True)
     setting = ordinal_setting(*films(), 5, scale=scale, seeds=range(3))
-    assert [row["learner"] for row in got.json] == ["averaged-prank", "widrow-hoff:eta=1e-6", "constant-rank"]
+    assert [row["learner"] for row in got.json] == ["ordinal-logistic", "widrow-hoff:eta=1e-6", "constant-rank"]
     assert [row["asked_for"] for row in got.json] == [True, True, False]
     for row in got.json:
         assert list(row) == KEYS
@@ -56,7 +56,7 @@ def test_figures_are_those_of_a_loop(films_file: Path, scale: str) -> None:
 
 def test_without_more_said_it_is_one_pass_of_two_learners_beside_a_constant(films_file: Path) -> None:
     rows = heedful("simulate ordinal {} --target rating --interpreted --json", films_file).json
-    assert [row["learner"] for row in rows] == ["prank", "averaged-prank", "constant-rank"]
+    assert [row["learner"] for row in rows] == ["prank", "ordinal-logistic", "constant-rank"]
     assert [(row["rounds"], row["seeds"], row["scale"]) for row in rows] == [(60, 1, "standard")] * 3
 
 

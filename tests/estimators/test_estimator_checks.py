@@ -12,10 +12,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from heedful.estimators import (
-    AveragedPRankClassifier,
     ConstantRankClassifier,
     HierarchicalGPClassifier,
     MulticlassPerceptronClassifier,
+    OrdinalLogisticClassifier,
     PRankClassifier,
     PreferenceGPClassifier,
     WidrowHoffClassifier,
@@ -24,7 +24,7 @@ from heedful.estimators import (
 
 EACH = [
     PRankClassifier(),
-    AveragedPRankClassifier(),
+    OrdinalLogisticClassifier(),
     MulticlassPerceptronClassifier(),
     WidrowHoffClassifier(),
     ConstantRankClassifier(),

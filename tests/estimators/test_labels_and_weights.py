@@ -18,10 +18,10 @@ from sklearn.utils.validation import has_fit_parameter
 import heedful.jit.cache
 from heedful.core.fold import run
 from heedful.estimators import (
-    AveragedPRankClassifier,
     ConstantRankClassifier,
     HierarchicalGPClassifier,
     MulticlassPerceptronClassifier,
+    OrdinalLogisticClassifier,
     PRankClassifier,
     PreferenceGPClassifier,
     WidrowHoffClassifier,
@@ -68,14 +68,14 @@ def enum(values: Any) -> Any:
 @pytest.mark.parametrize("y", [Y, pd.Series(Y), enum(Y)], ids=["categorical", "series", "enum"])
 def test_an_ordered_column_keeps_its_order(y: Any) -> None:
     """It learns what `order` would have it learn, and so does better than a constant; sorted labels do not."""
-    told = AveragedPRankClassifier(random_state=0).fit(X, y)
-    order = AveragedPRankClassifier(random_state=0, order=SCALE).fit(X, np.asarray(Y))
+    told = OrdinalLogisticClassifier(random_state=0).fit(X, y)
+    order = OrdinalLogisticClassifier(random_state=0, order=SCALE).fit(X, np.asarray(Y))
     assert told.classes_.tolist() == SCALE
     assert (told.coef_ == order.coef_).all()
     assert (told.thresholds_ == order.thresholds_).all()
     constant = ConstantRankClassifier().fit(X, y).rank_loss(X, y)
     assert told.rank_loss(X, y) < 0.2 < constant
-    sorted_ = AveragedPRankClassifier(random_state=0).fit(X, np.asarray(Y))
+    sorted_ = OrdinalLogisticClassifier(random_state=0).fit(X, np.asarray(Y))
     assert sorted_.classes_.tolist() == sorted(SCALE)
 
 
@@ -175,7 +175,7 @@ def test_weights_that_are_none_are_refused(weights: Any) -> None:
     assert not hasattr(estimator, "classes_")
 
 
-@pytest.mark.parametrize("kind", [PRankClassifier, AveragedPRankClassifier, ConstantRankClassifier])
+@pytest.mark.parametrize("kind", [PRankClassifier, OrdinalLogisticClassifier, ConstantRankClassifier])
 def test_steps_of_one_size_take_no_weights(kind: Any) -> None:
     assert not has_fit_parameter(kind(), "sample_weight")
     told = rf"^{kind.__name__}\.{{}}: expected X and y.*, got sample_weight: .* a row that counts twice is given twice$"
@@ -198,13 +198,13 @@ def test_there_are_no_probabilities_where_none_are_meant_and_it_is_said(kind: An
 
 @pytest.mark.slow
 def test_searches_by_the_rank_loss_of_texts() -> None:
-    chain = make_pipeline(StandardScaler(), AveragedPRankClassifier(order=SCALE, random_state=0))
+    chain = make_pipeline(StandardScaler(), OrdinalLogisticClassifier(order=SCALE, random_state=0))
     texts = np.asarray(Y)
     found = cross_val_score(chain, X, texts, scoring=neg_rank_loss, cv=3)
     assert (found > -0.3).all()
     fitted = chain.fit(X, texts)
     assert neg_rank_loss(fitted, X, texts) == -fitted[-1].rank_loss(fitted[:-1].transform(X), texts)
-    search = GridSearchCV(chain, {"averagedprankclassifier__epochs": [1, 5]}, scoring=neg_rank_loss, cv=2)
+    search = GridSearchCV(chain, {"ordinallogisticclassifier__epochs": [1, 5]}, scoring=neg_rank_loss, cv=2)
     assert search.fit(X, texts).best_score_ > -0.3
     with pytest.raises(ValueError, match="y: expected one of the classes"):
         neg_rank_loss(fitted, X[:1], ["awful"])
@@ -251,7 +251,7 @@ def warned(call: Any, *args: Any, **named: Any) -> list[str]:
 
 
 def test_texts_that_are_sorted_by_the_alphabet_are_warned_of_with_the_order_and_how_to_tell_it() -> None:
-    rule = AveragedPRankClassifier(epochs=1)
+    rule = OrdinalLogisticClassifier(epochs=1)
     [told] = warned(rule.fit, POINTS, WORDS)
     assert told.startswith(
         "y: expected to be told the order of texts, got none: by the alphabet it is fair, good, great, "
@@ -263,8 +263,8 @@ def test_texts_that_are_sorted_by_the_alphabet_are_warned_of_with_the_order_and_
     assert warned(rule.partial_fit, POINTS, WORDS) == []  # the order is that of fit
     for cls in (PRankClassifier, WidrowHoffClassifier, ConstantRankClassifier):
         assert len(warned(cls(epochs=1).fit, POINTS, WORDS)) == 1
-    assert warned(AveragedPRankClassifier(epochs=1, order=["poor", "fair", "good", "great"]).fit, POINTS, WORDS) == []
-    alphabet = AveragedPRankClassifier(epochs=1, order=sorted(set(WORDS.tolist())))
+    assert warned(OrdinalLogisticClassifier(epochs=1, order=["poor", "fair", "good", "great"]).fit, POINTS, WORDS) == []
+    alphabet = OrdinalLogisticClassifier(epochs=1, order=sorted(set(WORDS.tolist())))
     assert warned(alphabet.fit, POINTS, WORDS) == warned(neg_rank_loss, alphabet, POINTS, WORDS) == []
     ordered = pd.Categorical(WORDS, categories=["poor", "fair", "good", "great"], ordered=True)
     assert warned(rule.fit, POINTS, ordered) == []
@@ -274,10 +274,10 @@ def test_texts_that_are_sorted_by_the_alphabet_are_warned_of_with_the_order_and_
 
 def test_texts_that_are_numbers_are_in_their_order() -> None:
     digits = np.array(["0", "1", "2", "10"])[np.arange(40) // 10]
-    rule = AveragedPRankClassifier(epochs=3, random_state=0)
+    rule = OrdinalLogisticClassifier(epochs=3, random_state=0)
     assert warned(rule.fit, POINTS, digits) == []
     assert rule.classes_.tolist() == ["0", "1", "2", "10"]
-    same = AveragedPRankClassifier(epochs=3, random_state=0).fit(POINTS, np.arange(40) // 10)
+    same = OrdinalLogisticClassifier(epochs=3, random_state=0).fit(POINTS, np.arange(40) // 10)
     assert (rule.coef_ == same.coef_).all()
     first = PRankClassifier().partial_fit(POINTS, digits, classes=["10", "9", "-1.5", "2", "1", "0"])
     assert first.classes_.tolist() == ["-1.5", "0", "1", "2", "9", "10"]

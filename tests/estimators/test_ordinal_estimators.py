@@ -20,20 +20,21 @@ from heedful import Session, estimators, replay
 from heedful.core.conformance import identical
 from heedful.core.fold import Round
 from heedful.estimators import (
-    AveragedPRankClassifier,
     ConstantRankClassifier,
     MulticlassPerceptronClassifier,
+    OrdinalLogisticClassifier,
     PRankClassifier,
     WidrowHoffClassifier,
     base,
     folding,
 )
 from heedful.jit.kernel import dot
-from heedful.learners.ordinal.perceptrons import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
+from heedful.learners.ordinal.ordinal_logistic import OrdinalLogistic
+from heedful.learners.ordinal.perceptrons import ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
 
 FACES: dict[str, tuple[Any, Any]] = {
     "prank": (PRankClassifier(), PRank),
-    "averaged": (AveragedPRankClassifier(), AveragedPRank),
+    "logistic": (OrdinalLogisticClassifier(), OrdinalLogistic),
     "multiclass": (MulticlassPerceptronClassifier(fit_intercept=False), MulticlassPerceptron),
     "widrow-hoff": (WidrowHoffClassifier(fit_intercept=False, eta=2.0**-7), WidrowHoff),
 }
@@ -240,7 +241,7 @@ def test_the_decision_is_the_greatest_where_the_learner_proposes_even_in_ties(na
             if name != "multiclass":
                 assert ((decisions >= 0).sum(axis=1) == 1).all()
         assert estimator.predict(asked).tolist() == shown
-    assert tied > 20
+    assert tied > 20 or name == "logistic"  # whose weights are no whole numbers
 
 
 @pytest.mark.slow
@@ -261,7 +262,7 @@ def test_the_attributes_say_what_is_predicted(name: str) -> None:
         ends = np.concatenate([[-np.inf], estimator.thresholds_, [np.inf]])
         inside = np.minimum(scores[:, None] - ends[:-1], ends[1:] - scores[:, None])
         assert np.allclose(estimator.decision_function(X), inside, rtol=1e-9, atol=1e-9)
-    assert estimator.t_ == 1500
+    assert estimator.t_ == 300 * estimator.epochs
     assert estimator.n_features_in_ == 4
     assert estimator.rank_loss(X, y) == np.abs(estimator.predict(X) - y).mean() < 0.5
     kept = estimator.coef_
@@ -418,11 +419,11 @@ def saddle(n: int, seed: int) -> tuple[Any, Any]:
 @pytest.mark.slow
 def test_in_pipelines_and_searches() -> None:
     X, y = saddle(600, 0)
-    flat = make_pipeline(StandardScaler(), AveragedPRankClassifier(random_state=0)).fit(X, y)
-    curved = make_pipeline(PolynomialFeatures(2), StandardScaler(), AveragedPRankClassifier(random_state=0))
+    flat = make_pipeline(StandardScaler(), OrdinalLogisticClassifier(random_state=0)).fit(X, y)
+    curved = make_pipeline(PolynomialFeatures(2), StandardScaler(), OrdinalLogisticClassifier(random_state=0))
     search = GridSearchCV(
         curved,
-        {"polynomialfeatures__degree": [1, 2], "averagedprankclassifier__epochs": [5]},
+        {"polynomialfeatures__degree": [1, 2], "ordinallogisticclassifier__epochs": [5]},
         scoring=lambda fitted, X, y: -fitted[-1].rank_loss(fitted[:-1].transform(X), y),
         cv=3,
     ).fit(X, y)
@@ -431,7 +432,7 @@ def test_in_pipelines_and_searches() -> None:
     losses = [np.abs(e.predict(new) - true).mean() for e in (flat, search)]
     assert losses[1] < 0.6 * losses[0]
     assert cross_val_score(clone(curved), X, y, cv=3, scoring="neg_mean_absolute_error").mean() > -0.8
-    kept = SelectFromModel(AveragedPRankClassifier(random_state=0)).fit(np.c_[y, np.zeros(600)], y).get_support()
+    kept = SelectFromModel(OrdinalLogisticClassifier(random_state=0)).fit(np.c_[y, np.zeros(600)], y).get_support()
     assert kept.tolist() == [True, False]
 
 

@@ -102,7 +102,7 @@ def grades(folder: Path) -> Loop:
         folder,
         encoding=infer(rows, identifier="id", kinds=KINDS, buckets=8),
         items=rows,
-        learner="averaged-prank:n_ranks=5",
+        learner="ordinal-logistic:n_ranks=5",
         settings=Settings(shrink=1.0, control=0.2),
     )
     for t in range(14):
@@ -190,7 +190,7 @@ MAKERS: dict[str, Callable[[Path], Loop]] = {
 }
 LEARNERS = {
     "ranking": "posterior",
-    "grades": "averaged-prank",
+    "grades": "ordinal-logistic",
     "ratings": "bmf",
     "choices": "hierarchical-gp",
     "routes": "posterior",

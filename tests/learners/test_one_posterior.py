@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 import naive
 from budget import FACTOR, examples
 from heedful.core.fold import play, trace
-from heedful.learners.coactive.posterior import (
-    MOST_FULL,
-    Posterior,
-    PosteriorState,
-    logistic_pull,
-    observe,
-    preferred,
-)
+from heedful.learners.coactive.posterior import Posterior, preferred
+from heedful.learners.logistic import MOST_FULL, PosteriorState, logistic_pull, observe
 from heedful.spaces.ranking import Ranking, WithBaseScore
 from heedful.worlds.clicks import PositionBiased
 from heedful.worlds.queries import query_stream, synthetic_queries

@@ -16,13 +16,8 @@ import naive
 from budget import examples
 from heedful.core.fold import play, trace
 from heedful.core.session import Session
-from heedful.learners.ordinal.perceptrons import (
-    AveragedPRank,
-    ConstantRank,
-    MulticlassPerceptron,
-    PRank,
-    WidrowHoff,
-)
+from heedful.learners.ordinal.ordinal_logistic import OrdinalLogistic
+from heedful.learners.ordinal.perceptrons import ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
 from heedful.worlds.instances import instance_stream, polynomial, synthetic_instances, synthetic_ordinal
 
 RNG = np.random.default_rng(0)
@@ -41,7 +36,6 @@ def pairs(n: int, k: int) -> list[tuple[Any, Any]]:
     """Every learner with its pseudo-code; 1/8 and whole numbers are exact for as long as a stream lasts."""
     return [
         (PRank(n, k), naive.PRank(n, k)),
-        (AveragedPRank(n, k), naive.AveragedPRank(n, k)),
         (MulticlassPerceptron(n, k), naive.MulticlassPerceptron(n, k)),
         (ConstantRank(n, k), naive.ConstantRank(k)),
     ]
@@ -69,14 +63,6 @@ def agree(learner: Any, state: Any, oracle: Any) -> None:
     if isinstance(learner, PRank):
         assert state.w.tolist() == oracle.w
         assert state.b.tolist() == [oracle.b[r] for r in range(1, learner.n_ranks)]
-    elif isinstance(learner, AveragedPRank):
-        assert state.w.tolist() == oracle.prank.w
-        t = len(oracle.all_w)
-        assert (state.t * state.w - state.drift).tolist() == [sum(c) for c in zip(*oracle.all_w)]
-        assert state.summed.tolist() == [sum(c) for c in zip(*oracle.all_b)]
-        mean = [sum(c) / t for c in zip(*oracle.all_w)]
-        assert learner.weights(state) == pytest.approx(mean, rel=1e-12, abs=1e-12)
-        assert learner.thresholds(state) == pytest.approx([sum(c) / t for c in zip(*oracle.all_b)], rel=1e-14)
     elif isinstance(learner, MulticlassPerceptron):
         assert state.W.tolist() == list(oracle.w.values())
     else:
@@ -87,7 +73,7 @@ SIZES = [(1, 2), (3, 5), (4, 3), (9, 4), (2, 12)]
 
 
 @pytest.mark.parametrize(("n", "k"), SIZES)
-@pytest.mark.parametrize("which", range(4), ids=["PRank", "AveragedPRank", "MulticlassPerceptron", "ConstantRank"])
+@pytest.mark.parametrize("which", range(3), ids=["PRank", "MulticlassPerceptron", "ConstantRank"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_pseudo_code(n: int, k: int, which: int, dtype: Any) -> None:
     """[P01] Figure 2 and its rivals, round for round, every number equal."""
@@ -174,21 +160,6 @@ def test_prank_by_hand() -> None:
     )
 
 
-def test_averaged_prank_by_hand() -> None:
-    """The same stream; w is the mean of (-2,0), (-2,2), (-2,2), (-2,2), ..., b that of (1,1), (0,0), (-1,1), (-1,1)."""
-    by_hand(
-        AveragedPRank(2, 3),
-        [
-            ([1, 0], 3, 1, [-2, 0], [1, 1]),
-            ([0, 1], 1, 3, [-2, 1], [0.5, 0.5]),
-            # the mean says s = -1 < .5: rank 1; PRank, which learns, said 3
-            ([1, 1], 1, 2, [-2, 4 / 3], [0, 2 / 3]),
-            # s = -2/3 < 0: rank 1, wrong; PRank is right, so nothing moves but the mean
-            ([1, 1], 1, 2, [-2, 1.5], [-0.25, 0.75]),
-        ],
-    )
-
-
 def test_multiclass_perceptron_by_hand() -> None:
     by_hand(
         MulticlassPerceptron(2, 3),
@@ -233,16 +204,14 @@ def cases(seed: int) -> tuple[PRank, np.ndarray, list[int]]:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_thresholds_stay_in_order(seed: int) -> None:
-    """[P01] Order Preservation: b_1 <= ... <= b_{k-1} after every round, whole numbers; means keep the order."""
+    """[P01] Order Preservation: b_1 <= ... <= b_{k-1} after every round, whole numbers."""
     learner, X, ranks = cases(seed)
-    averaged = AveragedPRank(*learner)
-    state, mean = learner.init(RNG), averaged.init(RNG)
+    state = learner.init(RNG)
     for x, y in zip(X, ranks):
-        state, mean = learner.update(state, x, 0, y), averaged.update(mean, x, 0, y)
+        state = learner.update(state, x, 0, y)
         b = state.b.tolist()
         assert all(p <= q for p, q in pairwise(b))
         assert all(v == int(v) for v in b)
-        assert np.all(np.diff(averaged.thresholds(mean)) >= 0)
     assert np.any(np.diff(state.b) > 0) or learner.n_ranks == 2
 
 
@@ -338,7 +307,7 @@ def test_polynomial_features_are_the_kernel() -> None:
 # ---------------------------------------------------------------------------- what else holds
 
 
-@pytest.mark.parametrize("cls", [PRank, AveragedPRank, MulticlassPerceptron, WidrowHoff, ConstantRank])
+@pytest.mark.parametrize("cls", [PRank, MulticlassPerceptron, WidrowHoff, ConstantRank])
 def test_permuting_features_permutes_weights(cls: Any) -> None:
     """And changes no rank that is shown: on whole numbers, exactly."""
     X, ranks = stream(9, 60, 5, 4)
@@ -360,7 +329,7 @@ def test_permuting_features_permutes_weights(cls: Any) -> None:
 def test_compiled_is_interpreted(n: int, dtype: str) -> None:
     """Bit for bit, on both sides of the 128 addends that numpy sums in one piece; regret is the rank loss."""
     world, _, _ = synthetic_ordinal(150, n, 5, noise=0.3, seed=n, dtype=dtype)
-    for learner in (PRank(n, 5), AveragedPRank(n, 5), MulticlassPerceptron(n, 5), WidrowHoff(n, 5, 0.001)):
+    for learner in (PRank(n, 5), OrdinalLogistic(n, 5), MulticlassPerceptron(n, 5), WidrowHoff(n, 5, 0.001)):
         fast = trace(learner, world, 400, 3)
         assert fast.tobytes() == trace(learner, world, 400, 3, interpreted=True).tobytes()
         assert fast.tolist() == [abs(r.y - r.feedback) for r, _ in play(learner, world, 400, 3)]
@@ -383,13 +352,13 @@ def test_a_diverging_widrow_hoff_still_shows_a_rank() -> None:
 
 @pytest.mark.slow
 def test_each_learns_what_it_can() -> None:
-    """On the paper's stream (Figure 4): PRank beats the constant, and its average beats PRank."""
+    """On the paper's stream (Figure 4): PRank beats the constant, and ordinal logistic regression beats PRank."""
     world = synthetic_instances(7000)
     loss = {
         type(learner).__name__: float(trace(learner, world, 7000, 0).mean())
-        for learner in (PRank(6, 5), AveragedPRank(6, 5), ConstantRank(6, 5))
+        for learner in (PRank(6, 5), OrdinalLogistic(6, 5), ConstantRank(6, 5))
     }
-    assert loss["AveragedPRank"] < loss["PRank"] < loss["ConstantRank"]
+    assert loss["OrdinalLogistic"] < loss["PRank"] < loss["ConstantRank"]
 
 
 # ---------------------------------------------------------------------------- doors

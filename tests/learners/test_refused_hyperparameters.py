@@ -12,13 +12,8 @@ from heedful.learners.coactive.perturbed import PerturbedPerceptron
 from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.ranking_svm import RankingSVM
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
-from heedful.learners.ordinal.perceptrons import (
-    AveragedPRank,
-    ConstantRank,
-    MulticlassPerceptron,
-    PRank,
-    WidrowHoff,
-)
+from heedful.learners.ordinal.ordinal_logistic import OrdinalLogistic
+from heedful.learners.ordinal.perceptrons import ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
 from heedful.learners.preference.collaborative_gp import CollaborativeGP
 from heedful.learners.preference.preference_gp import HierarchicalGP, PreferenceGP
 from heedful.learners.ratings.alb import ALB
@@ -46,7 +41,7 @@ PERTURBED: list[Any] = [Posterior(2, Ranking(3)), PerturbedPerceptron(2, Ranking
 RANKERS = [*COACTIVE, *PERTURBED, FixedOrder(2, Ranking(2)), RandomOrder(2, Ranking(2)), RankingSVM(2, Ranking(2))]
 RATINGS: list[Any] = [ALB(), BMF(), PTS(), NMFBandit(), RandomItem(), UserGreedy(), ItemMean(), PairMean()]
 GAUSSIAN: list[Any] = [PreferenceGP(Choice(3)), HierarchicalGP(Choice(3)), CollaborativeGP(Choice(3), D=4)]
-ORDINAL: list[Any] = [cls(3, 5) for cls in (PRank, AveragedPRank, MulticlassPerceptron, WidrowHoff, ConstantRank)]
+ORDINAL: list[Any] = [cls(3, 5) for cls in (PRank, MulticlassPerceptron, WidrowHoff, ConstantRank, OrdinalLogistic)]
 
 GRADES = "a whole number, 2 to 1000"
 SWAPS = "0, or a number from 0.001 to 0.5"
@@ -71,8 +66,10 @@ REFUSED: list[tuple[list[Any], str, list[Any], str]] = [
     (PERTURBED, "space", [Assignment(3)], "a Ranking, whose neighbours can be swapped"),
     (COACTIVE[4:], "space", [Assignment(2)], "a Ranking"),
     (ORDINAL, "n_features", [0, True], "a whole number, 1 or more"),
-    (ORDINAL, "n_ranks", [1, 1001, 2.5], GRADES),
-    (ORDINAL[3:4], "eta", [0.0, NAN], "a finite number above 0, from 1e-50 to 1e50"),
+    (ORDINAL[:4], "n_ranks", [1, 1001, 2.5], GRADES),
+    (ORDINAL[4:], "n_ranks", [1, 101, 2.5], "a whole number, 2 to 100"),
+    (ORDINAL[4:], "prior", NOT_POSITIVE, "a finite number above 0, from 1e-50 to 1e50"),
+    (ORDINAL[2:3], "eta", [0.0, NAN], "a finite number above 0, from 1e-50 to 1e50"),
     (RATINGS, "space", [3, None, Slate], "a slate, such as Slate(5)"),
     (RATINGS[:4], "n_factors", [0, 1001], "a whole number, 1 to 1000"),
     (RATINGS[:1], "penalty", [0.0], ""),

@@ -13,7 +13,8 @@ from heedful.learners.coactive.dueling import DuelingBandit
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.posterior import Posterior
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
-from heedful.learners.ordinal.perceptrons import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
+from heedful.learners.ordinal.ordinal_logistic import OrdinalLogistic
+from heedful.learners.ordinal.perceptrons import ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
 from heedful.learners.registry import (
     ALIASES,
     find_learners,
@@ -89,7 +90,7 @@ def test_the_learners_of_the_folder_by_their_short_names() -> None:
         "exponentiated": ExponentiatedPerceptron,
         "perceptron": PreferencePerceptron,
         "second-order": SecondOrderPerceptron,
-        "averaged-prank": AveragedPRank,
+        "ordinal-logistic": OrdinalLogistic,
         "constant-rank": ConstantRank,
         "multiclass": MulticlassPerceptron,
         "prank": PRank,
@@ -214,7 +215,7 @@ def test_what_is_refused(spec: str, told: str) -> None:
 def test_how_many_grades_there_are_comes_from_the_space_or_the_name() -> None:
     assert make_learner("prank", n_features=4, space=Ranks(5)) == PRank(4, 5)
     assert make_learner("widrow-hoff:eta=0.5", n_features=4, space=Ranks(3)) == WidrowHoff(4, 3, 0.5)
-    assert make_learner("averaged-prank:n_ranks=7", n_features=4, space=None) == AveragedPRank(4, 7)
+    assert make_learner("ordinal-logistic:n_ranks=7", n_features=4, space=None) == OrdinalLogistic(4, 7)
     assert make_learner("multiclass", n_features=4, space=None, n_ranks=6) == MulticlassPerceptron(4, 6)
     with pytest.raises(ValueError, match=r"^prank: n_ranks: expected a value, got none; write prank:n_ranks=VALUE$"):
         make_learner("prank", n_features=4, space=SPACE)

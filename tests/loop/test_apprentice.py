@@ -122,7 +122,7 @@ def test_unknown_items_and_hidden_candidates_change_nothing_of_it(kind: Kind, tm
 
 
 def test_a_grade_that_is_none_is_refused_by_its_name(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "loop", "averaged-prank:n_ranks=5", apprentice=True) as loop:
+    with small_loop(tmp_path / "loop", "ordinal-logistic:n_ranks=5", apprentice=True) as loop:
         for wrong in (0, 6, 2.5):
             with pytest.raises(ValueError, match=r"prior\['i1'\]: expected a whole number from 1 to 5"):
                 loop.decide(["i0", "i1"], prior={"i0": 3, "i1": wrong})
@@ -164,7 +164,7 @@ def test_a_step_by_hand(tmp_path: Path) -> None:
 
 def test_grades_of_the_caller_are_learned_as_grades_that_people_give(tmp_path: Path) -> None:
     """One after the other, in the order shown, by all people's state alone."""
-    with small_loop(tmp_path / "loop", "averaged-prank:n_ranks=5", apprentice=True, shrink=2.0) as loop:
+    with small_loop(tmp_path / "loop", "ordinal-logistic:n_ranks=5", apprentice=True, shrink=2.0) as loop:
         learner, rng = loop.learner, np.random.default_rng(0)
         state = learner.init(rng)
         for i in range(10):
@@ -263,7 +263,7 @@ def test_equal_scores_teach_nothing(tmp_path: Path) -> None:
         assert loop.weights != nothing
 
 
-@pytest.mark.parametrize("learner", ["perceptron", "posterior", "averaged-prank:n_ranks=5"])
+@pytest.mark.parametrize("learner", ["perceptron", "posterior", "ordinal-logistic:n_ranks=5"])
 def test_a_loop_that_shows_one_item_learns_which(learner: str, tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", learner, apprentice=True, k=1) as loop:
         for i in range(120):

@@ -180,7 +180,7 @@ def test_numbers_contradict_each_other_far_apart(tmp_path: Path) -> None:
             said_at(loop, i, i, rating={"i0": rating})
         [window] = loop.health().windows
         assert (window.repeated, window.contradictory) == (3, 1)
-    with small_loop(tmp_path / "g", "averaged-prank:n_ranks=5") as loop:
+    with small_loop(tmp_path / "g", "ordinal-logistic:n_ranks=5") as loop:
         for i, grade in enumerate((2, 3, 4, 2)):
             shown_at(loop, i, i)
             said_at(loop, i, i, grade={"i0": grade})

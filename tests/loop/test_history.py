@@ -303,7 +303,7 @@ def test_the_order_is_the_one_that_a_decision_shows_without_exploration_and_cont
     prior, orders = [0.1, 0.2, 0.0, -0.3, 0.0], []
     for control, exploration in ((0.0, 0.0), (0.5, 0.5 if "posterior" in spec else 0.0)):
         how: dict[str, Any] = {"control": control, "exploration": exploration}
-        how |= {"shrink": 0.0 if spec.startswith(("constant-rank", "multiclass", "widrow-hoff")) else 2.0}
+        how |= {"shrink": 0.0 if spec.startswith(("constant-rank", "multiclass", "prank", "widrow-hoff")) else 2.0}
         with small_loop(tmp_path / str(control), spec, **how) as loop:
             for i in range(5):
                 loop.record(FIVE, FIVE, id=f"d{i}", person=f"p{i % 2}")

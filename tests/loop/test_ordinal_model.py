@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import naive
 from budget import examples
 from heedful.core.conformance import identical
-from heedful.learners.personal import Offset, ranks
+from heedful.learners.ordinal.ordinal_logistic import Offset, OrdinalLogistic
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.ordinal.learners import grader, is_grading, spec_with_grades
 from heedful.loop.interactions.ordinal.model import GradingModel
@@ -22,7 +22,7 @@ from loops import plain_manifest, specs
 N = 3  # two features and the caller's score
 K = 5
 NONE = np.zeros((0, N))
-DIRECTED = ["prank:n_ranks=5", "averaged-prank:n_ranks=5"]
+DIRECTED = ["prank:n_ranks=5", "ordinal-logistic:n_ranks=5"]
 
 
 def model(spec: str, shrink: float = 0.0) -> GradingModel:
@@ -154,37 +154,44 @@ def test_with_no_lesson_the_callers_order_is_shown(spec: str) -> None:
 
 def test_ranks_are_the_least_above_the_score() -> None:
     """b_r <= s is passed, s < b_r is not; equal thresholds are passed together."""
-    assert ranks(np.array([-1.0, 0.0, 0.5, 2.0, 3.0]), np.array([0.0, 2.0, 2.0])).tolist() == [1, 2, 2, 4, 4]
+    m = model("prank:n_ranks=4")
+    m.shared.w[0], m.shared.b[:] = 1.0, [0.0, 2.0, 2.0]
+    assert predicted(m, [[s, 0.0, 0.0] for s in (-1.0, 0.0, 0.5, 2.0, 3.0)]) == [1, 2, 2, 4, 4]
 
 
 # ---------------------------------------------------------------------------- a person's own
 
 
-def test_an_offset_by_hand() -> None:
-    """k = 2, shrink 1, x = (1, 0, 0): all is 0, so grade 2. She grades 1; c = 1/2, margin 0 is wrong: v = -x, a = 1.
-    Shared: w = -x, b = 1. Then her score is -1 + (-1 - 1) / 2 = -2, that of the others -1."""
-    m = model("prank:n_ranks=2", shrink=1.0)
-    x = [[1.0, 0.0, 0.0]]
-    learn(m, x, {0: 1}, person="p", version=7)
-    own = m.people["p"]
-    assert (own.state.v.tolist(), own.state.a, own.lessons, own.since) == ([-1.0, 0.0, 0.0], 1.0, 1, 7)
-    assert m.scores(View(m, m.shared, own), np.array(x)).tolist() == [-2.0]
-    assert m.scores(m.view(), np.array(x)).tolist() == [-1.0]
-    assert m.effective(View(m, m.shared, own)).tolist() == [-1.5, 0.0, 0.0]
-    assert m.level(own) == 0.5
+def test_a_grade_teaches_a_persons_own_on_the_shared_scores_and_then_all() -> None:
+    m, learner, rng = model("ordinal-logistic:n_ranks=5", shrink=2.0), OrdinalLogistic(N, K), np.random.default_rng(3)
+    shared, own = learner.init(rng), {"p": learner.stranger(), "q": learner.stranger()}
+    for t in range(30):
+        x, grade, person = rng.standard_normal(N), int(rng.integers(1, K + 1)), ("p", "q", None)[t % 3]
+        if person is not None:
+            own[person] = learner.learn_offset(shared, own[person], x, grade, 2.0)
+        shared = learner.update(shared, x, 0, grade)
+        learn(m, [x], {0: grade}, person=person, version=t + 1)
+    assert identical(m.shared, shared)
+    assert {name: (p.lessons, p.since) for name, p in m.people.items()} == {"p": (10, 28), "q": (10, 29)}
+    for name, told in own.items():
+        view = m.view(name)
+        assert identical(m.people[name].state, told)
+        assert m.effective(view) == pytest.approx(learner.weights(shared) + told.v)
+        assert m.scores(view, x[None])[0] == pytest.approx((learner.weights(shared) + told.v) @ x - told.a)
 
 
-@pytest.mark.parametrize(("z", "grade"), [(2.2, 2), (2.4, 1)])
-def test_her_own_counts_with_the_grade_that_is_learned(z: float, grade: int) -> None:
-    """k = 2, shrink 1. Somebody grades (1, 0, 0) 1: w = (-1, 0, 0), b = 1. She grades (0, 1, 0) 2, which scores 0: v is
-    that, a = -1; w = (-1, 1, 0), b = 0. Her second, c = 2/3: (z, 1, 0) scores 1 - z + 2/3 (1 + 1) = 2 1/3 - z, which is
-    below 0 at 2.4 and not at 2.2: both are right, and nothing of hers moves. (c = 1/2, c = 3/4: one would be wrong.)"""
-    m = model("prank:n_ranks=2", shrink=1.0)
-    learn(m, [[1.0, 0.0, 0.0]], {0: 1})
-    for x, said in (([0.0, 1.0, 0.0], 2), ([z, 1.0, 0.0], grade)):
-        learn(m, [x], {0: said}, person="p")
-        own = m.people["p"]
-        assert (own.state.v.tolist(), own.state.a) == ([0.0, 1.0, 0.0], -1.0)
+def test_what_one_person_asks_for_is_theirs() -> None:
+    """p gives what others give, and two less: p is predicted lower than others, and what is better stays better."""
+    m, rng = model("ordinal-logistic:n_ranks=5", shrink=1.0), np.random.default_rng(5)
+    for t in range(200):
+        x = rng.standard_normal(N)
+        grade = 3 + int(x[0] > -0.5) + int(x[0] > 0.5)
+        learn(m, [x], {0: grade - 2 * (t % 2)}, person=("q", "p")[t % 2])
+    x = [[-1.5, 0.0, 0.0], [0.0, 0.0, 0.0], [1.5, 0.0, 0.0]]
+    hers, theirs = predicted(m, x, "p"), predicted(m, x, "q")
+    assert hers == [1, 2, 3]
+    assert all(low < high for low, high in zip(hers, theirs))
+    assert theirs == sorted(theirs)
 
 
 # ---------------------------------------------------------------------------- the doors
@@ -212,13 +219,12 @@ def test_learners_that_make_no_sense_are_refused_by_name(spec: str, told: str) -
         grader(spec, N, 0.0)
 
 
-@pytest.mark.parametrize("spec", [s for s in specs("ordinal") if s not in DIRECTED])
-def test_offsets_take_a_direction_with_thresholds(spec: str) -> None:
-    with pytest.raises(ValueError, match="shrink: expected 0 for"):
+@pytest.mark.parametrize("spec", [s for s in specs("ordinal") if not s.startswith("ordinal-logistic")])
+def test_offsets_take_a_learner_that_has_some(spec: str) -> None:
+    with pytest.raises(ValueError, match=r"shrink: expected 0 for .* such as ordinal-logistic, got 2"):
         grader(spec, N, 2.0)
-    assert grader(spec, N, 0.0).n_features == N + 1
-    for other in DIRECTED:
-        assert grader(other, N, 2.0).n_features == N
+    assert grader(spec, N, 0.0).n_features == N + (spec not in DIRECTED)
+    assert grader("ordinal-logistic:n_ranks=5", N, 2.0).n_features == N
 
 
 def test_parameters_in_any_order() -> None:
@@ -231,4 +237,5 @@ def test_parameters_in_any_order() -> None:
 
 
 def test_nobody_has_an_empty_offset() -> None:
-    assert identical(model("prank:n_ranks=5").nobody(), Offset(np.zeros(N), 0.0))
+    assert identical(model("ordinal-logistic:n_ranks=5", 2.0).nobody(), Offset(np.zeros(N), 0.0, np.zeros(N + 1)))
+    assert model("prank:n_ranks=5").nobody() is None

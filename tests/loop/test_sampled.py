@@ -14,7 +14,7 @@ from heedful.testing import check_kind
 from kinds import KINDS
 from loops import as_often_as_said, bits, bits_from_scratch, choice_loop, lines_of, rating_loop, small_loop
 
-SPECS = ("posterior", "perceptron", "averaged-prank:n_ranks=5", "multiclass:n_ranks=5")
+SPECS = ("posterior", "perceptron", "ordinal-logistic:n_ranks=5", "multiclass:n_ranks=5")
 
 
 def by_hand(ranks: tuple[int, ...], m: int, temperature: float) -> float:

@@ -31,7 +31,7 @@ from heedful.storage import Address
 from kinds import KINDS, NAMES, Kind, each_kind, teach
 from loops import small_loop
 
-GRADES = ["averaged-prank:n_ranks=5", "prank:n_ranks=5"]
+GRADES = ["ordinal-logistic:n_ranks=5", "prank:n_ranks=5"]
 CORRECTIONS = ["perceptron", "posterior", "posterior:swap=0", "second-order"]
 
 
@@ -185,9 +185,9 @@ def test_every_kind_can_be_sealed(kind: Kind, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learner", ["perceptron", "posterior", "averaged-prank:n_ranks=5"])
+@pytest.mark.parametrize("learner", ["perceptron", "posterior", "ordinal-logistic:n_ranks=5"])
 def test_compiled_it_is_the_same_model(learner: str, tmp_path: Path) -> None:
-    kind = next(kind for kind in KINDS if kind.name == ("ordinal" if "prank" in learner else "coactive"))
+    kind = next(kind for kind in KINDS if kind.name == ("ordinal" if "n_ranks" in learner else "coactive"))
     with kind.make(tmp_path / "l", learner, shrink=0.0) as loop:
         teach(kind, loop, range(30))
         loop.undo("e4")

@@ -12,7 +12,8 @@ from cli.command import heedful
 from films import ratings_of, shared, write_1m
 from heedful.core.fold import trace
 from heedful.data.movielens import Ratings, load_movielens
-from heedful.learners.ordinal.perceptrons import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
+from heedful.learners.ordinal.ordinal_logistic import OrdinalLogistic
+from heedful.learners.ordinal.perceptrons import ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
 from heedful.papers import FIGURES
 from heedful.papers.figure import FAILS, HOLDS, NOT_RUN, OPEN, Option, Panel, Size
 from heedful.papers.panels import RATERS, RATERS_100
@@ -101,7 +102,7 @@ def learners(N: int, R: float) -> dict[str, Any]:
         "PRank": PRank(N, 5),
         "multiclass perceptron": MulticlassPerceptron(N, 5),
         "Widrow-Hoff": WidrowHoff(N, 5, float(f"{1 / R**2:.3g}")),
-        "averaged PRank (ours)": AveragedPRank(N, 5),
+        "ordinal logistic (ours)": OrdinalLogistic(N, 5),
         "constant (ours)": ConstantRank(N, 5),
     }
 

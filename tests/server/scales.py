@@ -17,7 +17,7 @@ Form = dict[str, str]
 CALM: dict[str, Any] = {"control": 0.0, "exploration": 0.0}
 
 
-def grading_loop(path: Path, learner: str = "averaged-prank:n_ranks=5", n_items: int = 12, **settings: Any) -> Loop:
+def grading_loop(path: Path, learner: str = "ordinal-logistic:n_ranks=5", n_items: int = 12, **settings: Any) -> Loop:
     return small_loop(path, learner, n_items, **CALM | settings)
 
 

@@ -64,7 +64,7 @@ def serve(there: Any, rounds: range) -> None:
     ("settings", "learner", "told"),
     [
         ({}, "posterior", ""),
-        ({}, "averaged-prank:n_ranks=5", ""),
+        ({}, "ordinal-logistic:n_ranks=5", ""),
         ({"ratings": [1, 5]}, None, "apprentice: expected false in a loop of ratings"),
         ({"agreement": 0.3}, "perceptron", "agreement: expected a number above 0.5, at most 1, got 0.3"),
         ({"apprentice": "yes"}, "perceptron", "apprentice: expected true or false, got 'yes'"),

@@ -292,7 +292,7 @@ BEST: dict[str, Any] = {"settings": {"choices": "best"}, "items": PRICED}
 MADE: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "coactive": [({"items": ITEMS}, {"items": 12, "features": 4})],
     "one": [({"items": ITEMS, "settings": {"k": 1, "rewards": [0, 5]}}, {"items": 12, "features": 4})],
-    "ordinal": [({"items": ITEMS, "learner": "averaged-prank:n_ranks=3"}, {"items": 12, "grades": 3})],
+    "ordinal": [({"items": ITEMS, "learner": "ordinal-logistic:n_ranks=3"}, {"items": 12, "grades": 3})],
     "rating": [
         (
             {"settings": {"ratings": [0, 1]}, "identifier": "sku"},

@@ -19,7 +19,7 @@ from heedful.server.pages.charts import chart, score_line
 from loops import diverged, small_loop, values
 
 
-def taught(path: Path, learner: str = "averaged-prank:n_ranks=5", lists: int = 40, **settings: Any) -> Loop:
+def taught(path: Path, learner: str = "ordinal-logistic:n_ranks=5", lists: int = 40, **settings: Any) -> Loop:
     """A loop of which the grade grows with f0; three people, the third of whom is strict."""
     loop = small_loop(path, learner, **{"control": 0.1} | settings)
     x = {
@@ -34,7 +34,7 @@ def taught(path: Path, learner: str = "averaged-prank:n_ranks=5", lists: int = 4
 
 
 def test_the_grades_of_the_page_are_those_of_the_report(visitor: Visitor, tmp_path: Path) -> None:
-    with taught(tmp_path / "films.heedful") as loop:
+    with taught(tmp_path / "films.heedful", lists=80) as loop:
         found = loop.report().prediction
     assert found is not None
     assert found.difference is not None
@@ -45,15 +45,15 @@ def test_the_grades_of_the_page_are_those_of_the_report(visitor: Visitor, tmp_pa
     apart = [f"{value:+.2f}".replace("-", "−") for value in found.difference[:3]]
     assert f"Difference: {apart[0]}, below 0 is better" in told
     assert f"(95 % confidence interval: {apart[1]} to {apart[2]})." in told
-    assert f"Exactly right: {100.0 * found.details['exact']:.0f} % of 160 grades." in told
+    assert f"Exactly right: {100.0 * found.details['exact']:.0f} % of 320 grades." in told
     assert "it predicts better" in told
     assert page.all("p[@class='verdict verdict--good']")
     [plot] = [json.loads(each.attrib["data-plot"]) for each in page.all("div[@data-plot]")]
-    assert (plot["y"], plot["x"][-1]) == ("error", 160)
+    assert (plot["y"], plot["x"][-1]) == ("error", 320)
     assert [line["label"] for line in plot["lines"]] == ["predictions", "the median grade so far"]
     for line, mean in zip(plot["lines"], (found.score, found.baseline)):
         steps = [b - a for a, b in zip([0, *plot["x"]], plot["x"])]
-        assert sum(n * value for n, value in zip(steps, line["values"])) / 160 == pytest.approx(mean, abs=1e-4)
+        assert sum(n * value for n, value in zip(steps, line["values"])) / 320 == pytest.approx(mean, abs=1e-4)
     [row] = [words(each) for each in page.all("tr[@data-weight='f0']")]
     assert row.startswith("more f0")
 

@@ -26,7 +26,7 @@ def test_every_card_has_what_is_predicted_and_a_button_for_each_number(
     visitor: Visitor, kind: Numbers, tmp_path: Path
 ) -> None:
     path = kind.made(tmp_path)
-    nothing = {"grade": "Predicted: 5", "rating": "No prediction yet"}[kind.form]
+    nothing = {"grade": "Predicted: 3", "rating": "No prediction yet"}[kind.form]
     assert set(kind.get(visitor).marks.values()) == {nothing}
     with Loop.open(path) as loop:
         for n, given in enumerate([1, 5, 2, 4, 3, 1]):
@@ -106,7 +106,7 @@ def test_a_number_is_one_lesson_and_the_card_says_what_came_of_it(
     assert then.names == seen.names  # nothing moves from under the hand
     expected = {name: f"Predicted: {told}" for name, told in now.items()}
     assert then.marks == expected | {item: f"You said 2 · predicted now: {now[item]}"}
-    before = "Predicted before: 5, now: " if kind is GRADES else "Predicted now: "
+    before = "Predicted before: 3, now: " if kind is GRADES else "Predicted now: "
     assert then.said.startswith(f"{kind.title(item)}: 2. {before}")
     assert then.one("section[@id='hand']").attrib["data-lesson"] == "e1"
     assert f"{kind.said} {kind.title(item)}: 2" in words(then.tree)

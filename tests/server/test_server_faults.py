@@ -438,7 +438,7 @@ def test_an_open_loop_that_is_removed(tmp_path: Path, back: bool) -> None:
 
 MAKE: dict[str, Callable[[Path], Loop]] = {
     "rankings": small_loop,
-    "grades": partial(small_loop, learner="averaged-prank:n_ranks=5"),
+    "grades": partial(small_loop, learner="ordinal-logistic:n_ranks=5"),
     "ratings": rating_loop,
     "choices": choice_loop,
 }

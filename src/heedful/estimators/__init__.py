@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heedful.estimators.ordinal import (
-        AveragedPRankClassifier,
         ConstantRankClassifier,
         MulticlassPerceptronClassifier,
+        OrdinalLogisticClassifier,
         PRankClassifier,
         WidrowHoffClassifier,
     )
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from heedful.estimators.scoring import neg_rank_loss
 
 __all__ = [
-    "AveragedPRankClassifier",
     "CoactiveRanker",
     "ConstantRankClassifier",
     "HierarchicalGPClassifier",
     "MulticlassPerceptronClassifier",
+    "OrdinalLogisticClassifier",
     "PRankClassifier",
     "PreferenceGPClassifier",
     "WidrowHoffClassifier",

@@ -1,6 +1,6 @@
 """The ordinal learners as scikit-learn classifiers of ordered labels.
 
-An estimator holds the state of its learner (`heedful.learners.ordinal.perceptrons`) and updates it with each row: one
+An estimator holds the state of its learner (`heedful.learners.ordinal`) and updates it with each row: one
 epoch without shuffling gives the same state as a `Session` of the learner with the same rows, bit for bit.
 """
 
@@ -15,8 +15,8 @@ from heedful.core.validation import describe
 from heedful.estimators.base import OrdinalEstimator, OrdinalEstimatorWithIntercept
 from heedful.estimators.folding import RankLearner, project
 from heedful.jit.kernel import Floats, Ints, add_scaled, dot
+from heedful.learners.ordinal.ordinal_logistic import OrdinalLogistic
 from heedful.learners.ordinal.perceptrons import (
-    AveragedPRank,
     ConstantRank,
     MulticlassPerceptron,
     PRank,
@@ -101,34 +101,44 @@ class PRankClassifier(OrdinalEstimator):
         return _inside(project(X, self._state.w[None], False) - self._state.b)
 
 
-class AveragedPRankClassifier(OrdinalEstimator):
-    """Classifier of ordered labels that learns as PRank does (a direction w, and thresholds b that cut w . x into
-    ranks), and predicts with the averages of w and b over all rows learned from.
+class OrdinalLogisticClassifier(OrdinalEstimator):
+    """Classifier of ordered labels by ordinal logistic regression ("all thresholds"), one row after the other: a
+    direction w, and thresholds that cut w . x into ranks.
 
-    Parameters and attributes are those of `PRankClassifier`; `coef_` and `thresholds_` are the averages. There is no
-    `predict_proba`.
+    - `prior`: the prior variance of w for standardised features, times their number
+    - `epochs`: every pass counts the rows once more, as if there were as many again; one is enough
+
+    Other parameters and attributes are those of `PRankClassifier`. There is no `predict_proba`.
     """
 
-    def _rule(self, n_features: int, n_ranks: int) -> AveragedPRank:
-        return AveragedPRank(n_features, n_ranks)
+    def __init__(
+        self,
+        *,
+        prior: float = 4.0,
+        epochs: int = 1,
+        shuffle: bool = True,
+        random_state: object = None,
+        order: object = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(epochs=epochs, shuffle=shuffle, random_state=random_state, order=order, verbose=verbose)
+        self.prior = prior
+
+    def _rule(self, n_features: int, n_ranks: int) -> OrdinalLogistic:
+        return OrdinalLogistic(n_features, n_ranks, self.prior)
 
     @property
     def coef_(self) -> Array:
-        """Direction w (N,), averaged over all rounds: a weight for each of N features."""
-        return self._rule(self.n_features_in_, self.classes_.size).weights(self._state)
+        """Direction w (N,), as a copy: a weight for each of N features."""
+        return self._rule(self.n_features_in_, self.classes_.size).weights(self._state).copy()
 
     @property
     def thresholds_(self) -> Array:
-        """Thresholds b (k-1,), averaged over all rounds: the values of w . x at which the predicted rank changes, for k
-        labels.
-        """
+        """Thresholds (k-1,): the values of w . x at which the predicted rank changes, for k labels."""
         return self._rule(self.n_features_in_, self.classes_.size).thresholds(self._state)
 
     def _decisions(self, X: Floats) -> Array:
-        s = self._state
-        both = project(X, np.stack([s.w, s.drift]), False)
-        # As AveragedPRank.propose: multiplied by t, exact where all is integer; only the distances are divided.
-        return _inside(((s.t * both[:, 0] - both[:, 1])[:, None] - s.summed) / s.t)
+        return _inside(project(X, self.coef_[None], False) - self.thresholds_)
 
 
 class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):

@@ -51,14 +51,13 @@ LINES = (
     Line(MCP, ("multiclass-perceptron",), ""),
     Line(WH, ("widrow-hoff:eta={eta:.3g}",), ""),
     Line(BEST, tuple(f"widrow-hoff:eta={{etas[{i}]:.3g}}" for i in range(len(STEPS))), ""),
-    Line("averaged PRank (ours)", ("averaged-prank",), ""),
+    Line("ordinal logistic (ours)", ("ordinal-logistic",), ""),
     Line("constant (ours)", ("constant-rank",), ""),
 )
 BATCH_LINES = (
     Line(ONCE, ("prank",), ""),
     Line(TEN_TIMES, ("prank passes=10",), ""),
-    Line("averaged PRank, one pass (ours)", ("averaged-prank",), ""),
-    Line("averaged PRank, ten passes (ours)", ("averaged-prank passes=10",), ""),
+    Line("ordinal logistic, one pass (ours)", ("ordinal-logistic",), ""),
     Line(SVM, ("svm",), ""),
     Line(SVR, ("svr",), ""),
     Line("constant (ours)", ("constant-rank",), ""),

@@ -37,7 +37,7 @@ class Ordinal(GridExperiment):
     """The experiment `ordinal`: rows of features, each with a grade, for learners that predict grades."""
 
     name = "ordinal"
-    learners = ("prank", "averaged-prank")
+    learners = ("prank", "ordinal-logistic")
     rounds = "one pass over the rows"
     syntax = 'ordinal = "..."'
     grid_help = (

@@ -110,65 +110,6 @@ def prank_step(w: Array, b: Array, x: Floats, feedback: int) -> float:
     return total
 
 
-class AveragedState(NamedTuple):
-    """The state of `AveragedPRank` for N features and k ranks: PRank's own direction and thresholds, and two sums from
-    which their averages follow."""
-
-    w: Array
-    """PRank's own direction (N,), not averaged"""
-    b: Array
-    """PRank's own thresholds (k-1,), not averaged"""
-    drift: Array
-    """the sum over rounds t of (t - 1) times the change of w (N,)"""
-    summed: Array
-    """the sum of b over all rounds (k-1,)"""
-    t: int
-    """number of rounds learned from"""
-
-
-@declare(version=1, lesson_cost=3)
-class AveragedPRank(NamedTuple):
-    """Averaged PRank: ours, after Freund & Schapire 1999. Interaction: ordinal.
-
-    Updates a direction w of `n_features` numbers and `n_ranks` - 1 thresholds b as `PRank` does, and predicts with the
-    average of all w and b since the first round. The state keeps sums `drift` and `summed` from which these follow
-    after t rounds: w - drift / t and summed / t. A round without a mistake costs no more than PRank's.
-    """
-
-    n_features: int
-    n_ranks: int
-
-    @property
-    def space(self) -> Ranks:
-        return Ranks(self.n_ranks)
-
-    def init(self, rng: np.random.Generator) -> AveragedState:
-        PRank(self.n_features, self.n_ranks).init(rng)
-        n, k = self.n_features, self.n_ranks
-        return AveragedState(np.zeros(n), np.zeros(k - 1), np.zeros(n), np.zeros(k - 1), 0)
-
-    def propose(self, state: AveragedState, x: Floats, rng: np.random.Generator) -> int:
-        # Both sides multiplied by t: exact where all numbers are integers.
-        return rank_at(state.t * dot(x, state.w) - dot(x, state.drift), state.summed)
-
-    def update(self, state: AveragedState, x: Floats, y: int, feedback: int) -> AveragedState:
-        total = prank_step(state.w, state.b, x, feedback)
-        if total != 0.0 and state.t > 0:
-            add_scaled(state.drift, x, state.t * total)
-        for r in range(state.b.size):
-            state.summed[r] += state.b[r]
-        return AveragedState(state.w, state.b, state.drift, state.summed, state.t + 1)
-
-    def weights(self, state: AveragedState) -> Array:
-        """Return the direction w (N,), for N features, averaged over all rounds so far."""
-        return state.w - state.drift / max(state.t, 1)
-
-    def thresholds(self, state: AveragedState) -> Array:
-        """Return the thresholds (k-1,) of k ranks, averaged over all rounds so far: the scores at which the predicted
-        rank changes."""
-        return state.summed / max(state.t, 1)
-
-
 class MulticlassState(NamedTuple):
     """The state of `MulticlassPerceptron` for N features and k ranks."""
 

@@ -1,4 +1,4 @@
-"""Learners of grades by name, for loops: `averaged-prank:n_ranks=5` for grades from 1 to 5.
+"""Learners of grades by name, for loops: `ordinal-logistic:n_ranks=5` for grades from 1 to 5.
 
 In simulations the number of grades comes from the data; a loop begins without data, so its learner has to say it."""
 
@@ -12,7 +12,7 @@ from heedful.learners.registry import UnknownLearner, learner_class
 from heedful.loop.interactions.named import loop_learner, named_interaction
 from heedful.spaces.ordinal import MOST_RANKS, Ranks
 
-DEFAULT = "averaged-prank"
+DEFAULT = "ordinal-logistic"
 """The learner of a loop of grades if none is named."""
 _RANKS = re.compile(r"[:,]\s*n_ranks\s*=")
 
@@ -71,9 +71,7 @@ def grader(spec: str, n_names: int, shrink: float, grades: int | None = None) ->
     learner = loop_learner(spec, size, space, "ordinal", f"that predicts grades, such as {DEFAULT}")
     if not isinstance(getattr(learner, "space", None), Ranks):
         raise ValueError(f"learner: expected one whose space is Ranks(n_ranks), the grades it predicts, got {spec}")
-    if shrink > 0.0 and not (hasattr(learner, "weights") and hasattr(learner, "thresholds")):
-        expected = (
-            f"expected 0 for {spec}, which has no one direction with thresholds that a person's could be added to"
-        )
+    if shrink > 0.0 and not hasattr(learner, "learn_offset"):
+        expected = f"expected 0 for {spec}, or a learner whose people have offsets of their own, such as {DEFAULT}"
         raise ValueError(f"shrink: {expected}, got {shrink:g}")
     return learner

@@ -1,12 +1,12 @@
 """The model of a loop of grades: a learner that predicts grades from 1 to k, and an offset of its score for each
 person.
 
-    s_j   = w . x_j + c (v . x_j - a)      w for all people; v and a for this person, c = n / (n + shrink) after n
-                                           of their grades; the last feature is the caller's score
+    s_j   = w . x_j + v . x_j - a    w for all people; v and a for this person, where people have an offset of their
+                                     own; the last feature is the caller's score
     grade = the least r with s_j < b_r     thresholds b_1 <= ... <= b_{k-1}, for all people; b_k is infinite
 
 Candidates are shown by decreasing s, ties by the caller's score, then in the order of the request; so before the first
-grade the caller's order is shown. `heedful.learners.personal.Personal`, around the loop's learner, learns v and a.
+grade the caller's order is shown.
 
 A learner without thresholds gets one more feature, a constant 1: features are centred, and grades are not. A learner
 without weights has no s: the highest predicted grade comes first, then the caller's highest score."""
@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from heedful.core.serialization import arrays_of
 from heedful.jit.kernel import Floats, Ints, scores
-from heedful.learners.personal import Offset, Personal, PersonalState, ranks
 from heedful.loop.model import Context, LoopModel, Person, View
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Manifest
@@ -51,13 +50,12 @@ class GradingModel(LoopModel):
     def __init__(self, learner: Any, manifest: Manifest) -> None:
         super().__init__(learner, manifest)
         self._cut, self._directed = hasattr(learner, "thresholds"), hasattr(learner, "weights")
-        self.shrink = manifest.settings.shrink if self._cut and self._directed else 0.0
-        self._personal = Personal(learner, self.shrink)
+        self.shrink = manifest.settings.shrink if hasattr(learner, "learn_offset") else 0.0
         self.shared = learner.init(np.random.default_rng(0))
 
-    def nobody(self) -> Offset:
-        """Return the offset of a person who has graded nothing."""
-        return self._personal.nobody()
+    def nobody(self) -> Any:
+        """Return the offset of a person who has graded nothing; None if people have none."""
+        return self.learner.stranger() if self.shrink > 0.0 else None
 
     # ------------------------------------------------------------------------ proposing
 
@@ -75,8 +73,7 @@ class GradingModel(LoopModel):
     def scores(self, view: View[Any], x: Floats) -> Array:
         """Return the score of each of m candidates x (m, N; N features) for this person (m,); the learner has weights.
 
-        It is w . x + c (v . x - a): w are the weights of all people, v and a the person's offset, c is how much that
-        counts."""
+        It is w . x + v . x - a: w are the weights of all people, v and a the person's offset."""
         s: Array = scores(self._whole(x), self.effective(view))
         return s if view.person is None else s - self.level(view.person)
 
@@ -84,7 +81,8 @@ class GradingModel(LoopModel):
         """Return the predicted grade, from 1 to k, of each of m candidates x (m, N; N features) for this person
         (m,)."""
         if self._cut:
-            return ranks(self.scores(view, x), self.learner.thresholds(view.shared))
+            reached = np.searchsorted(self.learner.thresholds(view.shared), self.scores(view, x), side="right")
+            return 1 + reached.astype(np.int64)
         from heedful.learners.ordinal.perceptrons import MulticlassPerceptron
 
         if isinstance(self.learner, MulticlassPerceptron):
@@ -96,14 +94,11 @@ class GradingModel(LoopModel):
         if not self._directed:
             return np.zeros(0)
         w, person = np.array(self.learner.weights(view.shared), np.float64), view.person
-        return w if person is None else w + self._personal.share(person.lessons) * person.state.v
+        return w if person is None else w + person.state.v
 
     def level(self, person: Person) -> float:
-        """Return by how much the scores of `person` are lower than weights times features: c a.
-
-        The score of an item with the features x is w . x + c (v . x - a), where w are the weights for all people, v and
-        a the person's own offset, and c in [0, 1) is how much that offset counts."""
-        return self._personal.share(person.lessons) * float(person.state.a)
+        """Return by how much the scores of `person` are lower than weights times features."""
+        return float(person.state.a)
 
     def between(self, shared: object, grade: int) -> tuple[float | None, float | None] | None:
         """Return (lower, upper) end of the range of scores for which `grade` is predicted; None for a learner without
@@ -147,13 +142,11 @@ class GradingModel(LoopModel):
             person = known._replace(since=version)
         rng = np.random.default_rng(0)
         for row, grade in zip(self._whole(lesson.x), lesson.grades):
+            if person is not None:
+                own = self.learner.learn_offset(self.shared, person.state, row, grade, self.shrink)
+                person = person._replace(state=own, lessons=person.lessons + 1)
             y = self.learner.propose(self.shared, row, rng)
-            if person is None:
-                self.shared = self.learner.update(self.shared, row, y, grade)
-                continue
-            before = PersonalState(self.shared, person.state, person.lessons)
-            self.shared, own, n = self._personal.update(before, row, y, grade)
-            person = person._replace(state=own, lessons=n)
+            self.shared = self.learner.update(self.shared, row, y, grade)
         if person is not None and context.person is not None:
             self.people[context.person] = person
         return True
