@@ -76,6 +76,8 @@ def world_of(cell: Cell, letor: Any, seed: int) -> Any:
     if cell.features:
         noise = 0.0 if cell.user == "strict" else 1.0
         return synthetic_queries(QUERIES, 20, cell.features, noise=noise, user=user, k=K, seed=seed)[0]
+    if isinstance(user, PositionBiased | Cascade):
+        user = user._replace(highest=2.0)  # its grades are 0, 1 and 2
     return query_stream(letor.X, letor.labels, letor.offsets, least_squares(letor.X, letor.labels), user, k=K)
 
 
