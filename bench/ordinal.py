@@ -1,9 +1,9 @@
-"""Speed of the ordinal learners, and averaged PRank against a batch ordinal regression: `python bench/ordinal.py`.
+"""Speed of the ordinal learners, and `ordinal-logistic` against a batch ordinal regression: `python bench/ordinal.py`.
 
-(a) `trace` of PRank against the plain numpy loop below; (b) averaged PRank against LogisticAT of mord 0.7, refitted at
-every tenth of the stream, and whenever there are 10 % more instances; each predicts what it has not seen. One thread,
-its processor time; ratios within one run, of the best of interleaved repetitions (LogisticAT is fitted once). Prints
-tables and writes bench/results/ordinal.json.
+(a) `trace` of PRank against the plain numpy loop below; (b) `ordinal-logistic` against LogisticAT of mord 0.7, refitted
+at every tenth of the stream, and whenever there are 10 % more instances; each predicts what it has not seen. One
+thread, its processor time; ratios within one run, of the best of interleaved repetitions (LogisticAT is fitted once).
+Prints tables and writes bench/results/ordinal.json.
 
 mord is a peer for this comparison only, in no lock file: `pip install mord==0.7`; `--no-batch` leaves (b) out.
 `--quick` takes a tenth of the stream and writes nothing.
@@ -121,7 +121,7 @@ def others(rounds: int) -> dict[str, float]:
 
 
 def batch(rounds: int) -> dict[str, Any]:
-    """Averaged PRank and LogisticAT (alpha = 1, its default) on one stream: progressive loss and instances a second.
+    """`ordinal-logistic` and LogisticAT (alpha = 1, by default) on one stream: progressive loss and instances a second.
 
     LogisticAT predicts with its latest fit; what comes before the first counts for nobody. Its speed is the instances
     of the stream over the seconds of all fits; what `trace` takes includes drawing the order.
@@ -145,8 +145,8 @@ def batch(rounds: int) -> dict[str, Any]:
     while 11 * growing[-1] < 10 * rounds:
         growing.append(-(-11 * growing[-1] // 10))
     figures: dict[str, Any] = {
-        "averaged PRank instances/s, at random": round(rounds / took["shuffled"]),
-        "averaged PRank instances/s, as they lie": round(rounds / took["ordered"]),
+        "ordinal logistic instances/s, at random": round(rounds / took["shuffled"]),
+        "ordinal logistic instances/s, as they lie": round(rounds / took["ordered"]),
     }
     for name, edges in (("refitted at every tenth", tenths), ("refitted whenever there are 10 % more", growing)):
         seconds, theirs = 0.0, []
@@ -160,7 +160,7 @@ def batch(rounds: int) -> dict[str, Any]:
         figures[f"LogisticAT {name}"] = {
             "fits": len(edges),
             "mean absolute error from the first fit on": {**ours, "LogisticAT": round(loss, 4)},
-            "averaged PRank / LogisticAT": round(ours["OrdinalLogistic"] / loss, 4),
+            "ordinal logistic / LogisticAT": round(ours["OrdinalLogistic"] / loss, 4),
             "LogisticAT instances/s": round(rounds / seconds),
             "times as fast, at random": round(seconds / took["shuffled"]),
             "times as fast, as they lie": round(seconds / took["ordered"]),

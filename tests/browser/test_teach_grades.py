@@ -55,17 +55,17 @@ def test_a_click_is_a_grade_and_the_card_says_so(page: Page, loop: Served) -> No
     teaching = Teaching(page)
     hand = teaching.hand()
     assert len(hand) == 8
-    expect(mark(teaching, hand[3])).to_have_text("Predicted: 5")
+    expect(mark(teaching, hand[3])).to_have_text("Predicted: 3")
     button(teaching, hand[3], 2).click()
     teaching.learned(1)
     expect(mark(teaching, hand[3])).to_have_text(re.compile(r"You said 2 · predicted now: [1-5]"))
     expect(button(teaching, hand[3], 2)).to_have_attribute("aria-pressed", "true")
     expect(button(teaching, hand[3], 2)).to_be_focused()
-    expect(teaching.said).to_contain_text(f"{hand[3]}: 2. Predicted before: 5, now: ")
+    expect(teaching.said).to_contain_text(f"{hand[3]}: 2. Predicted before: 3, now: ")
     assert teaching.hand() == hand
-    assert teaching.weights()
     button(teaching, hand[5], 4).click()
     teaching.learned(2)
+    assert teaching.weights()  # one grade alone tells how much is given, and nothing of features
     assert given(loop.path) == [{hand[3]: 2}, {hand[5]: 4}]
     assert [kind for kind, _ in told(loop.path, "decision")] == ["decision"]  # both answer the list that was dealt
     with Loop.open(loop.path) as opened:
@@ -97,7 +97,7 @@ def test_with_the_keyboard_alone(page: Page, loop: Served) -> None:
     keys = page.keyboard
     hand = teaching.hand()
     tab_to(page, "button.grade")
-    assert focused(page) == (hand[0], "5")  # one stop for a card, at what is predicted
+    assert focused(page) == (hand[0], "3")  # one stop for a card, at what is predicted
     keys.press("2")
     teaching.learned(1)
     assert focused(page) == (hand[0], "2")

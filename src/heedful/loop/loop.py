@@ -86,7 +86,7 @@ class Loop:
         request; `crosses` are pairs (context column, item column) whose products are features too. `query_features`
         declares what a request says of each candidate, such as a search score (`heedful.declare` makes it): candidates
         are then {"id": ..., "bm25": 12.7}, where the id names an item on offer. `learner` names the learner, with
-        parameters: "second-order:epsilon=0.1", "ordinal-logistic:n_ranks=5", "FILE.py:Class". The kind of feedback
+        parameters: "second-order:epsilon=0.1", "prank:n_ranks=5", "FILE.py:Class". The kind of feedback
         (corrections and clicks, grades, ratings, choices or answers of models) follows from the settings, such as
         `Settings(ratings=(1, 5))`, or else from the learner; each kind has a default learner. A kind whose learners
         know items by number, not by features, needs no `encoding`. All of this is fixed for as long as the loop exists.
