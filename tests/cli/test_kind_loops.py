@@ -173,6 +173,7 @@ WRONG = [
         "learner: expected n_ranks, how many grades there are, got prank; write prank:n_ranks=5",
     ),
     (f"{GRADES} --grades 1", "--grades: expected a whole number, 2 to 1000, got 1"),
+    (f"{GRADES} --grades 101", "--grades: expected at most 100 with ordinal-logistic, or another learner with it"),
     (f"{GRADES} --learner prank:n_ranks=4 --grades 5", "learner: expected one that does not say n_ranks itself"),
     (
         f"{GRADES} --learner perceptron --grades 5",

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from heedful.core.validation import check_count
+from heedful.learners.ordinal.ordinal_logistic import MOST_GRADES
 from heedful.learners.registry import UnknownLearner, learner_class
 from heedful.loop.interactions.named import loop_learner, named_interaction
 from heedful.spaces.ordinal import MOST_RANKS, Ranks
@@ -35,6 +36,9 @@ def spec_of_option(learner: str | None, grades: int) -> str:
     Raise ValueError if it predicts no grades, or there cannot be so many grades."""
     spec = learner or DEFAULT
     check_count("--grades", grades, least=2, most=MOST_RANKS)
+    if learner is None and grades > MOST_GRADES:
+        expected = f"at most {MOST_GRADES} with {DEFAULT}, or another learner with it, such as --learner prank"
+        raise ValueError(f"--grades: expected {expected}, got {grades}")
     if not is_grading(learner_class(spec)):
         expected = f"a --learner that predicts grades with it, such as {DEFAULT}"
         raise ValueError(f"--grades: expected {expected}, got {spec}")
