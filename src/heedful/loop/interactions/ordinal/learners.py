@@ -8,7 +8,6 @@ import re
 from typing import Any
 
 from heedful.core.validation import check_count
-from heedful.learners.ordinal.ordinal_logistic import MOST_GRADES
 from heedful.learners.registry import UnknownLearner, learner_class
 from heedful.loop.interactions.named import loop_learner, named_interaction
 from heedful.spaces.ordinal import MOST_RANKS, Ranks
@@ -34,6 +33,8 @@ def spec_of_option(learner: str | None, grades: int) -> str:
     """Return the learner of a loop that is made with the option --grades; `learner` is the one that was named.
 
     Raise ValueError if it predicts no grades, or there cannot be so many grades."""
+    from heedful.learners.ordinal.ordinal_logistic import MOST_GRADES
+
     spec = learner or DEFAULT
     check_count("--grades", grades, least=2, most=MOST_RANKS)
     if learner is None and grades > MOST_GRADES:
