@@ -67,7 +67,7 @@ def description() -> dict[str, Any]:
 
 
 def record(name: str, figures: dict[str, Any]) -> None:
-    """Write figures with the machine to bench/results/NAME.json."""
+    """Write figures with the machine, if they do not say one, to bench/results/NAME.json."""
     folder = ROOT / "bench" / "results"
     folder.mkdir(exist_ok=True)
     content = {"machine": description(), **figures}

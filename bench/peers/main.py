@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from machine import ROOT, record
+from machine import ROOT, description, record
 from peers.job import Entrant, Job, versions
 from peers.tables import markdown, row_of, tables
 from rich.console import Console
@@ -127,7 +127,7 @@ def results(*names: str) -> list[Figures]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="run.py", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="short streams, one seed; nothing is written")
-    parser.add_argument("--only", action="append", choices=[*KINDS, "http"], help="one comparison; nothing is written")
+    parser.add_argument("--only", action="append", choices=[*KINDS, "http"], help="one comparison alone")
     parser.add_argument(
         "--data", default="", metavar="FOLDER",
         help="rankings of LETOR 4.0 MQ2008 (S1.txt.gz ... in FOLDER) alone; writes peers_mq2008.json",
@@ -153,8 +153,15 @@ def main() -> None:
     }  # fmt: skip
     show(figures)
     print(figures["versions"], f"{figures['seconds']} s, {figures['processor seconds']} s of processor time")
-    if not given.quick and not given.only:
-        record("peers_mq2008" if given.data else "peers", figures)
+    if given.quick:
+        return
+    name = "peers_mq2008" if given.data else "peers"
+    if given.only:  # takes the place of what was measured before, and says itself on what machine
+        [before] = results(name)
+        now = {kind: {"machine": description(), **each} for kind, each in compared.items()}
+        record(name, before | {"comparisons": before["comparisons"] | now})
+    else:
+        record(name, figures)
 
 
 if __name__ == "__main__":
