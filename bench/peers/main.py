@@ -138,6 +138,9 @@ def main() -> None:
         found = [table for each in results("peers", "peers_mq2008") for table in tables(each)]
         print("\n\n".join(f"## {each.title}\n\n{each.below}\n\n{markdown(each)}" for each in found))
         return
+    name = "peers_mq2008" if given.data else "peers"
+    if given.only and not given.quick and not results(name):
+        parser.error(f"--only: expected bench/results/{name}.json of a full run, in which it takes its place")
     start, compared = time.time(), {}
     for kind in ["ranking"] if given.data else given.only or [*KINDS, "http"]:
         if kind != "http":
@@ -155,7 +158,6 @@ def main() -> None:
     print(figures["versions"], f"{figures['seconds']} s, {figures['processor seconds']} s of processor time")
     if given.quick:
         return
-    name = "peers_mq2008" if given.data else "peers"
     if given.only:  # takes the place of what was measured before, and says itself on what machine
         [before] = results(name)
         now = {kind: {"machine": description(), **each} for kind, each in compared.items()}
