@@ -269,8 +269,9 @@ class Given:
 class BMFModel:
     """One model of BMF: q for the rows of all users and items, and the variances; everything from what was given."""
 
-    def __init__(self, seed: int, K: int, given: Given) -> None:
+    def __init__(self, seed: int, K: int, given: Given, features: dict[int, Any], n_features: int) -> None:
         self.seed, self.K, self.given, self.score = seed, K, given, 0.0
+        self.features, self.n_features, self.item_bias = features, n_features, 1.0
         self.users: dict[int, tuple[Any, Any]] = {}  # mean and covariance of [bias, factors]
         self.items: dict[int, tuple[Any, Any]] = {}
         self.missed: dict[int, tuple[float, float, float]] = {}  # of a user: pairs, squares off, sum of 1 / count
@@ -281,7 +282,11 @@ class BMFModel:
 
     def first(self, item: int) -> Any:
         """The mean that the prior of an item has: its bias, and factors that do not vanish."""
-        return np.array([self.middle, *(0.3 * z for z in normals(self.seed, item, self.K - 1))])
+        bias = self.covariates(item) @ self.coefficients
+        return np.array([bias, *(0.3 * z for z in normals(self.seed, item, self.K - 1))])
+
+    def covariates(self, item: int) -> Any:
+        return np.array([1.0, *self.features.get(item, np.zeros(self.n_features))])
 
     def item(self, item: int) -> tuple[Any, Any]:
         if item in self.items:
@@ -340,9 +345,14 @@ class BMFModel:
         self.noise = (squares + 0.1 * whole) / (again + 1)
         n, off, inverse = (sum(m[f] for m in self.missed.values()) for f in range(3))
         self.pair = max((off - self.noise * inverse + 5 * 0.4 * whole) / (n + 5), 1e-6 * whole)
+        # Ridge regression of the mean biases: least squares with rows added, five of the middle, some of 0 a feature.
+        X = np.array([self.covariates(j) for j in self.items]).reshape(-1, 1 + self.n_features)
+        zeros = self.n_features * self.item_bias / (0.2 * whole)
+        more = np.diag([math.sqrt(5.0), *[math.sqrt(zeros)] * self.n_features])
         biases = [m[0] for m, _ in self.items.values()]
-        self.middle = (sum(biases) + 5 * middle) / (len(biases) + 5)
-        second = sum((m[0] - self.middle) ** 2 + S[0, 0] for m, S in self.items.values())
+        goal = np.array([*biases, math.sqrt(5.0) * middle, *[0.0] * self.n_features])
+        self.coefficients = np.linalg.lstsq(np.vstack([X, more]), goal, rcond=None)[0]
+        second = sum((m[0] - self.first(j)[0]) ** 2 + S[0, 0] for j, (m, S) in self.items.items())
         self.item_bias = max((second + 5 * 0.2 * whole) / (len(biases) + 5), 1e-6 * whole)
         self.taste = np.zeros(self.K)
         for a in range(self.K):
@@ -366,11 +376,21 @@ class BMF:
     """Both models, and what is shown."""
 
     def __init__(
-        self, seed: int, k: int, width: float, growth: float, sampled: bool, automatic: bool, gamma: float
+        self,
+        seed: int,
+        k: int,
+        width: float,
+        growth: float,
+        sampled: bool,
+        automatic: bool,
+        gamma: float,
+        n_features: int = 0,
+        features: dict[int, Any] | None = None,
     ) -> None:
         self.width, self.growth, self.sampled, self.automatic, self.t = width, growth, sampled, automatic, 0
         self.given = Given(gamma)
-        self.plain, self.factored = BMFModel(seed, 1, self.given), BMFModel(seed, 1 + k, self.given)
+        about = features or {}
+        self.plain, self.factored = (BMFModel(seed, K, self.given, about, n_features) for K in (1, 1 + k))
         self.n_users = self.n_items = self.room_users = self.room_items = 64
 
     def propose(self, user: int, items: list[int], size: int, rng: Any) -> list[int]:

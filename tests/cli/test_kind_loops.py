@@ -81,10 +81,15 @@ MADE: list[tuple[str, list[str], dict[str, Any]]] = [
     (
         "init films films.csv --ratings 1..5 --k 2 --control 0",
         [
-            "It learns who likes what from ratings from 1 to 5, by bmf, from no features.",
+            "It learns who likes what from ratings from 1 to 5, by bmf. Each item is known by its name alone.",
             "buy: a rating of 5 that counts as 1",
             "Next: heedful decide films --person NAME",
         ],
+        {"learner": "bmf", "ratings": [1.0, 5.0]},
+    ),
+    (
+        "init films films.csv --ratings 1..5 --features --kind year=number --control 0",
+        ["What is liked of one item tells of others that are like it, by "],
         {"learner": "bmf", "ratings": [1.0, 5.0]},
     ),
     (
@@ -109,7 +114,7 @@ def test_a_loop_is_made_and_says_so(line: str, told: list[str], facts: dict[str,
     with Loop.open("films.heedful") as loop:
         assert {"learner": loop.manifest.learner, **loop.facts}.items() >= facts.items()
         assert (len(loop.items), loop.settings.repeats) == (8, False)
-        assert (loop.manifest.encoding.size == 0) == ("grades" not in facts)
+        assert (loop.manifest.encoding.size > 0) == ("grades" in facts or "--features" in line)
 
 
 RATED, CHOSEN = "init films films.csv", "init films films.csv --choices"
@@ -186,7 +191,7 @@ WRONG = [
         "ratings: expected the lowest and the highest, such as (1, 5), between -1e6 and 1e6, got (5.0, 1.0)",
     ),
     (f"{RATED} --ratings 1..5 --grades 3", "--ratings: expected none with --grades"),
-    (f"{RATED} --ratings 1..5 --kind year=number", "--kind: expected none with --ratings"),
+    (f"{RATED} --ratings 1..5 --kind year=number", "--kind: expected --features with it"),
     (f"{RATED} --ratings 1..5 --texts", "--texts: expected none with --ratings"),
     (f"{RATED} --ratings 1..5 --learner perceptron", "learner: expected one of ratings, such as bmf, got perceptron"),
     (f"{RATED} --ratings 1..5 --action buy=9", "actions: buy: value: expected a number from 1 to 5, got 9"),
@@ -195,7 +200,7 @@ WRONG = [
         "--action: expected NAME=RATING:WEIGHT, got 'buy=x:1'",
     ),
     (f"{RATED} --goal best", "--goal: expected --choices with it, got none"),
-    (f"{RATED} --features", "--features: expected --choices with it, got none"),
+    (f"{RATED} --features", "--features: expected --choices or --ratings with it, got none"),
     (f"{CHOSEN} --ratings 1..5", "--ratings: expected none with --choices"),
     (f"{CHOSEN} --grades 5", "--grades: expected none with --choices"),
     (f"{CHOSEN} --context films.csv", "--context: expected none with --choices"),

@@ -21,6 +21,20 @@ def seed_of(seed: int) -> int:
     return int(np.random.default_rng(seed).integers(2**62))
 
 
+FEATURES = {item: np.random.default_rng(item).standard_normal(2) for item in range(0, 140, 2)}
+"""features of every other item of a stream"""
+
+
+class Featured(BMF):
+    """BMF that knows the features of items from the beginning."""
+
+    def init(self, rng: np.random.Generator) -> Any:
+        state = BMF.init(self, rng)
+        for item, features in FEATURES.items() if self.n_features else ():
+            state = self.with_item(state, item, features)
+        return state
+
+
 @pytest.mark.parametrize(
     ("options", "size", "late", "weigh"),
     [
@@ -31,6 +45,7 @@ def seed_of(seed: int) -> int:
         ({}, 2, 0, True),
         ({"gamma": 0.9}, 1, 20, False),
         ({"gamma": 0.8, "sampled": True}, 3, 0, True),
+        ({"n_features": 2}, 2, 20, False),
     ],
     ids=[
         "ucb",
@@ -40,12 +55,13 @@ def seed_of(seed: int) -> int:
         "weights",
         "forgetting, late comers",
         "forgetting, weights, thompson",
+        "features, late comers",
     ],
 )
 def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], size: int, late: int, weigh: bool) -> None:
-    learner = BMF(Slate(size), n_factors=2, **options)
-    fields = learner.width, learner.growth, learner.sampled, learner.automatic, learner.gamma
-    slow = naive.BMF(seed_of(4), 2, *fields)
+    learner = Featured(Slate(size), n_factors=2, **options)
+    fields = learner.width, learner.growth, learner.sampled, learner.automatic, learner.gamma, learner.n_features
+    slow = naive.BMF(seed_of(4), 2, *fields, FEATURES if learner.n_features else None)
     state = played(
         learner,
         lambda user, items, rng: slow.propose(user, items, size, rng),
@@ -64,8 +80,9 @@ def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], siz
             for at, (mean, cov) in by.items():
                 np.testing.assert_allclose(rows.mean[at], mean, rtol=1e-9, atol=1e-9)
                 np.testing.assert_allclose(rows.cov[at], cov, rtol=1e-9, atol=1e-9)
-        hyper = [wanted.noise, wanted.pair, wanted.item_bias, wanted.middle, *wanted.taste]
+        hyper = [wanted.noise, wanted.pair, wanted.item_bias, *wanted.taste]
         np.testing.assert_allclose(model.hyper, hyper, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(model.items.coefficients, wanted.coefficients, rtol=1e-9, atol=1e-9)
         assert model.score == pytest.approx(wanted.score, rel=1e-9)
 
 
@@ -105,7 +122,9 @@ def test_scaled_and_shifted_ratings_show_the_same(sampled: bool) -> None:
                 state, x, x.items[:1], SlateRatings(feedback.items, scale * feedback.ratings + shift)
             )
         states.append(state)
-    np.testing.assert_allclose(states[1].factored.hyper[3], 8.0 * states[0].factored.hyper[3], rtol=1e-3)
+    np.testing.assert_allclose(
+        states[1].factored.items.coefficients, 8.0 * states[0].factored.items.coefficients, rtol=1e-3
+    )
     x = SlateContext(2, np.arange(12))
     a = learner.scores(states[0], x, np.random.default_rng(1))
     b = learner.scores(states[1], x, np.random.default_rng(1))
@@ -212,27 +231,65 @@ def test_a_weight_counts_as_so_many_ratings() -> None:
 
 
 def test_what_is_expected_is_the_sum_of_its_parts() -> None:
-    learner = BMF(n_factors=2, automatic=False)
+    learner = Featured(n_factors=2, automatic=False, n_features=2)
     state = history(learner, 120)
     before = copy_arrays(state)
     for x in (SlateContext(2, np.arange(12)), SlateContext(99, np.array([0, 3, 500]))):
         ratings, parts = learner.ratings(state, x), learner.parts(state, x)
         assert [name for name, _ in parts] == [
-            "all ratings", "this item", "this person", "taste", "their own ratings of it",
+            "all ratings", 0, 1, "this item", "this person", "taste", "their own ratings of it",
         ]  # fmt: skip
         np.testing.assert_allclose(sum(part for _, part in parts), ratings)
         assert (learner.deviations(state, x) > 0.0).all()
     # The user and the last item have no ratings: the prediction is the mean of all, and first factors add nothing.
-    assert parts[1][1][2] == parts[2][1][0] == parts[3][1][2] == parts[4][1][0] == 0.0
+    assert parts[3][1][2] == parts[4][1][0] == parts[5][1][2] == parts[6][1][0] == 0.0
+    assert parts[1][1][0] != 0.0
     known = learner.deviations(state, SlateContext(2, np.arange(12)))
     assert known.max() < learner.deviations(state, x)[2]
     assert identical(before, state)
     x, p = SlateContext(2, np.arange(12)), state.pairs.of_user[2]
-    own = learner.parts(state, x)[4][1]
+    own = learner.parts(state, x)[6][1]
     rated = state.pairs.item[[p]][0]
     assert own[rated] != 0.0
     never = np.setdiff1d(x.items, items_of(state.pairs, 2))
     np.testing.assert_allclose(own[never], 0.0, atol=1e-12)
+
+
+def test_features_say_what_a_new_item_is_worth() -> None:
+    """Ratings are 3 + 1.5 times the first feature, whoever rates: an item that nobody rated is expected by it, and a
+    learner without features expects the mean."""
+    rng = np.random.default_rng(5)
+    features = rng.standard_normal((60, 3))
+    found = {}
+    for n_features in (0, 3):
+        learner = BMF(n_features=n_features)
+        state = learner.init(np.random.default_rng(0))
+        for item, row in enumerate(features):
+            state = learner.with_item(state, item, row[:n_features])
+        for t in range(300):
+            user, item = t % 7, int(rng.integers(40))
+            given = SlateRatings(np.array([item]), 3.0 + 1.5 * features[[item], 0] + 0.1 * rng.standard_normal(1))
+            state = learner.update(state, SlateContext(user, given.items), given.items, given)
+        found[n_features] = learner.ratings(state, SlateContext(3, np.arange(40, 60)))
+    error = np.abs(found[3] - (3.0 + 1.5 * features[40:, 0]))
+    assert error.max() < 0.25
+    assert np.ptp(found[0]) < 0.1
+
+
+def test_features_that_change_and_items_that_go_leave_the_sums_right() -> None:
+    """The sums over items with ratings, from which coefficients are learned, are those of what is there now."""
+    learner = Featured(n_factors=2, n_features=2)
+    state = history(learner, 60)
+    state = learner.with_item(state, 3, np.array([0.5, -2.0]))
+    state = learner.without_item(state, 4)
+    for model in (state.plain, state.factored):
+        K, items = model.items.mean.shape[1], model.items
+        rated = np.flatnonzero(items.adds[:, K + 1])
+        assert 3 in rated
+        assert 4 not in rated
+        X = items.covariates[rated]
+        np.testing.assert_allclose(np.tril(items.gram), np.tril(X.T @ X), atol=1e-12)
+        np.testing.assert_allclose(items.moments, X.T @ items.mean[rated, 0], atol=1e-12)
 
 
 @pytest.mark.slow

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
 from heedful.core.validation import check_range
@@ -49,9 +51,9 @@ def test_what_was_not_said_teaches_nothing() -> None:
     before = copy_arrays(m.shared)
     context = Context(DecisionRecord(shown=(0,)), np.array([3]), "p")
     assert not m.teach(context, FeedbackRecord("none"), NONE, 1)
-    m.put(3, there=False)
-    m.put(3, there=True)
-    m.put(4, there=False)
+    m.withdraw(3)
+    m.put(3, np.zeros(0))
+    m.withdraw(4)
     assert not told(m, [4], rating={4: 2})
     assert (m.people, m.shared.users) == ({}, 0)
     assert identical(m.shared.learned.pairs, before.learned.pairs)
@@ -61,7 +63,7 @@ def test_an_item_that_is_gone_is_left_out_of_a_lesson_about_others_too() -> None
     one, other = model("bmf"), model("bmf")
     for m in (one, other):
         told(m, [3, 4, 5], person="q", rating={3: 4, 5: 2})
-        m.put(4, there=False)
+        m.withdraw(4)
     assert told(one, [4, 5, 3], rating={4: 1, 5: 5})
     assert told(other, [5, 3], rating={5: 5})
     assert identical(one.shared, other.shared)
@@ -128,6 +130,33 @@ def test_the_learner_hears_what_was_shown_and_is_still_there() -> None:
     m = RatingModel(ChoiceAnswer(Slate(3, 1.0, 5.0)), MANIFEST)
     told(m, [8, 2, 5, 1], rating={5: 1, 8: 2})
     assert [part.tolist() for part in m.shared.learned] == [[1, 2, 5, 8], [8, 2, 5, 1], [8, 5]]
-    m.put(2, there=False)
+    m.withdraw(2)
     told(m, [8, 2, 5, 1], rating={2: 1, 1: 2})
     assert [part.tolist() for part in m.shared.learned] == [[1, 5, 8], [8, 5, 1], [1]]
+
+
+def test_what_is_known_of_items_tells_what_a_new_one_is_worth(tmp_path: Path) -> None:
+    """People like long films. A film that comes later is expected by its length, also after a restart, and by the
+    length that it has now; the explanation has a part for each feature."""
+    films = [{"id": f"film-{j}", "minutes": 80 + 3 * j, "hue": j % 4} for j in range(24)]
+    settings = Settings(ratings=(1, 5), k=4, control=0.0)
+    with Loop.create(tmp_path / "films.heedful", encoding=infer(films), items=films, settings=settings) as loop:
+        for t in range(40):
+            shown = loop.decide(person=f"p{t % 8}", id=f"d{t}").shown
+            loop.feedback(f"d{t}", id=f"f{t}", rating={name: 1 + 4 * int(name[5:]) / 23 for name in shown})
+        loop.put_items([{"id": "short", "minutes": 80, "hue": 1}, {"id": "long", "minutes": 149, "hue": 1}])
+        before = {name: each.value for name, each in loop.predict(["short", "long"], person="new").items()}
+        assert before["short"] < 2.0
+        assert before["long"] > 4.0
+        loop.decide(["long"], person="new", id="one")
+        parts = {part.name: part.counts for part in loop.explain("one").features}
+        assert parts["minutes"] > 1.0 > abs(parts["hue"])
+        assert sum(parts.values()) == pytest.approx(before["long"], abs=1e-6)
+        loop.put_items([{"id": "short", "minutes": 149, "hue": 1}])
+        changed = loop.predict(["short", "long"], person="new")
+        assert changed["short"] == changed["long"]
+    with Loop.open(tmp_path / "films.heedful") as loop:
+        assert loop.predict(["short", "long"], person="new") == changed
+        assert not loop.verify()
+        loop.undo("f3")
+        assert not loop.verify()

@@ -338,7 +338,7 @@ NOT_MADE: dict[str, list[tuple[dict[str, Any], str, str]]] = {
         ({"settings": {"ratings": [5, 1]}}, "ratings", ""),
         ({"settings": {"ratings": [1, 5], "actions": {"buy": 9}}}, "actions", ""),
         ({"learner": "bmf", "items": [{"id": "a", "f": 1}, {"id": "b", "f": 2}]}, "ratings", ""),
-        ({"settings": {"ratings": [1, 5]}, "kinds": {"f": "number"}}, "kinds", ""),
+        ({"settings": {"ratings": [1, 5]}, "features": False, "kinds": {"f": "number"}}, "kinds", ""),
     ],
     "comparison": [
         ({"settings": {"choices": "worst"}}, "choices", ""),

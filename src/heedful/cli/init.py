@@ -53,6 +53,11 @@ def _default_learners() -> str:
     return "; ".join([default_learner(Settings()), ", ".join(of)])
 
 
+def _by_name() -> str:
+    """Return the options of the kinds of loops that know items by their names alone, unless --features is given."""
+    return " or ".join(kind.options[0].flag for kind in _kinds() if kind.item_features == "asked")
+
+
 def _other_actions() -> str:
     """Return in words how kinds of loops write an --action that do not write it as usual."""
     of = [kind for kind in _kinds() if kind.action_syntax != Interaction.action_syntax]
@@ -150,6 +155,10 @@ def init(
             show_default="view=0.1, cart=0.5, buy=1, hide=-1, or as much in the range of answers",
         ),
     ] = None,
+    features: Annotated[
+        bool,
+        typer.Option("--features", help=f"With {_by_name()}: what is known of an item tells of others like it."),
+    ] = False,
     no_text: Annotated[bool, typer.Option("--no-text", help="Do not keep texts, only their features.")] = False,
     only_shown: Annotated[
         bool,
@@ -194,9 +203,11 @@ def init(
     Exit codes: 0 made; 1 it could not be written; 2 bad input.
     """
     asked_kind = _kind_made(options)
+    if features and (asked_kind is None or asked_kind.item_features == "all"):
+        raise BadInput(f"--features: expected {_by_name()} with it, got none")
     others = {"--texts": texts, "--context": context, "--cross": cross, "--query-features": query_features}
     if asked_kind is not None:
-        _check_fit(asked_kind, others, kind=kind, features=options.get("features"))
+        _check_fit(asked_kind, others, kind=kind, features=features)
     if (asked_kind is None or asked_kind.item_features == "all") and texts == (file is not None):
         raise BadInput(
             "FILE: expected none with --texts, got one"
@@ -225,7 +236,7 @@ def init(
         name,
         file,
         learner,
-        {"identifier": identifier, "kinds": kinds, "features": bool(options.get("features")) or bool(kinds)},
+        {"identifier": identifier, "kinds": kinds, "features": features or bool(kinds)},
         context,
         cross or [],
         None
@@ -276,10 +287,7 @@ def _check_fit(
     option = interaction.options[0].flag
     check_absent(others, f"expected none with {option}, which knows items by their names alone, got it")
     if kind and not features:
-        expected = f"none with {option}, which looks at no features"
-        if interaction.item_features == "asked":
-            expected = "--features with it, as items are known by their names alone"
-        raise BadInput(f"--kind: expected {expected}, got it")
+        raise BadInput("--kind: expected --features with it, as items are known by their names alone, got it")
 
 
 def _read_action(syntax: str, name: str, given: str) -> float | tuple[float, ...]:

@@ -66,7 +66,7 @@ class History:
         self._named = named_learners(named)
         self._orders = orders(log, log.retractions())
         self._use(self._orders, built_learner(self._created, self._named))
-        self.catalogue = Catalogue(log, self.manifest.encoding.size, self.interaction.item_features == "asked")
+        self.catalogue = Catalogue(log, self.manifest.encoding.size, self.interaction.splits_items)
         self.requests = Requests(self.manifest, self.catalogue, self.interaction)
         self.decisions = Decisions(log, self.catalogue)
         model = self.fresh()

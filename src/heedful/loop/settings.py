@@ -278,9 +278,6 @@ def _check_kind(kind: Any, manifest: Manifest) -> None:
         raise ValueError(f"none_after: expected none in {loop}, in which none is no judgement, got {got}")
     if settings.apprentice and not kind.orders:
         raise ValueError(f"apprentice: expected false in {loop}, which has no caller's order to imitate, got true")
-    if kind.item_features == "none" and manifest.encoding.size and getattr(settings, kind.setting) is not None:
-        expected = f"expected none in {loop}, which learns from {kind.words.answer}s alone"
-        raise ValueError(f"encoding: features: {expected}, got some")
 
 
 def _check_query(query: object, encoding: Encoding) -> None:

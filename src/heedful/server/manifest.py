@@ -100,8 +100,6 @@ def _check_columns(kind: type[Interaction[Any]], features: bool | None, kinds: M
         raise ValueError(f"features: expected it in {where} alone, got it in another")
     if features is False and kinds:
         raise ValueError("kinds: expected none where features is false, got some")
-    if kind.item_features == "none" and kinds:
-        raise ValueError(f"kinds: expected none in {kind.words.loop}, which looks at no column, got some")
 
 
 @contextmanager

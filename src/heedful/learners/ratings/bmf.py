@@ -22,6 +22,7 @@ from heedful.learners.ratings.bmf_model import (
     AGAIN,
     FACTS,
     HIGHEST,
+    ITEM,
     MEAN,
     ORIGIN,
     RATINGS,
@@ -52,7 +53,7 @@ from heedful.learners.ratings.interaction_matrix import (
     remove_rating,
     users_of,
 )
-from heedful.learners.ratings.mean_field import predictive_moments, with_rows
+from heedful.learners.ratings.mean_field import predictive_moments, set_features, with_rows
 from heedful.learners.ratings.ridge import cholesky
 from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, check_slate
 
@@ -125,9 +126,12 @@ class BMF(NamedTuple):
     """True to predict with the model that predicted better so far, False always with the one with factors"""
     gamma: float = 1.0
     """the factor, at most 1, that the weight of each rating is multiplied by in every later round; 1 forgets nothing"""
+    n_features: int = 0
+    """the number of features of an item, given by `with_item`"""
 
     def init(self, rng: np.random.Generator) -> BMFState:
         check_slate(self.space)
+        check_count("n_features", self.n_features, least=0)
         check_count("n_factors", self.n_factors, most=1000)
         check_between("width", self.width, 0.0, 1e6)
         check_between("growth", self.growth, 0.0, 1e6)
@@ -137,7 +141,7 @@ class BMF(NamedTuple):
         seed = int(rng.integers(2**62))
         facts = np.zeros(FACTS)
         facts[SCALE] = 1.0
-        plain, factored = empty_model(1, facts), empty_model(1 + self.n_factors, facts)
+        plain, factored = (empty_model(K, self.n_features, facts) for K in (1, 1 + self.n_factors))
         plain, factored = with_capacity(plain, 64, 64, -1, seed), with_capacity(factored, 64, 64, -1, seed)
         return BMFState(empty_matrix(64, 64), np.zeros(192), facts, plain, factored, seed, 0)
 
@@ -169,27 +173,40 @@ class BMF(NamedTuple):
         w, S = user_gaussian(active_model(self, state), x.user)
         return np.sqrt(predict(self, state, x, w, S, 1)[1])
 
-    def parts(self, state: BMFState, x: SlateContext) -> tuple[tuple[str, Array], ...]:
+    def parts(self, state: BMFState, x: SlateContext) -> tuple[tuple[str | int, Array], ...]:
         """Return the terms whose sum is the predicted `ratings` of the c items of the context `x`, as pairs (name,
         values (c,)).
 
-        In order: the mean of all ratings, the item's bias, the user's bias, the inner product of their factors
-        ("taste"), and the correction by the user's own ratings of the item.
+        In order: the mean of all ratings, what each feature of the items says of their bias (its name is the number of
+        the feature), the rest of this bias, the user's bias, the inner product of their factors ("taste"), and the
+        correction by the user's own ratings of the item.
         """
         model, facts = active_model(self, state), state.facts
         items = with_rows(model.items, int(x.items[-1]) + 1, state.seed)
         w, _ = user_gaussian(model, x.user)
-        K, middle, n = w.size, model.hyper[3], x.items.size
+        K, n = w.size, x.items.size
         rated = items.adds[x.items, K + 1] > 0.0
-        item = np.where(rated, items.mean[x.items, 0] - middle, 0.0)
+        expected = items.covariates[x.items] * items.coefficients
+        item = np.where(rated, items.mean[x.items, 0] - expected.sum(axis=1), 0.0)
         taste = items.mean[x.items, 1:] @ w[1:]
-        level, person = np.full(n, middle + facts[ORIGIN]), np.full(n, w[0])
+        level, person = expected[:, 0] + facts[ORIGIN], np.full(n, w[0])
         by_user = np.isin(x.items, items_of(state.pairs, x.user))
-        correction = np.where(by_user, self.ratings(state, x) - level - item - person - taste, 0.0)
-        names = ("all ratings", "this item", "this person", "taste", "their own ratings of it")
-        return tuple(zip(names, (level, item, person, taste, correction)))
+        told = level + expected[:, 1:].sum(axis=1) + item + person + taste
+        correction = np.where(by_user, self.ratings(state, x) - told, 0.0)
+        rest = zip(("this item", "this person", "taste", "their own ratings of it"), (item, person, taste, correction))
+        return (("all ratings", level), *enumerate(expected[:, 1:].T), *rest)
 
-    # ------------------------------------------------------------------ removing ratings
+    # ------------------------------------------------------------------ items
+
+    def with_item(self, state: BMFState, item: int, features: Array) -> BMFState:
+        """Return the state in which the item with the index `item` has these `features` (n_features,), from which its
+        bias is expected before it is rated. It may overwrite `state`."""
+        models = []
+        for model in (state.plain, state.factored):
+            model = with_capacity(model, 0, item + 1, -1, state.seed)
+            set_features(model.items, item, features)
+            models.append(model)
+        return state._replace(plain=models[0], factored=models[1])
 
     def without_item(self, state: BMFState, item: int) -> BMFState:
         """The posteriors of the item and of the users who rated it are inferred again."""
@@ -362,7 +379,7 @@ def predict(learner: BMF, state: BMFState, x: SlateContext, w: Array, S: Array, 
     model = active_model(learner, state)
     items = with_rows(model.items, x.items[-1] + 1, state.seed)
     mean, var = np.empty(x.items.size), np.empty(x.items.size * uncertain)
-    predictive_moments(items.mean, items.cov, items.adds, x.items, w, S, model.hyper, mean, var)
+    predictive_moments(items, x.items, w, S, model.hyper[ITEM], mean, var)
     add_own_ratings(state.pairs, model.hyper, state.facts, x, mean, var)
     return mean, var
 

@@ -17,13 +17,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.kernel import kernel, noinline
+from heedful.jit.blas import solve_definite, symmetric_times
+from heedful.jit.kernel import dot, kernel, noinline
 from heedful.learners.ratings.interaction_matrix import InteractionMatrix, place_of
 from heedful.learners.ratings.mean_field import (
     PULL,
     GaussianRows,
     places_of,
     predictive_moments,
+    prior_mean,
     row_posterior,
     row_sums,
     update_sums,
@@ -38,9 +40,9 @@ Array = npt.NDArray[np.float64]
 # sum of squares about the means of pairs, and the number of repeated ratings that it is of; number of ratings; the
 # first rating; the highest rating; the factor from a stored count or sum of a pair to its present value (forgetting).
 WEIGHT, MEAN, SQUARES, WITHIN, AGAIN, RATINGS, ORIGIN, HIGHEST, SCALE, FACTS = range(10)
-# Hyperparameters, by index in `hyper`: variances of the noise, of a pair's own term and of the items' biases; the mean
-# of the items' biases; from USER on the variances of a user's bias and factors.
-NOISE, PAIR, ITEM, MIDDLE, USER = range(5)
+# Hyperparameters, by index in `hyper`: variances of the noise, of a pair's own term and of the items' biases around
+# their prior means; from USER on the variances of a user's bias and factors.
+NOISE, PAIR, ITEM, USER = range(4)
 # The prior guess of each variance as a share of the variance of the ratings, and the number of observations that it
 # counts for.
 FIRST_NOISE, FIRST_PAIR, FIRST_ITEM, FIRST_USER, FIRST_FACTOR = 0.1, 0.4, 0.2, 0.2, 0.1
@@ -57,21 +59,26 @@ class FactorModel(NamedTuple):
     users: GaussianRows
     items: GaussianRows
     hyper: Array
-    """Hyperparameters (4 + K,): the variances of the noise, of the term of a single pair and of item biases; the mean
-    of item biases; the prior variances of a user's bias and factors."""
+    """Hyperparameters (3 + K,): the variances of the noise, of the term of a single pair and of item biases; the prior
+    variances of a user's bias and factors."""
     score: float
     """the discounted log likelihood of the model's predictions so far"""
 
 
-def empty_model(K: int, facts: Array) -> FactorModel:
-    """Return a `FactorModel` without users and items, `K` numbers a row (a bias and K - 1 factors), with a score of 0.
+def empty_model(K: int, n_features: int, facts: Array) -> FactorModel:
+    """Return a `FactorModel` without users and items, `K` numbers a row (a bias and K - 1 factors) and `n_features` an
+    item, with a score of 0.
 
     `facts` (9,) are the statistics of all ratings (`BMFState.facts`), from which the hyperparameters are set.
     """
     sides = [
-        GaussianRows(np.empty((0, K)), np.empty((0, K, K)), np.empty((0, K + 4)), np.zeros(K + 4)) for _ in range(2)
-    ]
-    model = FactorModel(sides[0], sides[1], np.empty(4 + K), 0.0)
+        GaussianRows(
+            np.empty((0, K)), np.empty((0, K, K)), np.empty((0, K + 4)), np.zeros(K + 4),
+            np.empty((0, P)), np.zeros((P, P)), np.zeros(P), np.zeros(P),
+        )
+        for P in (0, 1 + n_features)
+    ]  # fmt: skip
+    model = FactorModel(sides[0], sides[1], np.ones(3 + K), 0.0)
     learn_variances(model, facts)
     return model
 
@@ -109,9 +116,7 @@ def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Arr
     if rated > 0.0:
         rated_items = pairs.item[places]
         mean, var = np.empty(places.size), np.empty(places.size)
-        predictive_moments(
-            items.mean, items.cov, items.adds, rated_items, users.mean[user], users.cov[user], hyper, mean, var
-        )
+        predictive_moments(items, rated_items, users.mean[user], users.cov[user], hyper[ITEM], mean, var)
         for i in range(places.size):
             c = pairs.count[places[i]]
             if c > 0.0:
@@ -142,7 +147,7 @@ def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, facts: Arr
     rated = 1.0 if A[0, 0] > 0.0 else 0.0
     precision, pull = np.full(K, 1.0 / (1.0 - PULL * PULL)), np.empty(K)
     precision[0] = 1.0 / hyper[ITEM]
-    pull[0] = precision[0] * hyper[MIDDLE]
+    pull[0] = precision[0] * prior_mean(items, item)
     first = np.empty(K - 1)
     normals_of(seed, item, first)
     for a in range(1, K):
@@ -153,8 +158,35 @@ def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, facts: Arr
 
 @noinline
 @kernel
+def learn_coefficients(items: GaussianRows, middle: float, share: float) -> None:
+    """Estimate the coefficients of the items' biases by ridge regression of their posterior means, in place.
+
+    A prior guess of the intercept, `middle`, counts as five items. The other P - 1 have a normal prior by which all
+    features together vary as much as a bias was guessed to vary; `share` is the variance that features leave
+    unexplained, by the present estimate, over that guess.
+    """
+    P = items.moments.size
+    S, r = items.gram.copy(), items.moments.copy()
+    for a in range(P):
+        S[a, a] += TRUST if a == 0 else share * (P - 1.0)
+    r[0] += TRUST * middle
+    items.coefficients[:] = solve_definite(S, r)
+
+
+@kernel
+def spread_of(items: GaussianRows) -> float:
+    """Return the sum of squares of the prior means of the items with ratings, less twice their products with the
+    posterior means: what is to be added to the sum of squared biases for that of their deviations."""
+    w = items.coefficients
+    products = np.empty(w.size)
+    symmetric_times(items.gram, w, products)
+    return dot(w, products) - 2.0 * dot(w, items.moments)
+
+
+@noinline
+@kernel
 def learn_variances(model: FactorModel, facts: Array) -> None:
-    """Estimate the variances in `model.hyper` and the mean of the item biases by empirical Bayes, in place.
+    """Estimate the variances in `model.hyper` and the coefficients of the item biases by empirical Bayes, in place.
 
     Each variance becomes the mean of the expected squares of what it is the variance of, with a prior guess added that
     counts as five observations (as one for the variance of the noise). The guesses are shares of the variance of all
@@ -167,11 +199,9 @@ def learn_variances(model: FactorModel, facts: Array) -> None:
     users, items = model.users.sums, model.items.sums
     n = users[K] + TRUST
     hyper[PAIR] = max((users[K + 2] - hyper[NOISE] * users[K + 3] + TRUST * FIRST_PAIR * variance) / n, least)
-    rated = items[K + 1]
-    n = rated + TRUST
-    m = (items[K] + TRUST * (facts[MEAN] - facts[ORIGIN])) / n
-    hyper[MIDDLE] = m
-    hyper[ITEM] = max((items[0] - 2.0 * m * items[K] + rated * m * m + TRUST * FIRST_ITEM * variance) / n, least)
+    learn_coefficients(model.items, facts[MEAN] - facts[ORIGIN], hyper[ITEM] / (FIRST_ITEM * variance))
+    squares = items[0] + spread_of(model.items)
+    hyper[ITEM] = max((squares + TRUST * FIRST_ITEM * variance) / (items[K + 1] + TRUST), least)
     n = users[K + 1] + TRUST
     for a in range(K):
         first = (FIRST_USER if a == 0 else FIRST_FACTOR) * variance
@@ -238,7 +268,7 @@ def log_predictive(
     """
     w, S = user_gaussian(model, user)
     indices, mean, var = np.full(1, item), np.empty(1), np.empty(1)
-    predictive_moments(model.items.mean, model.items.cov, model.items.adds, indices, w, S, model.hyper, mean, var)
+    predictive_moments(model.items, indices, w, S, model.hyper[ITEM], mean, var)
     noise, pair = model.hyper[NOISE], model.hyper[PAIR]
     m, v = mean[0], var[0] + pair
     p = place_of(pairs, user, item)

@@ -8,7 +8,10 @@ The model of a rating of item j by user i:
 `origin` is a constant, b_i and b_j are biases, u_i and v_j are factors, and g_ij is a pair term, which is the same in
 all ratings of this pair of user and item. The row of user i is [b_i, u_i], the row of item j is [b_j, v_j]. The
 posterior of a row is computed from the posteriors of the rows of the other side (items for a user, users for an item),
-and from the number and the sum of the ratings of each pair.
+and from the number and the sum of the ratings of each pair. The prior mean of the bias of an item is a linear function
+of its covariates, 1 and the item's features, whose coefficients are learned ([AC09] has this for biases and factors).
+
+[AC09]: Agarwal & Chen, *Regression-based Latent Factor Models*, KDD 2009.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.kernel import Ints, kernel, noinline, primitive
+from heedful.jit.kernel import Ints, dot, kernel, noinline, primitive
 from heedful.learners.ratings.interaction_matrix import InteractionMatrix
 from heedful.learners.ratings.ridge import cholesky, invert_triangle, normals_of, solve_cholesky
 
@@ -43,6 +46,14 @@ class GaussianRows(NamedTuple):
     and 1 / count (the number of ratings of a pair), each summed over these pairs."""
     sums: Array
     """the sums over the rows of the statistics in `adds` (K + 4,)"""
+    covariates: Array
+    """what the prior mean of each row's bias depends on, n x P: 1 and the features of an item; P = 0 for users"""
+    gram: Array
+    """the sum of x x' over the rows with ratings, with x their covariates, P x P"""
+    moments: Array
+    """the sum of x times the mean bias over the rows with ratings (P,)"""
+    coefficients: Array
+    """the prior mean of a row's bias is x . coefficients (P,)"""
 
 
 # ---------------------------------------------------------------------------- a row from its pairs
@@ -143,19 +154,25 @@ def row_sums(
     A[:] = 0.0 + np.add.accumulate(weight[:, None, None] * (x[:, :, None] * x[:, None] + S))[-1]
 
 
+@kernel
+def prior_mean(rows: GaussianRows, row: int) -> float:
+    """Return the prior mean of the bias of row number `row`: its covariates times the coefficients; 0 without any."""
+    return dot(rows.covariates[row], rows.coefficients)
+
+
 def _predictive_moments_loop(
-    Z: Array, C: Array, adds: Array, items: Ints, w: Array, S: Array, hyper: Array, mean: Array, var: Array
+    rows: GaussianRows, items: Ints, w: Array, S: Array, prior: float, mean: Array, var: Array
 ) -> None:
     K = w.size
     for j in range(items.size):
-        z, s = Z[items[j]], C[items[j]]
-        rated = adds[items[j], K + 1] > 0.0
-        m = w[0] + (z[0] if rated else hyper[3])
+        z, s = rows.mean[items[j]], rows.cov[items[j]]
+        rated = rows.adds[items[j], K + 1] > 0.0
+        m = w[0] + (z[0] if rated else prior_mean(rows, items[j]))
         for a in range(1, K):
             m += w[a] * z[a]
         mean[j] = m
         if var.size:
-            q = S[0, 0] + (s[0, 0] if rated else hyper[2])
+            q = S[0, 0] + (s[0, 0] if rated else prior)
             for a in range(1, K):
                 q += 2.0 * (z[a] * S[a, 0] + w[a] * s[a, 0])
                 for b in range(1, a):
@@ -167,32 +184,32 @@ def _predictive_moments_loop(
 @noinline
 @primitive(_predictive_moments_loop)
 def predictive_moments(
-    Z: Array, C: Array, adds: Array, items: Ints, w: Array, S: Array, hyper: Array, mean: Array, var: Array
+    rows: GaussianRows, items: Ints, w: Array, S: Array, prior: float, mean: Array, var: Array
 ) -> None:
     """Write the predictive mean and variance of one user's ratings of n items into `mean` and `var` (n,).
 
     Means are relative to the origin of the model (see `row_sums`). Variances leave out the pair term and the noise;
     none are computed if `var` is (0,). The user's row [bias, factors] of K numbers has the mean `w` (K,) and the
-    covariance `S` (K x K). `items` (n,) are indices into the posterior means `Z` (m x K) and covariances `C` (m x K x
-    K) of m items; `adds` (m x (K + 4)) are their statistics (`GaussianRows.adds`), which say which items have ratings.
-    The bias of an item without ratings has the prior variance `hyper`[2] and the prior mean `hyper`[3].
+    covariance `S` (K x K). `items` (n,) are indices into `rows`, the posteriors of the items. The bias of an item
+    without ratings has its prior mean, and the variance `prior`.
     """
     K = w.size
-    z, s = Z[items], C[items]
-    rated = adds[items, K + 1] > 0.0
-    m = w[0] + np.where(rated, z[:, 0], hyper[3])
+    z, s = rows.mean[items], rows.cov[items]
+    rated = rows.adds[items, K + 1] > 0.0
+    means = [0.0 if known else prior_mean(rows, item) for item, known in zip(items.tolist(), rated.tolist())]
+    m = w[0] + np.where(rated, z[:, 0], means)
     for a in range(1, K):
         m += w[a] * z[:, a]
     mean[:] = m
     if var.size:
-        q = S[0, 0] + np.where(rated, s[:, 0, 0], hyper[2])
+        q = S[0, 0] + np.where(rated, s[:, 0, 0], prior)
         if K > 1:
-            rows, columns = (indices[1:] for indices in np.tril_indices(K))
+            left, right = (indices[1:] for indices in np.tril_indices(K))
             x, y = z.copy(), w.copy()
             x[:, 0] = y[0] = 1.0
-            inner = np.where(columns > 0, s[:, rows, columns], 0.0)
-            terms = np.where(rows == columns, 1.0, 2.0) * (
-                (x[:, rows] * x[:, columns] + inner) * S[rows, columns] + y[rows] * y[columns] * s[:, rows, columns]
+            inner = np.where(right > 0, s[:, left, right], 0.0)
+            terms = np.where(left == right, 1.0, 2.0) * (
+                (x[:, left] * x[:, right] + inner) * S[left, right] + y[left] * y[right] * s[:, left, right]
             )
             q = np.add.accumulate(np.column_stack((q, terms)), axis=1)[:, -1]
         var[:] = q
@@ -202,10 +219,12 @@ def _with_rows_loop(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
     had, K = rows.mean.shape
     if had >= n:
         return rows
-    more = max(n, 2 * had)
+    more, P = max(n, 2 * had), rows.covariates.shape[1]
     mean, cov, adds = np.zeros((more, K)), np.zeros((more, K, K)), np.zeros((more, K + 4))
-    first = np.empty(K - 1)
+    covariates, first = np.zeros((more, P)), np.empty(K - 1)
     for j in range(had):  # not slices: compiled, an assignment of one to another takes a second to compile
+        for a in range(P):
+            covariates[j, a] = rows.covariates[j, a]
         for a in range(K):
             mean[j, a] = rows.mean[j, a]
             for b in range(K):
@@ -213,12 +232,14 @@ def _with_rows_loop(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
         for a in range(K + 4):
             adds[j, a] = rows.adds[j, a]
     for j in range(had, more):
+        if P > 0:
+            covariates[j, 0] = 1.0
         if seed >= 0:
             normals_of(seed, j, first)
             for a in range(1, K):
                 mean[j, a] = PULL * first[a - 1]
                 cov[j, a, a] = 1.0 - PULL * PULL
-    return GaussianRows(mean, cov, adds, rows.sums)
+    return GaussianRows(mean, cov, adds, rows.sums, covariates, rows.gram, rows.moments, rows.coefficients)
 
 
 @noinline
@@ -228,15 +249,17 @@ def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
     copy.
 
     For items, the mean factors of a new row are standard normal numbers that depend only on `seed` (0 or more) and the
-    index of the row, times 0.3, with variance 0.91; its bias has mean and variance 0. For users, `seed` is -1, and new
-    rows have mean and covariance 0.
+    index of the row, times 0.3, with variance 0.91; its bias has mean and variance 0, its features are 0. For users,
+    `seed` is -1, and new rows have mean and covariance 0.
     """
     had, K = rows.mean.shape
     if had >= n:
         return rows
     more = max(n, 2 * had)
     mean, cov, adds = np.zeros((more, K)), np.zeros((more, K, K)), np.zeros((more, K + 4))
-    mean[:had], cov[:had], adds[:had] = rows.mean, rows.cov, rows.adds
+    covariates = np.zeros((more, rows.covariates.shape[1]))
+    mean[:had], cov[:had], adds[:had], covariates[:had] = rows.mean, rows.cov, rows.adds, rows.covariates
+    covariates[had:, :1] = 1.0
     if seed >= 0 and K > 1:
         first = np.empty(K - 1)
         for j in range(had, more):
@@ -244,21 +267,27 @@ def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
             mean[j, 1:] = PULL * first
         factors = np.arange(1, K)
         cov[had:, factors, factors] = 1.0 - PULL * PULL
-    return GaussianRows(mean, cov, adds, rows.sums)
+    return GaussianRows(mean, cov, adds, rows.sums, covariates, rows.gram, rows.moments, rows.coefficients)
 
 
 @noinline
 @kernel
 def update_sums(rows: GaussianRows, row: int, rated: float, first: float, missed: float, inverse: float) -> None:
-    """Compute the statistics of row number `row` in `rows.adds` again, and add the change to `rows.sums`, both in
-    place.
+    """Compute the statistics of row number `row` in `rows.adds` again, and add the change to `rows.sums`, `rows.gram`
+    and `rows.moments`, in place.
 
     They are described in `GaussianRows`. `rated` is 1 if the row has ratings, else 0, which makes all its statistics 0.
     `first` is the mean bias of an item, or the number of pairs of a user. `missed` (expected squared errors) and
     `inverse` (1 / number of ratings) are sums over the pairs of a user, and 0 for an item.
     """
     K = rows.mean.shape[1]
-    adds, sums = rows.adds[row], rows.sums
+    adds, sums, x = rows.adds[row], rows.sums, rows.covariates[row]
+    more, moved = rated - adds[K + 1], (first if rated > 0.0 else 0.0) - adds[K]
+    for a in range(x.size):
+        rows.moments[a] += moved * x[a]
+        if more != 0.0:
+            for b in range(a + 1):
+                rows.gram[a, b] += more * (x[a] * x[b])
     for a in range(K + 4):
         sums[a] -= adds[a]
         adds[a] = 0.0
@@ -268,6 +297,18 @@ def update_sums(rows: GaussianRows, row: int, rated: float, first: float, missed
         adds[K], adds[K + 1], adds[K + 2], adds[K + 3] = first, rated, missed, inverse
     for a in range(K + 4):
         sums[a] += adds[a]
+
+
+def set_features(rows: GaussianRows, row: int, features: Array) -> None:
+    """Write the `features` (P - 1,) of row number `row` into its covariates, and the change into `rows.gram` and
+    `rows.moments`, in place."""
+    K = rows.mean.shape[1]
+    x, bias, rated = rows.covariates[row], rows.adds[row, K], rows.adds[row, K + 1]
+    before = x.copy()
+    x[1:] = features
+    rows.moments[:] += bias * (x - before)
+    if rated > 0.0:
+        rows.gram[:] += np.tril(np.outer(x, x) - np.outer(before, before))
 
 
 def _gram_loop(M: Array, out: Array) -> None:

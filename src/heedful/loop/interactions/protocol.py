@@ -345,9 +345,12 @@ class Interaction(Protocol[M]):
     log's events of items (put on offer, withdrawn) too, not on feedback alone"""
     arrange: ClassVar[Arrange | None] = None
     """makes the encodings of items and requests; None if users say how columns are encoded and crossed"""
-    item_features: Literal["all", "asked", "none"] = "all"
-    """which columns of items become features: "all", "asked" (all if the user asks for it, otherwise none; an item
-    whose features change becomes a new item, with a number of its own) or "none\""""
+    item_features: Literal["all", "asked"] = "all"
+    """which columns of items become features: all, or all only if the user asks for it"""
+    splits_items: bool = False
+    """whether an item whose features change becomes a new item, with a number of its own"""
+    shows_weights: bool = True
+    """whether pages show the weights of features, which are what the model has learned"""
     slow: bool = False
     """whether a decision or an update takes milliseconds, so that a server runs it in another thread, and states are
     kept more often"""

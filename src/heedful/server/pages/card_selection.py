@@ -35,7 +35,7 @@ def compares_pairs(loop: Loop) -> bool:
 
 def lacks_weights(loop: Loop) -> bool:
     """Return whether pages should show weights of features for this kind of loop, but the learner has none."""
-    return loop.projection.interaction.item_features != "none" and not hasattr(loop.learner, "weights")
+    return loop.projection.interaction.shows_weights and not hasattr(loop.learner, "weights")
 
 
 async def hand_of(visit: Visit, fields: Mapping[str, str], person: str | None) -> Hand:

@@ -116,7 +116,7 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
     log, interaction = loop.projection.log, loop.projection.interaction
     head, _ = log.last()
     lessons = with_titles(loop, loop.lessons(LESSONS + 1, before=query.before, person=query.person))
-    report, by_features = _report_context(loop), interaction.item_features != "none"
+    report, by_features = _report_context(loop), interaction.shows_weights
     visited = query.person is not None and log.newest("decision", query.person) > 0
     personal = loop.settings.shrink > 0.0 or not by_features
     state, view = loop.projection.reading(query.person if visited else None)

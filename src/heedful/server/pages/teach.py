@@ -102,7 +102,7 @@ def _context(visit: Visit, hand: Hand, person: str | None, reply: Reply) -> dict
         "cards": cards(loop, hand.names),
         "total": len(loop.projection.catalogue.current),
         "words": interaction.words,
-        "by_features": interaction.item_features != "none",
+        "by_features": interaction.shows_weights,
         "query": [] if loop.manifest.query is None else list(loop.manifest.query.places),
         "widget": interaction.words.widget,
         "board": board,

@@ -55,13 +55,12 @@ class Comparison(Interaction[ChoiceModel]):
     name, words = "pairwise", texts.WORDS
     model_type, forms = ChoiceModel, FORMS
     tell_explanation = staticmethod(texts.explanation)
-    item_features, slow = "asked", True
+    item_features, splits_items, slow = "asked", True, True
     setting, default_learner, by_number = "choices", DEFAULT, True
     details = ChoiceDetails
     options = (
         LoopOption("choices", "Ask which of two is better, and learn what people prefer from that."),
         LoopOption("goal", "With --choices: what they are for.", str, "best|ranking", "best", "choices"),
-        LoopOption("features", "With --choices: items that are like each other are liked alike."),
     )
 
     # ------------------------------------------------------------------------ making a loop

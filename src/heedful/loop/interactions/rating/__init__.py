@@ -61,12 +61,12 @@ class Rating(Interaction[RatingModel]):
     model_type = RatingModel
     tell_explanation = staticmethod(texts.explanation)
     ranks = True
-    item_features, details = "none", RatingDetails
+    item_features, shows_weights, details = "asked", False, RatingDetails
     setting, default_learner, by_number = "ratings", DEFAULT, True
     options = (
         LoopOption(
             "ratings",
-            "Learn who likes what from ratings alone, 1..5; without FILE, items come by import.",
+            "Learn who likes what from ratings, 1..5; without FILE, items come by import.",
             str,
             "LOW..HIGH",
             setting="ratings",
@@ -115,7 +115,7 @@ class Rating(Interaction[RatingModel]):
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        return rater(spec, manifest.settings.k, manifest.settings.ratings)
+        return rater(spec, manifest.settings.k, manifest.settings.ratings, manifest.encoding.size)
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
@@ -128,7 +128,11 @@ class Rating(Interaction[RatingModel]):
             f"\n  {name}: a rating of {value:g} that counts as {weight:g}"
             for name, (value, weight) in settings.actions.items()
         ]
+        names = self.manifest.encoding.names
         return super().gaps() | {
+            "items": f"What is liked of one item tells of others that are like it, by {count(len(names), 'feature')}."
+            if names
+            else "Each item is known by its name alone.",
             "scale": f"{low:g} to {high:g}".replace("-", "−"),
             "again": "may be shown again" if settings.repeats else "is not shown again",
             "actions": "".join(actions),

@@ -143,11 +143,12 @@ def _parts(view: View[RatingModel], number: int, margin: float) -> Iterator[Part
     if not hasattr(learner, "parts") or not view.shared.said.count.any():
         return
     left = margin
+    names = view.model.feature_names
     for name, value in learner.parts(view.shared.learned, view.model.offer(view, np.array([number]))):
         counts = float(value[0])
         left -= counts
         if counts != 0.0:
-            yield Part(name, 1.0, counts, 0.0, counts)
+            yield Part(names[name] if isinstance(name, int) else name, 1.0, counts, 0.0, counts)
     if abs(left) > 1e-9 * max(abs(margin), 1.0):
         yield Part("kept within the range", 1.0, left, 0.0, left)
 

@@ -16,14 +16,14 @@ _ACTIONS = {"view": (0.55, 0.1), "cart": (0.75, 0.5), "buy": (1.0, 1.0), "hide":
 """The actions if none are given: (rating as a share of the range, 0 to 1; how many ratings it counts as)."""
 
 
-def rater(spec: str, size: int, ratings: tuple[float, float] | None) -> Any:
-    """Return the learner of ratings that `spec` names, to show `size` items.
+def rater(spec: str, size: int, ratings: tuple[float, float] | None, n_features: int = 0) -> Any:
+    """Return the learner of ratings that `spec` names, to show `size` items with `n_features` features.
 
     `ratings` are the (lowest, highest) rating. Raise ValueError if there is no such learner, or `ratings` is None."""
     if ratings is None:
         expected = "expected the lowest and the highest rating there may be, such as 1 and 5"
         raise ValueError(f"ratings: {expected}, as {spec} learns from ratings, got none")
-    learner = loop_learner(spec, 0, Slate(size, *ratings), "rating", f"of ratings, such as {DEFAULT}")
+    learner = loop_learner(spec, n_features, Slate(size, *ratings), "rating", f"of ratings, such as {DEFAULT}")
     if not isinstance(getattr(learner, "space", None), Slate):
         raise ValueError(f"learner: expected one whose space is a Slate, the items that it shows, got {spec}")
     return learner

@@ -55,14 +55,15 @@ class RatingState(NamedTuple):
 class RatingModel(Numbered[RatingState]):
     """The model of a loop of ratings: the learner's state for all people and items, and each person's number in it.
 
-    `teach`, called for each piece of feedback in the order of the log, and `put` for each item are all that change
-    it."""
+    `teach`, called for each piece of feedback in the order of the log, `put` and `withdraw` for items are all that
+    change it."""
 
     version = 1
     """the version of the fold: raised when the same log would give another state"""
 
     def __init__(self, learner: Any, manifest: Manifest) -> None:
         super().__init__(learner, manifest)
+        self.feature_names = manifest.encoding.names
         nothing = empty_matrix(64, 64)
         self.shared = RatingState(learner.init(generators(0)[2]), nothing, np.zeros(64, np.int64), 0)
         self.actions = {name: Action(*action) for name, action in manifest.settings.actions.items()}
@@ -153,15 +154,19 @@ class RatingModel(Numbered[RatingState]):
             return WeightedRatings(items, np.array([feedback.values[place[j]] for j in among]), np.ones(items.size))
         return weigh_actions(self.actions, items, [feedback.done[place[j]] for j in among])
 
-    def put(self, number: int, there: bool, unlearn: bool = True) -> None:
-        """Note that the item with the number `number` was put on offer (`there` True) or withdrawn (False), in place.
+    def put(self, number: int, features: Floats) -> None:
+        """Note that the item with the number `number` was put on offer with these features (N,), in place."""
+        if number < self.shared.gone.size and self.shared.gone[number]:
+            self._own().gone[number] = 0
+        if features.size and hasattr(self.learner, "with_item"):
+            state = self._own()
+            self.shared = state._replace(learned=self.learner.with_item(state.learned, number, features))
 
-        Withdrawal removes what was learned of it. If the learner fails at that, its error is raised and nothing is
-        changed; with `unlearn` False the learner is not called, and only the model's own tables forget the item."""
-        if there:
-            if number < self.shared.gone.size and self.shared.gone[number]:
-                self._own().gone[number] = 0
-            return
+    def withdraw(self, number: int, unlearn: bool = True) -> None:
+        """Remove the item with the number `number`, and what was learned of it, in place.
+
+        If the learner fails at that, its error is raised and nothing is changed; with `unlearn` False the learner is
+        not called, and only the model's own tables forget the item."""
         learned, said, gone, users = self._own()
         if unlearn and hasattr(self.learner, "without_item"):
             learned = self.learner.without_item(copy_arrays(learned), number)
@@ -171,11 +176,14 @@ class RatingModel(Numbered[RatingState]):
         self.shared = RatingState(learned, said, gone, users)
 
     def on_item(self, event: Event, catalogue: Catalogue) -> str:
-        number, there = catalogue.number(event.subject or ""), event.arrays is not None
+        number = catalogue.number(event.subject or "")
+        if event.arrays is not None:
+            self.put(number, np.frombuffer(event.arrays, "<f4"))
+            return ""
         try:
-            self.put(number, there)
+            self.withdraw(number)
         except Exception as error:  # whatever a learner of somebody's own raises
-            self.put(number, there, unlearn=False)
+            self.withdraw(number, unlearn=False)
             return f"{type(self.learner).__name__} failed to unlearn it: {type(error).__name__}: {error}"
         return ""
 

@@ -52,8 +52,8 @@ WORDS = Words(
     ),
     imported="noted as shown by somebody else, or imported",
     contradiction="would predict a rating more than a quarter of the scale away",
-    introduction="It learns who likes what from ratings from {ratings[0]:g} to {ratings[1]:g}, by {learner}, from no "
-    "features. What a person has rated {again}.{actions}",
+    introduction="It learns who likes what from ratings from {ratings[0]:g} to {ratings[1]:g}, by {learner}. {items} "
+    "What a person has rated {again}.{actions}",
     nothing_new="what it is about was withdrawn",
 )
 
