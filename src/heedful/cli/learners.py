@@ -119,7 +119,8 @@ def _reflow(text: str) -> str:
 def _example(name: str, cls: type, parameters: list[dict[str, Any]]) -> str:
     from heedful.loop.interactions.registry import interaction_class
 
-    settings = [f"{p['name']}={p['default']}" for p in parameters if isinstance(p["default"], int | float | str)]
+    chosen = [p for p in parameters if p["name"] not in _FROM_DATA and isinstance(p["default"], int | float | str)]
+    settings = [f"{p['name']}={p['default']}" for p in chosen]
     spec = name if ":" in name and "=" in name else f"{name}:{','.join(settings)}" if settings else name
     command = interaction_class(cls).words.command
     return f"{command} --learner {spec}"
