@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import subprocess
 import sys
 import zlib
@@ -119,6 +120,10 @@ def test_vectors_have_length_1_on_average() -> None:
     X = encoding.encode_many(rows)
     np.testing.assert_allclose(X, np.array([[3, 4], [0, 0], [0, 5], [5, 0]]) / math.sqrt(75 / 4), rtol=1e-6)
     assert (X.astype(float) ** 2).sum(axis=1).mean() == pytest.approx(1)
+    for kind in (np.float32, np.float64, np.int64):
+        assert encoding.encode_many([{"v": np.array([3, 4], kind)}]).tolist() == X[:1].tolist()
+    with pytest.raises(ValueError, match=re.escape("v[1]: expected a finite number")):
+        encoding.encode({"v": np.array([1.0, math.inf])})
 
 
 def test_texts_are_roots_of_shares_of_words() -> None:

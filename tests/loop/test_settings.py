@@ -13,7 +13,7 @@ import pytest
 from heedful import TEXTS, PreferencePerceptron, Settings, infer
 from heedful.loop.interactions.protocol import feature_names
 from heedful.loop.interactions.registry import interactions
-from heedful.loop.settings import ACTIONS, SCHEMA, Manifest, built_learner
+from heedful.loop.settings import ACTIONS, DEEPEST, SCHEMA, Manifest, built_learner, plain_json
 from heedful.spaces.ranking import Ranking, WithBaseScore
 from loops import specs
 
@@ -270,3 +270,15 @@ def test_numbers_of_numpy_are_kept_as_numbers() -> None:
     loop.append(loop)
     with pytest.raises(ValueError, match="attributes: expected what JSON can say"):
         manifest().attributes_to_log({"id": "a", "x": loop}, ENCODING)
+
+
+def test_attributes_are_nested_as_deep_as_json_is_read_again() -> None:
+    """Wide attributes and brackets in texts are not deep."""
+    row: dict[str, Any] = {"t": "[{" * 40, "v": [[1]] * 40}
+    assert msgspec.json.decode(plain_json(row)) == row
+    deep: object = 1
+    for _ in range(DEEPEST - 1):
+        deep = [deep]
+    assert plain_json({"a": deep})
+    with pytest.raises(ValueError, match="nested at most 16 deep"):
+        plain_json({"a": [deep]})

@@ -200,7 +200,8 @@ class Vector(_Column, frozen=True, tag="vector"):
             return False
         if len(values) != self.size:
             raise ValueError(f"{self.name}: expected {self.size} numbers, got {len(values)}")
-        out[start : start + self.size] = [_shorten(component / self.scale) for component in values]
+        with np.errstate(over="ignore"):
+            out[start : start + self.size] = np.clip(np.array(values) / self.scale, -LIMIT, LIMIT).tolist()
         return True
 
 
@@ -310,6 +311,8 @@ def vector(name: str, value: object) -> list[float] | None:
         raise ValueError(f"{name}: expected a list of numbers, got {describe(value)}")
     if isinstance(value, list) and set(map(type, value)) == {float} and all(map(math.isfinite, value)):
         return value  # nearly always
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and np.isfinite(value).all():
+        return value.astype(np.float64).tolist()
     components = []
     for j, element in enumerate(value):
         component = None if isinstance(element, str) else number(f"{name}[{j}]", element)
