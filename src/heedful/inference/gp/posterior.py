@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -123,6 +124,23 @@ def choice_probability(mean: Array, var: Array) -> Array:
     from scipy.special import ndtr
 
     return ndtr(mean / np.sqrt(1.0 + var))  # type: ignore[no-any-return]
+
+
+class PreferenceModel(ABC):
+    """A fitted model of the utilities of items to people.
+
+    In each method `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer
+    arrays of the same shape. Each result has this shape (a scalar for integers).
+    """
+
+    @abstractmethod
+    def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
+        """Return mean and variance of f_u(a) - f_u(b), the utility of item a less that of item b for person u =
+        `user`."""
+
+    def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
+        """Return P(`user` prefers item `a` to `b`), including the noise of the answer."""
+        return choice_probability(*self.gap(user, a, b))
 
 
 def user_gap(mean: Array, cov: Array, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
