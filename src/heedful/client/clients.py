@@ -106,12 +106,7 @@ class AsyncRemoteLoop(_Loop, Awaiting):
         return await self._client._run(steps)
 
     def events(self, after: int = 0, kinds: Sequence[str] = (), follow: bool = True) -> AsyncIterator[dict[str, Any]]:
-        """Yield the events of the loop's log, {"kind": ..., "seq": ...}, in order, for `async for`.
-
-        They are those after the sequence number `after`, of these `kinds` (() for all) and, with `follow`, new ones as
-        they come. If the connection breaks, it goes on after the last event; raise TimeoutError or ConnectionError if
-        the server is unreachable for longer than `patience`.
-        """
+        """Yield the events of the loop's log as `RemoteLoop.events` does, for `async for`."""
         return self._client._carrier.follow(self._follower(after, kinds, follow))
 
 
