@@ -1,5 +1,5 @@
 """The models of comparisons of [H12] and ours, by the names that the curves of a figure use: `cp`, `cp:D=5`,
-`cpu:rho=0.5`, `tuned`.
+`tuned`.
 
 [H12]: Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*, NIPS
 2012.
@@ -51,12 +51,10 @@ class Problem(NamedTuple):
     cache: dict[Any, Any]
     """a cache that all fits of one run share"""
 
-    def covariance(self, times: float = 1.0, amplitude: float = 1.0) -> Array:
+    def covariance(self, times: float = 1.0) -> Array:
         """Return the kernel matrix K (n x n) of the items, whose length-scale is `times` that of the paper's released
-        code; `amplitude` is the prior standard deviation."""
-
-        wide = times * half_median(self.features)
-        return kernel_for(self.features, wide, amplitude).over(self.features)
+        code."""
+        return kernel_for(self.features, times * half_median(self.features)).over(self.features)
 
 
 Fit = Callable[[Problem, PairRows, Any], FittedModel]
@@ -97,22 +95,15 @@ def model(name: str) -> Fit:
 # it pruned, and err more (Sushi, 1,000 people, ten BALD questions: .171, afresh .157).
 
 
-def _cp(
-    problem: Problem, rows: PairRows, earlier: object, D: float = 20, times: float = 1.0, amplitude: float = 1.0
-) -> FittedModel:
-    return fit_cp(problem.covariance(times, amplitude), len(problem.people), rows, D=int(D))
+def _cp(problem: Problem, rows: PairRows, earlier: object, D: float = 20, times: float = 1.0) -> FittedModel:
+    return fit_cp(problem.covariance(times), len(problem.people), rows, D=int(D))
 
 
-def _cpu(
-    problem: Problem, rows: PairRows, earlier: object, D: float = 20, rho: float = -1.0, pseudo: float = PSEUDO
-) -> FittedModel:
-    """Fit CPU: CP with features of people, by FITC with `pseudo` pseudo-people, as published; `rho` replaces the
-    nugget."""
-    Z = problem.people
-    few = int(pseudo) if 0 < pseudo < len(Z) else None
-    if (rho, few) not in problem.cache:
-        problem.cache[rho, few] = user_covariance(Z, rho=None if rho < 0.0 else rho, pseudo=few, seed=problem.seed)
-    return fit_cp(problem.covariance(), len(Z), rows, D=int(D), user_cov=problem.cache[rho, few])
+def _cpu(problem: Problem, rows: PairRows, earlier: object) -> FittedModel:
+    """Fit CPU: CP with features of people, by FITC with PSEUDO pseudo-people, as published."""
+    if "people" not in problem.cache:
+        problem.cache["people"] = user_covariance(problem.people, pseudo=PSEUDO, seed=problem.seed)
+    return fit_cp(problem.covariance(), len(problem.people), rows, user_cov=problem.cache["people"])
 
 
 def _cp_fitc(problem: Problem, rows: PairRows, earlier: object) -> FittedModel:
