@@ -185,11 +185,9 @@ class Server:
         )
 
     @contextmanager
-    def transaction(self, connection: Connection, *, seconds: float | None = None) -> Iterator[None]:
-        """Run the block in a transaction: commit when it ends, roll back if it raises.
-
-        A statement waits for others at most `seconds`; None for the `wait` of this database."""
-        connection.script(self.settings(self.wait if seconds is None else seconds))
+    def transaction(self, connection: Connection) -> Iterator[None]:
+        """Run the block in a transaction: commit when it ends, roll back if it raises."""
+        connection.script(self.settings(self.wait))
         try:
             yield
             connection.script("COMMIT")
