@@ -14,12 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 from heedful.storage.address import Address
 from heedful.storage.errors import Closed, Damaged, Newer, OutOfConnections, Unreachable
-
-T = TypeVar("T")
 
 SCHEMA = "heedful"
 """The schema, in PostgreSQL's sense, that holds all tables."""
