@@ -9,14 +9,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from heedful.jit.kernel import Ints, top
 from heedful.spaces.slate import SlateContext, SlateRatings
 from heedful.worlds.offers import ndcg
 from heedful.worlds.ratings import Replay, ReplayState
-
-Array = npt.NDArray[np.float64]
 
 DEPTH = 5
 
