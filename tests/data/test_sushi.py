@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.data.sushi import KINDS, load_sushi
+from heedful.data.sushi import load_sushi
 
 A, PUBLISHED = [0, 1, 2, 3, 4, 6, 7, 8, 26, 29], [0, 1, 2, 3, 4, 15, 7, 8, 26, 29]
 
@@ -18,14 +18,12 @@ def items(n: int = 30) -> str:
 
 
 ORDERS = "10 1\n0 10 5 0 3 4 6 9 8 1 7 2\n0 10 9 8 7 6 5 4 3 2 1 0 \n"
-MANY = "100 1\n0 10 29 0 3 4 6 9 8 1 7 2\n"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "sushi3.idata").write_text(items())
     (tmp_path / "sushi3a.5000.10.order").write_text(ORDERS)
-    (tmp_path / "sushi3b.5000.10.order").write_text(MANY)
     return tmp_path
 
 
@@ -33,15 +31,9 @@ def test_orders_and_the_items_that_they_are_of(folder: Path) -> None:
     got = load_sushi(folder)
     assert got.orders.tolist() == [[5, 0, 3, 4, 6, 9, 8, 1, 7, 2], [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]]
     assert got.names.tolist() == [f"fish_{i}" for i in A]
-    assert got.features.shape == (10, len(KINDS)) == (10, 7)
+    assert got.features.shape == (10, 7)
     assert got.features[5].tolist() == [1.0, 0.0, 6.0, 1.5, 0.5, 1.25, 0.75]
     assert load_sushi(folder, labels="published").names.tolist() == [f"fish_{i}" for i in PUBLISHED]
-
-
-def test_the_other_part_is_of_all_items(folder: Path) -> None:
-    got = load_sushi(folder, "b")
-    assert got.orders.tolist() == [[29, 0, 3, 4, 6, 9, 8, 1, 7, 2]]
-    assert got.names.size == 30
 
 
 def test_gzip_and_older_copies_without_a_header(folder: Path) -> None:
@@ -95,8 +87,6 @@ def test_what_is_wrong_is_told_with_its_line(folder: Path, name: str, text: str,
 
 
 def test_files_that_are_not_there_and_words_that_are_not_known(folder: Path) -> None:
-    with pytest.raises(ValueError, match=r"^part: expected a or b, got 'c'$"):
-        load_sushi(folder, "c")
     with pytest.raises(ValueError, match=r"^labels: expected right or published, got 'wrong'$"):
         load_sushi(folder, labels="wrong")
     (folder / "sushi3.idata").unlink()
@@ -107,13 +97,9 @@ def test_files_that_are_not_there_and_words_that_are_not_known(folder: Path) -> 
 def test_the_files_themselves(data_folder: Path) -> None:
     folder = data_folder / "sushi"
     if not folder.is_dir():
-        pytest.skip(f"Sushi is not here: put sushi3.idata and the two .order files into {folder}")
+        pytest.skip(f"Sushi is not here: put sushi3.idata and sushi3a.5000.10.order into {folder}")
     got = load_sushi(folder)
     assert got.orders.shape == (5000, 10)
     assert " ".join(got.names) == "ebi anago maguro ika uni ikura tamago toro tekka_maki kappa_maki"
     assert got.names[np.bincount(got.orders[:, 0]).argmax()] == "toro"  # what most like best
     assert load_sushi(folder, labels="published").names[5] == "samon"
-    other = load_sushi(folder, "b")
-    assert other.orders.shape == (5000, 10)
-    assert other.features.shape == (100, 7)
-    assert other.orders.max() == 99

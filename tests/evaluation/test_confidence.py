@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from heedful.evaluation.confidence import BetaBinomial, Betting, Drifting
+from heedful.evaluation.confidence import Betting, Drifting, win_share_limits
 
 RUNS = 400
 
 
-def misses(sequence: Any, draws: Any, truth: float) -> tuple[float, float]:
-    """(the share of runs that ever missed the truth, the mean width at the end), of draws (T, runs)."""
+def bets(draws: Any) -> Iterator[Any]:
+    sequence = Betting(0.05, 201)
     state = sequence.init(draws.shape[1:])
-    missed = np.zeros(draws.shape[1], bool)
     for x in draws:
         state = sequence.update(state, x)
-        low, high = sequence.interval(state)
-        missed |= (truth < low) | (truth > high)
-    return float(missed.mean()), float((high - low).mean())
+        yield sequence.interval(state)
+
+
+def shares(draws: Any) -> Iterator[Any]:
+    wins = draws.cumsum(axis=0)
+    for t, won in enumerate(wins, 1):
+        yield win_share_limits(won, t - won, 0.05)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sequence", [Betting(0.05, 201), BetaBinomial(0.05)])
+@pytest.mark.parametrize("intervals", [bets, shares])
 @pytest.mark.parametrize("p", [0.02, 0.5])
-def test_shares_are_missed_no_more_often_than_stated(sequence: Any, p: float) -> None:
+def test_shares_are_missed_no_more_often_than_stated(intervals: Any, p: float) -> None:
     draws = (np.random.default_rng(7).random((600, RUNS)) < p).astype(float)
-    missed, width = misses(sequence, draws, p)
-    assert missed <= 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / RUNS)
-    assert width < 0.35
+    missed = np.zeros(RUNS, bool)
+    for low, high in intervals(draws):
+        missed |= (p < low) | (p > high)
+    assert missed.mean() <= 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / RUNS)
+    assert float((high - low).mean()) < 0.35
 
 
 # ---------------------------------------------------------------------------- expectations that change

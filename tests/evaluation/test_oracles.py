@@ -11,7 +11,7 @@ import pytest
 import ville
 from estimators.bandits import cs, ips
 
-from heedful.evaluation.confidence import BetaBinomial, Betting
+from heedful.evaluation.confidence import Betting, log_win_evidence, win_share_limits
 from heedful.evaluation.interleaving import LIMITS, Match, split_evidence
 from heedful.evaluation.off_policy import Estimate, estimate, value
 from heedful.evaluation.unbounded import limits
@@ -33,16 +33,6 @@ def draws(stream: str) -> Any:
     return STREAMS[stream](np.random.default_rng(len(stream)))
 
 
-def followed(sequence: Any, x: Any) -> tuple[Any, Any]:
-    """The ends of our intervals after each value of x (n,)."""
-    state, ends = sequence.init(), []
-    for each in x:
-        state = sequence.update(state, each)
-        ends.append([float(end) for end in sequence.interval(state)])
-    low, high = np.array(ends).T
-    return low, high
-
-
 # ---------------------------------------------------------------------------- sequences
 
 
@@ -51,10 +41,11 @@ def followed(sequence: Any, x: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize("stream", ["clicks", "coins", "wins"])
 def test_shares_have_the_beta_binomial_sequence(stream: str, alpha: float) -> None:
     x = draws(stream)
-    low, high = followed(BetaBinomial(alpha), x)
+    wins = x.cumsum()
+    low, high = win_share_limits(wins, np.arange(1.0, x.size + 1.0) - wins, alpha)
     oracle = ville.BernoulliCS(alpha).fit(x)
-    np.testing.assert_allclose(low, oracle.lower_, rtol=0.0, atol=1e-9)
-    np.testing.assert_allclose(high, oracle.upper_, rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(np.maximum.accumulate(low), oracle.lower_, rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(np.minimum.accumulate(high), oracle.upper_, rtol=0.0, atol=1e-9)
 
 
 @each_stream
@@ -62,7 +53,12 @@ def test_bets_on_means_end_where_theirs_do(stream: str) -> None:
     """Theirs bet by the variance alone, ours by the distance to the candidate, too: other bets, the same mean, and
     intervals as wide, and never much wider."""
     x = draws(stream)
-    low, high = followed(Betting(0.05), x)
+    sequence, ends = Betting(0.05), []
+    state = sequence.init()
+    for each in x:
+        state = sequence.update(state, each)
+        ends.append([float(end) for end in sequence.interval(state)])
+    low, high = np.array(ends).T
     oracle = ville.BettingCS(alpha=0.05).fit(x)
     assert (np.maximum(low, oracle.lower_) < np.minimum(high, oracle.upper_)).all()
     for n in (50, 100, 200, 400):
@@ -78,11 +74,8 @@ def test_bets_on_means_end_where_theirs_do(stream: str) -> None:
 def test_evidence_against_a_share_is_the_beta_binomial_e_value(stream: str, p: float) -> None:
     x = draws(stream)
     oracle = ville.BernoulliTest(p).fit(x)
-    sequence, found = BetaBinomial(), []
-    state = sequence.init()
-    for each in x:
-        state = sequence.update(state, each)
-        found.append(float(sequence.log_evidence(state, p)))
+    wins = x.cumsum()
+    found = log_win_evidence(wins, np.arange(1.0, x.size + 1.0) - wins, np.asarray(p))
     np.testing.assert_allclose(found, oracle.log_e_values_, rtol=1e-9, atol=1e-9)
     for n in (1, 7, 60):  # of sides that a coin splits
         wins = int(x[:n].sum())

@@ -18,7 +18,7 @@ from heedful.inference.gp.answer_buffer import (
     tie_comparisons,
 )
 from heedful.inference.gp.ep import infer
-from heedful.inference.pairwise import best_of, concatenate, order_rows
+from heedful.inference.pairwise import concatenate, order_rows
 
 SHOWN = np.array([4, 7, 2, 9])
 
@@ -84,7 +84,7 @@ def test_what_is_believed_is_inference() -> None:
     B = rng.normal(size=(10, 10))
     K, mean = B @ B.T / 10, 0.3 * rng.normal(size=10)
     said = filled()
-    rows = concatenate([best_of([4, 7, 2], 4), best_of([4, 7, 2], 2)])
+    rows = concatenate([order_rows([4, [7, 2]]), order_rows([2, [4, 7]])])
     got = infer(K, mean, rows, tolerance=1e-12)
     said.tau[said.of(1)], said.nu[said.of(1)] = got.sites.tau, got.sites.nu
     posterior = item_posterior(K, mean, said, 1, np.arange(10))

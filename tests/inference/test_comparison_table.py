@@ -15,7 +15,7 @@ from heedful.inference.comparison_table import (
     shortest_cycle,
     win_counts,
 )
-from heedful.inference.pairwise import best_of, concatenate, order_rows, pair_rows
+from heedful.inference.pairwise import concatenate, order_rows, pair_rows
 
 
 def table() -> ComparisonTable:
@@ -38,7 +38,7 @@ def test_rows_are_those_of_the_answers() -> None:
     want = concatenate(
         [
             pair_rows([(a, b), (b, c)], [3.0, 3.0], [False, True]),
-            best_of([a, b, c], c, 3.0, user=1),
+            order_rows([c, [a, b]], 3.0, user=1),
             order_rows([d, a, b], user=1),
         ]
     )

@@ -14,7 +14,7 @@ from heedful.inference.gp.ep import EPResult, Sites, infer, infer_users
 from heedful.inference.gp.ep_diagnostics import diagnose_ep
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.stopping import AnswerSites
-from heedful.inference.pairwise import PairRows, best_of, concatenate, one_answer, order_rows, pair_rows
+from heedful.inference.pairwise import PairRows, concatenate, one_answer, order_rows, pair_rows
 from naive_preferences import ep_over_pairs, predict_pair
 
 Array = npt.NDArray[np.float64]
@@ -201,14 +201,14 @@ def test_a_gaussian_that_is_wrong_is_not_trusted() -> None:
 def test_best_of_several_and_rankings_against_the_grid(seed: int) -> None:
     """One answer about several items shares its noise."""
     K, mean = prior(seed, 4)
-    check(K, mean, [best([0, 1, 2, 3], 1)], best_of([0, 1, 2, 3], 1))
+    check(K, mean, [best([0, 1, 2, 3], 1)], order_rows([1, [0, 2, 3]]))
     check(K, mean, [order_of_three(2, 0, 1)], order_rows([2, 0, 1]))
     likelihoods = [order_of_three(0, 1, 2), best([1, 2, 3], 1), order_of_three(2, 1, 3), chosen(3, 0)]
     check(
         K,
         mean,
         likelihoods,
-        concatenate([order_rows([0, 1, 2]), best_of([1, 2, 3], 1), order_rows([2, 1, 3]), pair_rows([(3, 0)])]),
+        concatenate([order_rows([0, 1, 2]), order_rows([1, [2, 3]]), order_rows([2, 1, 3]), pair_rows([(3, 0)])]),
     )
 
 
@@ -225,7 +225,7 @@ def test_a_ranking_of_two_is_a_choice() -> None:
     """The noise kept apart, and integrated out, to rounding; three times over, too."""
     K, mean = prior(0, 4)
     plain = infer(K, mean, [(0, 1), (2, 1), (2, 1)], tolerance=1e-12)
-    shared = concatenate([order_rows([0, 1]), best_of([1, 2], 2, 2.0)])
+    shared = concatenate([order_rows([0, 1]), order_rows([2, [1]], 2.0)])
     assert (shared.group == -1).all()
     for kept in (shared, shared._replace(group=np.array([4, 2]))):
         other = infer(K, mean, kept, tolerance=1e-12)
@@ -379,7 +379,7 @@ def test_two_identical_items() -> None:
     """Their covariance is singular; whichever was chosen, nothing tells them apart."""
     K = np.eye(3)
     K[:2, :2] = 1.0
-    for rows in (pair_rows([(0, 2), (2, 1), (0, 1)]), order_rows([0, 2, 1]), best_of([0, 1, 2], 0, 3)):
+    for rows in (pair_rows([(0, 2), (2, 1), (0, 1)]), order_rows([0, 2, 1]), order_rows([0, [1, 2]], 3)):
         got = infer(K, np.zeros(3), rows)
         assert got.posterior.beats(0, 1) == 0.5
         assert got.posterior.better(0, 1) == 0.5
@@ -417,7 +417,7 @@ def test_ties_want_a_width() -> None:
 
 
 def test_tiers_and_tables() -> None:
-    rows = concatenate([order_rows([[3, 1], 2]), pair_rows([(0, 1)]), order_rows([0, 1, 2]), best_of([0, 1], 1)])
+    rows = concatenate([order_rows([[3, 1], 2]), pair_rows([(0, 1)]), order_rows([0, 1, 2]), order_rows([1, [0]])])
     assert rows.pairs.tolist() == [[3, 2], [1, 2], [0, 1], [0, 1], [1, 2], [1, 0]]
     assert rows.group.tolist() == [0, 0, -1, 1, 1, -1]
     assert concatenate([]).size == one_answer([]).size == 0

@@ -11,7 +11,7 @@ from heedful.inference.gp.ep import infer
 from heedful.inference.gp.hierarchical import fit
 from heedful.inference.gp.per_user_ep import PerUserPosteriors
 from heedful.inference.gp.response_noise import NoisePrior
-from heedful.inference.pairwise import PairRows, best_of, concatenate, order_rows, pair_rows
+from heedful.inference.pairwise import PairRows, concatenate, order_rows, pair_rows
 
 Array = npt.NDArray[np.float64]
 
@@ -53,7 +53,7 @@ def ordered(users: int, met: int, rng: np.random.Generator) -> PairRows:
     for u in range(users - 1):
         pairs = np.array([rng.choice(met, 2, replace=False) for _ in range(4 + u % 5)])
         parts += [pair_rows(pair, None, tie, u) for pair, tie in zip(pairs, rng.random(len(pairs)) < 0.1)]
-    parts += [order_rows([1, 5, 3], user=0), best_of([7, 2, 9, 4], 2, user=2)]
+    parts += [order_rows([1, 5, 3], user=0), order_rows([2, [7, 9, 4]], user=2)]
     return concatenate([parts[i] for i in rng.permutation(len(parts))])
 
 

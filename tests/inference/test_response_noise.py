@@ -13,7 +13,7 @@ from scipy.special import betaln
 from heedful.inference.gp.ep import infer
 from heedful.inference.gp.hierarchical import fit
 from heedful.inference.gp.response_noise import NoisePrior, ResponseNoise, infer_with_noise, random_probabilities
-from heedful.inference.pairwise import PairRows, best_of, concatenate, order_rows, pair_rows
+from heedful.inference.pairwise import PairRows, concatenate, order_rows, pair_rows
 
 Array = npt.NDArray[np.float64]
 PRIOR = NoisePrior()
@@ -103,7 +103,7 @@ def test_at_random_is_bayes_rule() -> None:
     assert random_probabilities(rows, np.array([-4.0]), noise, PRIOR)[0] == pytest.approx(wanted, abs=1e-12)
     noise = noise._replace(width=np.zeros(1))
     each = (
-        (best_of([0, 1, 2], 1), 3),
+        (order_rows([1, [0, 2]]), 3),
         (order_rows([0, 1, 2]), 6),
         (order_rows([[0, 1], 2, 3]), 12),
         (pair_rows([(0, 1)]), 2),
@@ -148,7 +148,7 @@ def test_who_said_nothing_is_as_supposed() -> None:
 
 
 def test_of_rankings_alone_the_rate_stays_that_of_the_prior() -> None:
-    rows = concatenate([order_rows([0, 1, 2]), order_rows([2, 1, 0]), best_of([0, 1, 2], 1)])
+    rows = concatenate([order_rows([0, 1, 2]), order_rows([2, 1, 0]), order_rows([1, [0, 2]])])
     _, noise = infer_with_noise(np.eye(3), np.zeros(3), rows)
     assert noise.lapse[0] == pytest.approx(PRIOR.lapse, abs=1e-6)
 

@@ -22,7 +22,7 @@ from heedful.inference.gp.remaining_questions import (
     estimate_remaining,
 )
 from heedful.inference.gp.stopping import AnswerSites, contenders, stopping, weights
-from heedful.inference.pairwise import best_of, pair_rows
+from heedful.inference.pairwise import order_rows, pair_rows
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -175,7 +175,7 @@ def test_items_that_are_the_same_are_best_together() -> None:
 
 
 def test_answers_that_share_noise_leave_the_gaussian() -> None:
-    rows = best_of([0, 1, 2], 1)
+    rows = order_rows([1, [0, 2]])
     got = infer(K, np.zeros(3), rows)
     assert stopping(got.posterior, answers=AnswerSites(rows, got.sites)) == stopping(got.posterior)
 

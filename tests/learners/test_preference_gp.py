@@ -18,7 +18,7 @@ from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.response_noise import infer_with_noise
 from heedful.inference.gp.subset_acquisition import subset_scores
-from heedful.inference.pairwise import best_of, concatenate, order_rows, pair_rows
+from heedful.inference.pairwise import concatenate, order_rows, pair_rows
 from heedful.learners.preference.collaborative_gp import CollaborativeGP
 from heedful.learners.preference.preference_gp import HierarchicalGP, PreferenceGP
 from heedful.spaces.comparison import EQUAL, SECOND, UNSURE, Choice, ComparisonPool
@@ -198,7 +198,11 @@ def rows_of(log: list[Round], user: int) -> Any:
         shown = r.y.tolist()
         if isinstance(r.feedback, int):
             tie = r.feedback == EQUAL
-            parts.append(order_rows([shown], equal=True) if tie else best_of(shown, shown[r.feedback]))
+            parts.append(
+                order_rows([shown], equal=True)
+                if tie
+                else order_rows([shown[r.feedback], np.delete(shown, r.feedback).tolist()])
+            )
         else:
             parts.append(order_rows([shown[place] for place in r.feedback]))
     return concatenate(parts)

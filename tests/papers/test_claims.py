@@ -324,5 +324,5 @@ def test_each_claim_of_several_parts_names_the_one_it_tests() -> None:
     }
     told = choice_claims.lower_than_all("p", ("a",), ("b", "c"))(rated).words
     assert "the least certain, a less c" in told
-    told = choice_claims.all_faster("p", ("a",), ("b",))(rated).words
-    assert told.endswith("; a less b: difference -4 ± 0, p < 0.0001, 3 pairs")
+    told = choice_claims.lower_than_all("p", ("a",), ("b",), choice_claims.IN_SECONDS)(rated).words
+    assert told == "a 1.25 s, b 5.25 s; a less b: difference -4 ± 0, p < 0.0001, 3 pairs"

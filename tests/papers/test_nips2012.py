@@ -15,7 +15,6 @@ from heedful.data.pairwise_dataset import PairwiseDataset, all_pairs
 from heedful.inference.gp.acquisition import bald, mes
 from heedful.papers import FIGURES, nips2012, run_comparison, with_labels
 from heedful.papers.choice_claims import (
-    all_faster,
     asks_apart,
     lower_than_all,
     near,
@@ -340,9 +339,6 @@ def test_who_is_lower() -> None:
     assert one_as_good("p", ("mid", "low"), "low")(outcome).conclusion == HOLDS
     assert one_as_good("p", ("mid",), "low")(outcome).conclusion == FAILS
     assert one_as_good("p", ("mid", "odd"), "low")(outcome).conclusion == OPEN
-    assert all_faster("p", ("low",), ("mid",))(outcome).conclusion == HOLDS
-    assert all_faster("p", ("low", "mid"), ("odd",))(outcome).conclusion == OPEN
-    assert all_faster("p", ("mid",), ("low", "odd"))(outcome).conclusion == FAILS
 
 
 def test_wins_are_counted_both_ways() -> None:

@@ -59,7 +59,7 @@ def test_a_person_by_hand() -> None:
     rows = [(0, 0, 5), (0, 1, 1), (0, 2, 3), (1, 0, 4), (1, 2, 2), (1, 3, 1), (2, 0, 5)]
     users, movies, values = (np.array(column) for column in zip(*rows))
     nothing: Any = np.empty(0)
-    ratings = Ratings(users, movies, values.astype(float), users, np.arange(3), np.arange(4), *[nothing] * 4)
+    ratings = Ratings(users, movies, values.astype(float), users, np.arange(3), np.arange(4), *[nothing] * 3)
     people = people_who_rated(ratings, 2)
     np.testing.assert_array_equal(people.ranks, [[5, 4], [1, 0], [3, 2], [0, 1]])
     np.testing.assert_array_equal(people.centred, [[0.5, 0.25], [-0.5, 0.0], [0.0, -0.25], [0.0, -0.5]])

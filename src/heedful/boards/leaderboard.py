@@ -81,8 +81,7 @@ class PairCounts(NamedTuple):
 class Leaderboard(NamedTuple):
     """Scores of n models with 90 % intervals and places, from votes about pairs of their answers.
 
-    `board` is the table, best first. Arrays are by number of the model, `models` has their names, and `order` lists the
-    numbers, best first. `to_dict` has everything as JSON, `wins` and `ties` the matrices.
+    Arrays are by number of the model, but for `order`. `to_dict` has everything as JSON.
     """
 
     file: str

@@ -41,12 +41,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 class RankRequest(NamedTuple):
-    """Checked input of `ranking_of`: the comparisons `choices`, ready to be ranked, with the options of `rank`.
-
-    `name` is the path of the table, or "choices"; `read` says in words which columns were read; `X` (n, d) are features
-    of the n items, None without; `anchor` is the number of an item and the score to give it, None for none; `bad` is
-    the number of ties in which both items were called bad, and `repeats` the rows left out as the same answer again.
-    """
+    """Checked input of `ranking_of`: comparisons that are ready to be ranked, with the options of `rank`."""
 
     name: str
     """its path, or "choices" if it was not read from a file"""
@@ -63,17 +58,12 @@ class RankRequest(NamedTuple):
     bad: int
     """number of ties in which both items were called bad; they count as equally good"""
     repeats: Repeats
+    """the rows left out as the same answer again"""
 
 
 class PreferenceRanking(NamedTuple):
     """The result of `rank`: a ranking of n items with its uncertainty, of one `person` or, with None, of the mean
-    utilities of all people. `to_frame` returns it as a data frame, `to_dict` as JSON.
-
-    `board` has the order, the uncertainty of places and whether enough was asked, `next` the question to ask next,
-    `remarks` warnings about answers, `estimate` the inference, and `posterior` the distribution of the utilities that
-    are ranked (`chooser`: of the person who answers next). `wins` and `ties` (n, n) count how often the row's item was
-    placed above, or level with, the column's.
-    """
+    utilities of all people. `to_frame` returns it as a data frame, `to_dict` as JSON."""
 
     file: str
     """path of the comparison table, or "choices" if it was not read from a file"""
@@ -81,7 +71,7 @@ class PreferenceRanking(NamedTuple):
     """in words, which columns of the table were read"""
     estimate: Estimate
     board: Board
-    """the ranking of `person`, or of all people together"""
+    """the ranking of `person`, or of all people together, with how sure places are, and whether enough was asked"""
     order: Ints
     """(n,) numbers of the items, best first"""
     next: tuple[str, str]

@@ -24,13 +24,7 @@ MATRIX = 200
 
 
 class Standing(NamedTuple):
-    """The ranking of n items, given by their numbers, with the uncertainty of their places.
-
-    `order` (n,): item numbers, best first. By item number: `mean` (n,), its utility less the average, with standard
-    deviation `sd` (n,); `best` (n,), P(it is the best); `places` (n, 2), first and last place, from 1, of its central
-    90 % interval. `better` (n - 1,): P(the item at a place is better than the next). `alike`: runs of places (first,
-    last), from 0, in which no two items can be told apart.
-    """
+    """The ranking of n items, given by their numbers, with the uncertainty of their places."""
 
     order: Ints
     """(n,) item numbers, best first"""

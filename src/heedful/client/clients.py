@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from heedful.client.fallback import Breaker, Decision, UntoldFallbacks
 from heedful.client.loop import LoopOperations
-from heedful.client.operations import ClientOperations, id_of
+from heedful.client.operations import ClientOperations, Loop, id_of
 from heedful.client.owners import Owners
 from heedful.client.page_token import HOUR, page_token
 from heedful.client.stream import EventFollower
 from heedful.client.sync_async import Awaiting, Blocking, Steps
 from heedful.client.transport import AsyncTransport, Transport
 from heedful.core.validation import describe, is_number
-from heedful.data.frames import Frame
 
 if TYPE_CHECKING:
     import httpx
 
 T = TypeVar("T")
-Row = Mapping[str, object]
 
 
 def _seconds(name: str, value: float) -> float:
@@ -30,7 +28,7 @@ def _seconds(name: str, value: float) -> float:
     return float(value)
 
 
-class _Client(ClientOperations):
+class _Client(ClientOperations[Loop]):
     """What `Client` and `AsyncClient` share: timeouts, the circuit breaker, and the fallbacks to report to the server.
 
     A fallback is a decision in the caller's own order, made because the server did not answer."""
@@ -53,7 +51,7 @@ class _Client(ClientOperations):
 class _Loop(LoopOperations):
     """What `RemoteLoop` and `AsyncRemoteLoop` share: their name, and the time limits and state of their client."""
 
-    def __init__(self, client: _Client, name: str, identifier: str) -> None:
+    def __init__(self, client: _Client[Any], name: str, identifier: str) -> None:
         self._client = client
         self.name, self.identifier = name, identifier
         self.timeout, self.patience, self._clock = client.timeout, client.patience, client._clock
@@ -106,16 +104,11 @@ class AsyncRemoteLoop(_Loop, Awaiting):
         return await self._client._run(steps)
 
     def events(self, after: int = 0, kinds: Sequence[str] = (), follow: bool = True) -> AsyncIterator[dict[str, Any]]:
-        """Yield the events of the loop's log, {"kind": ..., "seq": ...}, in order, for `async for`.
-
-        They are those after the sequence number `after`, of these `kinds` (() for all) and, with `follow`, new ones as
-        they come. If the connection breaks, it goes on after the last event; raise TimeoutError or ConnectionError if
-        the server is unreachable for longer than `patience`.
-        """
+        """Yield the events of the loop's log as `RemoteLoop.events` does, for `async for`."""
         return self._client._carrier.follow(self._follower(after, kinds, follow))
 
 
-class Client(_Client, Blocking):
+class Client(_Client[RemoteLoop], Blocking):
     """A client of a server of loops, over HTTP. Any number of threads may use one. Close it, or use it in `with`.
 
     >>> with Client("https://rank.example", key=KEY, timeout=0.05) as heedful:
@@ -154,36 +147,7 @@ class Client(_Client, Blocking):
         return self._carrier.run(steps)
 
     def loop(self, name: str, *, identifier: str = "id") -> RemoteLoop:
-        """Return the loop called `name`; nothing is sent yet.
-
-        `identifier` is the attribute that names candidates given as objects, which a fallback needs to know."""
         return RemoteLoop(self, name, identifier)
-
-    def create(
-        self,
-        name: str,
-        items: Iterable[Row] | Frame,
-        *,
-        learner: str | None = None,
-        settings: Mapping[str, object] | None = None,
-        identifier: str | None = None,
-        kinds: Mapping[str, str] | None = None,
-        context: Iterable[Row] | None = None,
-        crosses: Iterable[Sequence[str]] | None = None,
-        features: bool | None = None,
-        query_features: Mapping[str, object] | None = None,
-    ) -> RemoteLoop:
-        """Create a loop called `name` on the server, with these `items` on offer, and return it.
-
-        `learner`, `settings`, `identifier` (the column that names items), `kinds` (of columns), `context` (rows that
-        describe requests), `crosses` (pairs of context and item columns to multiply) are those of `heedful init`.
-        `features` says whether a loop that asks which of two items is better learns from the items' columns.
-        `query_features` describes what each request says of each item: {"bm25": (0, 40), "source": ["web", "app"]}.
-        Raise FileExistsError if there is a loop of that name."""
-        about = self._run(
-            self._create(name, items, learner, settings, identifier, kinds, context, crosses, features, query_features)
-        )
-        return self.loop(name, identifier=about.identifier)
 
     def close(self) -> None:
         """Close the connections."""
@@ -196,7 +160,7 @@ class Client(_Client, Blocking):
         self.close()
 
 
-class AsyncClient(_Client, Awaiting):
+class AsyncClient(_Client[AsyncRemoteLoop], Awaiting):
     """A client of a server of loops, over HTTP: `Client` with `await`, for one event loop of asyncio.
 
     >>> async with AsyncClient("https://rank.example", key=KEY, timeout=0.05) as heedful:
@@ -228,29 +192,7 @@ class AsyncClient(_Client, Awaiting):
         return await self._carrier.run(steps)
 
     def loop(self, name: str, *, identifier: str = "id") -> AsyncRemoteLoop:
-        """Return the loop called `name`, as `Client.loop` does; it is not awaited, as nothing is sent yet."""
         return AsyncRemoteLoop(self, name, identifier)
-
-    async def create(
-        self,
-        name: str,
-        items: Iterable[Row] | Frame,
-        *,
-        learner: str | None = None,
-        settings: Mapping[str, object] | None = None,
-        identifier: str | None = None,
-        kinds: Mapping[str, str] | None = None,
-        context: Iterable[Row] | None = None,
-        crosses: Iterable[Sequence[str]] | None = None,
-        features: bool | None = None,
-        query_features: Mapping[str, object] | None = None,
-    ) -> AsyncRemoteLoop:
-        """Create a loop called `name` on the server and return it; the arguments are those of `Client.create`."""
-        steps = self._create(
-            name, items, learner, settings, identifier, kinds, context, crosses, features, query_features
-        )
-        about = await self._run(steps)
-        return self.loop(name, identifier=about.identifier)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -100,28 +100,18 @@ class Decision:
 
 
 class DecisionReply(msgspec.Struct, frozen=True):
-    """The JSON object with which the server answers a decision."""
+    """The JSON object with which the server answers a decision: fields of `Decision`."""
 
     id: str
-    """the decision's id"""
     shown: tuple[str, ...]
-    """names of the items to show, best first"""
     probability: float | None
-    """the probability of showing exactly this list; None if it is unknown"""
     version: int
-    """the version of the model"""
     arm: str
-    """what decided: "learned", "control", ...; `Decision.arm` lists them"""
     seq: int
-    """its sequence number in the loop's log"""
     predicted: tuple[int | float | None, ...] | None = None
-    """the prediction for each item shown, None for an unknown item; None altogether if the loop predicts nothing"""
     unknown: tuple[str, ...] | None = None
-    """names of candidates that are not on offer; None if all are"""
     undeclared: tuple[str, ...] | None = None
-    """fields of the request that are no features of the loop; None if there are none"""
     sure: float | None = None
-    """how probable it is that the first is better than the second; None if the learner cannot tell"""
 
 
 def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> Decision:
@@ -136,15 +126,7 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
         raise ConnectionError(
             f"expected decision {describe(id)}, got {describe(answer.id)}: an answer to somebody else"
         )
-    optional: dict[str, Any] = {
-        "predicted": answer.predicted,
-        "unknown": answer.unknown,
-        "undeclared": answer.undeclared,
-        "sure": answer.sure,
-    }
-    return Decision(
-        id, answer.shown, answer.probability, answer.version, answer.arm, answer.seq, deferred=deferred, **optional
-    )
+    return Decision(**msgspec.structs.asdict(answer), deferred=deferred)
 
 
 def caller_order(names: Sequence[str], prior: Prior) -> list[str]:

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import random
 import time
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,6 +21,10 @@ from heedful.client.sync_async import Steps, either
 from heedful.core.validation import describe
 from heedful.data.frames import Frame, rows_in
 from heedful.results.about import About
+
+Row = Mapping[str, object]
+Loop = TypeVar("Loop")
+"""a loop of the client"""
 
 LEAST = 0.02
 """Seconds that must be left for another try to make sense."""
@@ -117,7 +122,7 @@ class Operations:
         return logged
 
 
-class ClientOperations(Operations):
+class ClientOperations(Operations, Generic[Loop]):
     """The methods of a client that are about the server as a whole, not one loop."""
 
     @either
@@ -151,31 +156,50 @@ class ClientOperations(Operations):
                 self._untold.mark_told(loop, decision)
         return count
 
-    def _create(
+    @abstractmethod
+    def loop(self, name: str, *, identifier: str = "id") -> Loop:
+        """Return the loop called `name`; nothing is sent yet.
+
+        `identifier` is the attribute that names candidates given as objects, which a fallback needs to know."""
+
+    @either
+    def create(
         self,
         name: str,
-        items: Iterable[Mapping[str, object]] | Frame,
-        learner: str | None,
-        settings: Mapping[str, object] | None,
-        identifier: str | None,
-        kinds: Mapping[str, str] | None,
-        context: Iterable[Mapping[str, object]] | None,
-        crosses: Iterable[Sequence[str]] | None,
+        items: Iterable[Row] | Frame,
+        *,
+        learner: str | None = None,
+        settings: Mapping[str, object] | None = None,
+        identifier: str | None = None,
+        kinds: Mapping[str, str] | None = None,
+        context: Iterable[Row] | None = None,
+        crosses: Iterable[Sequence[str]] | None = None,
         features: bool | None = None,
         query_features: Mapping[str, object] | None = None,
-    ) -> Steps[About]:
+    ) -> Steps[Loop]:
+        """Create a loop called `name` on the server, with these `items` on offer, and return it.
+
+        `learner`, `settings`, `identifier` (the column that names items), `kinds` (of columns), `context` (rows that
+        describe requests), `crosses` (pairs of context and item columns to multiply) are those of `heedful init`.
+        `features` says whether a loop that asks which of two items is better learns from the items' columns.
+        `query_features` describes what each request says of each item: {"bm25": (0, 40), "source": ["web", "app"]}.
+        Raise FileExistsError if there is a loop of that name."""
         fields = messages.present_fields(
-            learner=learner, settings=settings, identifier=identifier, kinds=kinds, features=features
+            learner=learner,
+            settings=settings,
+            identifier=identifier,
+            kinds=kinds,
+            features=features,
+            query_features=query_features,
         )
         fields |= {"name": name, "items": list_of("items", rows_in("items", items), "objects")}
         if context is not None:
             fields["context"] = list_of("context", context, "objects")
-        if query_features is not None:
-            fields["query_features"] = query_features
         if crosses is not None:
             fields["crosses"] = [list(pair) for pair in crosses]
         call = Call("POST", messages.path("loops"), messages.body(fields, MSGPACK), MSGPACK)
-        return messages.read_as((yield from self._ask(call, repeat=False, long=True)), About)
+        about = messages.read_as((yield from self._ask(call, repeat=False, long=True)), About)
+        return self.loop(name, identifier=about.identifier)
 
 
 class _Loops(msgspec.Struct):

@@ -31,8 +31,7 @@ class Awaiting(ABC):
     """A base class whose methods made by `either` are coroutines."""
 
     @abstractmethod
-    async def _run(self, steps: Steps[T]) -> T:
-        """Run `steps`, a generator of calls to send and pauses, to the end; return its result."""
+    async def _run(self, steps: Steps[T]) -> T: ...
 
 
 class either(Generic[P, T]):

@@ -260,7 +260,7 @@ class Transport(_Transport):
 
 
 class AsyncTransport(_Transport):
-    """Sends the calls of a client over HTTP with await, in one event loop."""
+    """Sends the calls of a client over HTTP with await, in one event loop, by the methods of `Transport`."""
 
     def __init__(self, url: str, key: str | None, insecure: bool, transport: httpx.AsyncBaseTransport | None) -> None:
         super().__init__(url, key, insecure, transport)
@@ -268,7 +268,6 @@ class AsyncTransport(_Transport):
         self.http: httpx.AsyncClient = self.httpx.AsyncClient(**self._settings)
 
     async def run(self, steps: Steps[T]) -> T:
-        """Run `steps`, a generator of calls to send and pauses, to the end; return its result."""
         try:
             step = next(steps)
             while True:
@@ -282,7 +281,6 @@ class AsyncTransport(_Transport):
             return result
 
     async def send(self, call: Call) -> Reply | Failure:
-        """Send the request `call` and return the server's reply, or a Failure that says why there was none."""
         try:
             async with asyncio.timeout(call.timeout):
                 connect = {} if call.connect is None else {"connect": call.connect, "pool": call.connect}
@@ -297,9 +295,6 @@ class AsyncTransport(_Transport):
         return Reply(response.status_code, response.headers, body)
 
     async def follow(self, following: EventFollower) -> AsyncIterator[dict[str, Any]]:
-        """Yield the events of the loop that `following` describes, connecting again whenever the connection breaks.
-
-        Raise the server's error, or ConnectionError or TimeoutError if it has been unreachable for too long."""
         while True:
             call = following.call()
             outcome: Reply | Failure | None = None
@@ -324,5 +319,4 @@ class AsyncTransport(_Transport):
             await self.sleep(wait)
 
     async def close(self) -> None:
-        """Close the connections."""
         await self.http.aclose()

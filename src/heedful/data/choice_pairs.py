@@ -1,7 +1,7 @@
 """Read comparisons of two items from whole columns at once, fast because a million rows have few distinct values."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from warnings import warn
 
 import numpy as np
@@ -14,6 +14,7 @@ from heedful.data.files import is_number
 from heedful.data.roles import plain_role, winning_side
 from heedful.data.table import CodedColumn, Table
 
+T = TypeVar("T")
 Check = tuple[Bools, Callable[[str, int], object]]
 """A mask of the rows (r,) that are wrong, and a function that raises the error for one: of its place, and its index."""
 
@@ -33,32 +34,40 @@ class NamedPairs(NamedTuple):
     bad: Bools
 
 
+def read_cells(coded: CodedColumn, read: Callable[[str, Any], T | None]) -> tuple[list[T | None], Check]:
+    """Return what `read` makes of each distinct value of a column, None where it refuses one, and a check of the rows.
+
+    `read` takes a place for messages and the value of a cell, and raises ValueError for one that makes no sense."""
+    read_values: list[T | None] = []
+    wrong = np.zeros(len(coded.values), bool)
+    for k, value in enumerate(coded.values):
+        try:
+            read_values.append(read("", value))
+        except ValueError:
+            wrong[k] = True
+            read_values.append(None)
+    return read_values, (wrong[coded.codes], lambda where, i: read(where, coded.values[coded.codes[i]]))
+
+
 class NameColumn:
-    """A column of r names, which are numbered: `numbers` (r,) has the number of each row's name, `wrong` (r,) whether
-    the cell is invalid."""
+    """A column of r names, which are numbered: `numbers` (r,) has the number of each row's name, `check` finds the rows
+    whose cell is invalid."""
 
     def __init__(self, coded: CodedColumn, field: str, numbers: dict[str, int], empty: str | None = None) -> None:
         """Number the names in the column `coded`, adding new ones to `numbers`, which columns may share.
 
         `field`: its name for messages; `empty`: the name that an empty cell stands for; None if cells may not be empty.
         """
-        self.texts, self.field, self.values, self.codes = [], field, coded.values, coded.codes
-        wrong = np.zeros(len(coded.values), bool)
-        for k, value in enumerate(coded.values):
-            try:
-                value = str(value).lower() if isinstance(value, bool) and empty is not None else value
-                text = empty if empty is not None and value is None else name_in("", field, value)
-            except ValueError:
-                wrong[k], text = True, ""
-            self.texts.append(text)
-        codes_of_texts = [
-            numbers.setdefault(text, len(numbers)) if not bad else -1 for text, bad in zip(self.texts, wrong)
-        ]
-        self.numbers: Ints = np.array(codes_of_texts, np.int64)[self.codes]
-        self.wrong: Bools = wrong[self.codes]
 
-    def check(self) -> Check:
-        return self.wrong, lambda where, i: name_in(where, self.field, self.values[self.codes[i]])
+        def name(where: str, value: Any) -> str:
+            if empty is not None and (value is None or isinstance(value, bool)):
+                return empty if value is None else str(value).lower()
+            return name_in(where, field, value)
+
+        texts, self.check = read_cells(coded, name)
+        self.field, self.codes, self.texts = field, coded.codes, [text or "" for text in texts]
+        codes_of_texts = [-1 if text is None else numbers.setdefault(text, len(numbers)) for text in texts]
+        self.numbers: Ints = np.array(codes_of_texts, np.int64)[self.codes]
 
 
 def winners(table: Table, roles: Mapping[str, list[str]]) -> NamedPairs:
@@ -73,7 +82,7 @@ def winners(table: Table, roles: Mapping[str, list[str]]) -> NamedPairs:
     often, odd_times = _times(columns)
     person, people, odd_person = _people(columns, roles, often.size)
 
-    refuse(table, [winner.check(), loser.check(), odd_times, odd_person])
+    refuse(table, [winner.check, loser.check, odd_times, odd_person])
     often[_meets_itself(table, winner, loser)] = 0
     no, yes = np.zeros(often.size, bool), np.ones(often.size, bool)
     pairs = ComparisonColumns(person, winner.numbers, loser.numbers, no, yes, np.zeros(often.size, np.int64), often)
@@ -93,7 +102,7 @@ def pairs(table: Table, roles: Mapping[str, list[str]], words: Mapping[str, str]
     names = list(items)
     answer = NameColumn(columns["answer"], column, items, empty="")
 
-    refuse(table, [first.check(), second.check(), answer.check()])
+    refuse(table, [first.check, second.check, answer.check])
     alone = _meets_itself(table, first, second)
     numbered = any(map(is_number, words))
     meanings = {word(roles[side][0]): side for side in ("first", "second")}  # a column's own name is an answer
@@ -173,7 +182,7 @@ def _people(
     if "person" not in columns:
         return np.zeros(rows, np.int64), [""], (np.zeros(rows, bool), lambda where, i: None)
     column = NameColumn(columns["person"], roles["person"][0], numbers)
-    return column.numbers, list(numbers), column.check()
+    return column.numbers, list(numbers), column.check
 
 
 def _times(columns: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
@@ -181,15 +190,8 @@ def _times(columns: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
     if "times" not in columns:
         rows = next(iter(columns.values())).codes.size
         return np.ones(rows, np.int64), (np.zeros(rows, bool), lambda where, i: None)
-    values, codes = columns["times"]
-    often: list[int] = []
-    for value in values:
-        try:
-            often.append(times("", value))
-        except ValueError:
-            often.append(-1)
-    counts = np.array(often, np.int64)[codes]
-    return counts, (counts < 0, lambda where, i: times(where, values[codes[i]]))
+    read_values, check = read_cells(columns["times"], times)
+    return np.array([-1 if value is None else value for value in read_values], np.int64)[columns["times"].codes], check
 
 
 def refuse(table: Table, checks: list[Check]) -> None:

@@ -20,7 +20,7 @@ class Ratings(NamedTuple):
 
     - `users`, `movies` (n,): indices into `user_ids` (U,) and `movie_ids` (M,), which are the ids in the files, rising.
     - `values` (n,): 1 to 5; `times` (n,): seconds since 1970, 0 if unknown.
-    - `names`, `years` (M,): of the movies; year 0 if unknown.
+    - `names` (M,): of the movies.
     - `genres` (M, G): whether the movie has each of G genres; `genre_names` (G,).
 
     Movies without ratings are included. No user rates a movie twice."""
@@ -32,7 +32,6 @@ class Ratings(NamedTuple):
     user_ids: Ints  # U; as in the files
     movie_ids: Ints  # M
     names: NDArray[np.str_]  # M; "Toy Story (1995)"
-    years: Ints  # M; 0 where unknown
     genres: NDArray[np.bool_]  # M x G
     genre_names: NDArray[np.str_]  # G
 
@@ -51,14 +50,12 @@ _FORMATS = (
     _Format("ratings.dat", "movies.dat", "::", f"{_ID}::{_ID}::[1-5]::{_TIME}"),
     _Format("u.data", "u.item", "|", f"{_ID}\t{_ID}\t[1-5]\t{_TIME}"),
 )
-_YEAR = re.compile(r"\(([0-9]{4})\)")
 
 
 def load_movielens(folder: str | PathLike[str]) -> Ratings:
     """Load MovieLens 1M (ratings.dat, movies.dat) or 100K (u.data, u.item, u.genre) from its folder.
 
-    The files are as GroupLens made them, Latin-1, plain or gzip, with or without .gz at the end of the name. The year
-    of a movie is the last one in parentheses in its name.
+    The files are as GroupLens made them, Latin-1, plain or gzip, with or without .gz at the end of the name.
 
     Raise FileNotFoundError if the folder or one of its files does not exist. Raise ValueError, as `NAME:LINE: field:
     expected ..., got ...`, for a malformed line, a rating of a movie that is not in the list of movies, and a movie
@@ -85,7 +82,6 @@ def load_movielens(folder: str | PathLike[str]) -> Ratings:
     if first.size < pairs.size:
         i = int(np.setdiff1d(np.arange(pairs.size), first)[0])
         raise ValueError(f"{path.name}:{i + 1}: movie: expected each once for user {users[i]}, got {raw[i]} once more")
-    years = [int((_YEAR.findall(name) or ["0"])[-1]) for name in names]
     return Ratings(
         users=places.astype(np.int64),
         movies=movies.astype(np.int64),
@@ -94,7 +90,6 @@ def load_movielens(folder: str | PathLike[str]) -> Ratings:
         user_ids=user_ids,
         movie_ids=movie_ids,
         names=np.array(names),
-        years=np.array(years, np.int64),
         genres=genres,
         genre_names=genre_names,
     )

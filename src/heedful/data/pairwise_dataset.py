@@ -302,7 +302,7 @@ def load_sushi_choices(folder: str | PathLike[str], labels: str) -> PairwiseData
     salmon roe the features of salmon, as the experiments of [H12] did; the answers are the same. Errors are those of
     `load_sushi`.
     """
-    orders, names, attributes = load_sushi(folder, "a", labels=labels)
+    orders, names, attributes = load_sushi(folder, labels=labels)
     path = existing_or_gz(Path(folder) / "sushi3.udata")
     answers = numbers_of(path, 11)
     if len(answers) != len(orders):

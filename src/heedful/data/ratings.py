@@ -83,7 +83,7 @@ def read_ratings(
         value = coded[2].values[coded[2].codes[i]]
         raise ValueError(f"{where}: {roles['rating'][0]}: expected a finite number, got {describe(value)}")
 
-    refuse(table, [user.check(), item.check(), (np.isinf(values), wrong)])
+    refuse(table, [user.check, item.check, (np.isinf(values), wrong)])
     present = np.flatnonzero(~np.isnan(values))
     if not present.size:
         raise ValueError(f"{table.name}: ratings: expected at least one, got none")

@@ -15,56 +15,40 @@ from heedful.data.files import existing_or_gz, is_number, numbered_lines
 
 Ints = NDArray[np.int64]
 
-KINDS = {
-    "style": "0 a roll, 1 not",
-    "major": "0 seafood, 1 not",
-    "minor": "0 blue-skinned fish, 1 red-meat, 2 white-meat, 3 like eel, 4 clam, 5 squid or octopus, 6 shrimp or crab, "
-    "7 roe, 8 other seafood, 9 egg, 10 meat, 11 vegetables",
-    "heaviness": "of taste, 0 heavy to 4 light, the mean of what people said",
-    "eaten": "how often, 0 never to 3 often, the mean of what people said",
-    "price": "normalised",
-    "sold": "share of the shops that sell it",
-}
-"""The features of an item, in the order of the columns, as README-en.txt describes them."""
-
 _A = (0, 1, 2, 3, 4, 6, 7, 8, 26, 29)
 _PUBLISHED = (0, 1, 2, 3, 4, 15, 7, 8, 26, 29)  # [H12] took 5, ikura, salmon roe, for salmon
 
 
 class Sushi(NamedTuple):
-    """Rankings of 10 sushi each by U people, one row per person, most preferred first, and features of all I sushi.
+    """Rankings of the same 10 sushi by U people, one row per person, most preferred first, and features of the items.
 
-    `orders` (U, 10): items, as indices into `names` (I,); `features` (I, 7): the columns of KINDS, of which the first
-    three are categories."""
+    `orders` (U, 10): items, as indices into `names` (10,). `features` (10, 7), as README-en.txt describes them: three
+    categories (style, 0 a roll; major group, 0 seafood; minor group), heaviness (0 heavy to 4 light), how often eaten
+    (0 never to 3 often), price (normalised), the share of the shops that sell it."""
 
-    orders: Ints  # U x 10
-    names: NDArray[np.str_]  # I
-    features: NDArray[np.float64]  # I x 7, the columns of KINDS; the first three are kinds and not numbers
+    orders: Ints
+    names: NDArray[np.str_]
+    features: NDArray[np.float64]
 
 
-def load_sushi(folder: str | PathLike[str], part: str = "a", *, labels: str = "right") -> Sushi:
+def load_sushi(folder: str | PathLike[str], *, labels: str = "right") -> Sushi:
     """Load rankings of sushi and features of items from a folder; files are plain or gzip.
 
-    `part` "a" reads sushi3a.5000.10.order (all people rank the same 10 items), "b" reads sushi3b.5000.10.order (each
-    ranks 10 of 100); both read sushi3.idata. The numbers of the 10 items are not those of sushi3.idata, and are
-    translated. `labels="published"` takes the sixth of them for salmon (it is salmon roe), as the experiments of [H12]
-    did.
+    The numbers of the 10 items in sushi3a.5000.10.order are not those of sushi3.idata, and are translated.
+    `labels="published"` takes the sixth of them for salmon (it is salmon roe), as the experiments of [H12] did.
 
     Raise FileNotFoundError if a file does not exist; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
     malformed line.
     """
-    for name, value, possible in (("part", part, ("a", "b")), ("labels", labels, ("right", "published"))):
-        if value not in possible:
-            raise ValueError(f"{name}: expected {possible[0]} or {possible[1]}, got {value!r}")
+    if labels not in ("right", "published"):
+        raise ValueError(f"labels: expected right or published, got {labels!r}")
     folder = Path(folder)
     names, features = _items(existing_or_gz(folder / "sushi3.idata"))
-    orders = _orders(existing_or_gz(folder / f"sushi3{part}.5000.10.order"), 10 if part == "a" else len(names))
-    if part == "a":
-        rows = list(_PUBLISHED if labels == "published" else _A)
-        if max(rows) >= len(names):
-            raise ValueError(f"sushi3.idata: items: expected at least {max(rows) + 1}, got {len(names)}")
-        names, features = names[rows], features[rows]
-    return Sushi(orders, names, features)
+    orders = _orders(existing_or_gz(folder / "sushi3a.5000.10.order"))
+    rows = list(_PUBLISHED if labels == "published" else _A)
+    if max(rows) >= len(names):
+        raise ValueError(f"sushi3.idata: items: expected at least {max(rows) + 1}, got {len(names)}")
+    return Sushi(orders, names[rows], features[rows])
 
 
 def _items(path: Path) -> tuple[NDArray[np.str_], NDArray[np.float64]]:
@@ -82,7 +66,7 @@ def _items(path: Path) -> tuple[NDArray[np.str_], NDArray[np.float64]]:
     return np.array(names), np.array(rows)
 
 
-def _orders(path: Path, items: int) -> Ints:
+def _orders(path: Path) -> Ints:
     rows = []
     for number, line in numbered_lines(path):
         text = line.strip()
@@ -94,8 +78,8 @@ def _orders(path: Path, items: int) -> Ints:
             raise ValueError(
                 f"{path.name}:{number}: order: expected 0, 10 and ten numbers of items, got {describe(text)}"
             )
-        if len(set(order)) < 10 or max(order) >= items:
-            expected = f"ten different items, 0 to {items - 1}"
+        if sorted(order) != list(range(10)):
+            expected = "ten different items, 0 to 9"
             raise ValueError(f"{path.name}:{number}: order: expected {expected}, got {describe(text)}")
         rows.append(order)
     if not rows:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from heedful.core.validation import describe
 from heedful.data.files import numbered_lines, open_uncompressed
 
-Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 UNJUDGED = -1
@@ -26,32 +25,13 @@ UNJUDGED = -1
 HIGHEST = 4
 
 
-class Document(NamedTuple):
-    """A search result as it was shown: its `id`, `url`, `title` and `snippet`. The texts belong to the TREC Session
-    Track: for research only, not to be redistributed.
-    """
-
-    id: str
-    url: str
-    title: str
-    snippet: str
-
-
 class Chain(NamedTuple):
-    """A search session: its m `documents` in order of first appearance, and for each of its Q `queries` what was shown
-    and clicked.
+    """A search session: what was shown and clicked of its m documents, in order of first appearance, for each of its
+    queries. No document occurs twice in a ranking, or in the clicks of a query."""
 
-    `session` and `topic` are ids. `grades` (m,): relevance of the documents, UNJUDGED if unknown. `rankings`: for each
-    query an array of the indices of the documents shown, best first; `clicks`: for each query those of the documents
-    clicked, in the order of the clicks. No document occurs twice in a ranking, or in the clicks of a query."""
-
-    session: str
-    topic: str
-    queries: tuple[str, ...]
-    documents: tuple[Document, ...]
     grades: Ints  # m; UNJUDGED where nobody judged
-    rankings: tuple[Ints, ...]  # documents, best first, none twice (a result shown twice counts where it first stood)
-    clicks: tuple[Ints, ...]  # documents in the order of the clicks, none twice
+    rankings: tuple[Ints, ...]  # documents, best first (a result shown twice counts where it first stood)
+    clicks: tuple[Ints, ...]  # documents in the order of the clicks
 
 
 def load_sessions(sessions: str | PathLike[str], judgments: str | PathLike[str]) -> list[Chain]:
@@ -67,47 +47,6 @@ def load_sessions(sessions: str | PathLike[str], judgments: str | PathLike[str])
     if not chains:
         raise ValueError(f"{path.name}: sessions: expected at least one <session>, got none")
     return chains
-
-
-def relevance(grades: Ints) -> Array:
-    """Return the `grades` of m documents (m,) as relevance from 0 to 5, linearly, as in [J15] section 3.2; junk and
-    unjudged documents get 0.
-    """
-    return np.maximum(grades, 0) * (5.0 / HIGHEST)
-
-
-FEATURES = (
-    "words of the query in the title",
-    "words of the query in the snippet",
-    "words of the query in the address",
-    "shown for the first query",
-    "1 / log2(rank + 1), the best it had",
-    "times it was shown, of the queries",
-    "from an encyclopaedia",
-)
-
-
-def features(chain: Chain) -> Array:
-    """Return 7 features (named in `FEATURES`) of each of m documents of a session (m x 7), from 0 to 1, that use
-    neither clicks nor judgments.
-
-    The query is the first of the `chain`; a feature of a text is the share of the query's words that occur in it."""
-    query_words = set(_words(chain.queries[0]))
-    X = np.zeros((len(chain.documents), len(FEATURES)))
-    for row, document in zip(X, chain.documents):
-        for i, text in enumerate((document.title, document.snippet, document.url)):
-            row[i] = len(query_words & set(_words(text))) / max(len(query_words), 1)
-        row[6] = "wikipedia.org" in document.url
-    first = next((ranking for ranking in chain.rankings if ranking.size), np.empty(0, np.int64))
-    X[first, 3] = 1.0
-    for ranking in chain.rankings:
-        X[ranking, 4] = np.maximum(X[ranking, 4], 1.0 / np.log2(np.arange(ranking.size) + 2.0))
-        X[ranking, 5] += 1.0 / len(chain.rankings)
-    return X
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
 
 
 # ---------------------------------------------------------------------------- sessions
@@ -139,27 +78,25 @@ def _chain(path: Path, session: ET.Element, grades: dict[tuple[str, str], int]) 
     topic = session.find("topic")
     if topic is None or not topic.get("num"):
         raise ValueError(f'{path.name}: session {name}: topic: expected <topic num="...">, got none')
-    documents: dict[str, Document] = {}
-    queries, rankings, clicks = [], [], []
+    place: dict[str, int] = {}
+    rankings, clicks = [], []
     for interaction in session.iter("interaction"):
         where = f"{path.name}: session {name}, interaction {interaction.get('num', 'without a number')}"
         ranked = dict(_results(where, interaction))
         for document in ranked.values():
-            documents.setdefault(document.id, document)
-        place = {id: i for i, id in enumerate(documents)}
-        queries.append((interaction.findtext("query") or "").strip())
-        rankings.append(_distinct(place[ranked[rank].id] for rank in sorted(ranked)))
+            place.setdefault(document, len(place))
+        rankings.append(_distinct(place[ranked[rank]] for rank in sorted(ranked)))
         clicked = list(_clicks(where, interaction))
         for rank in clicked:
             if rank not in ranked:
                 raise ValueError(f"{where}: click: expected the rank of a result, got {rank}")
-        clicks.append(_distinct(place[ranked[rank].id] for rank in clicked))
+        clicks.append(_distinct(place[ranked[rank]] for rank in clicked))
     number = topic.get("num", "")
-    graded = np.array([grades.get((number, id), UNJUDGED) for id in documents], np.int64)
-    return Chain(name, number, tuple(queries), tuple(documents.values()), graded, tuple(rankings), tuple(clicks))
+    graded = np.array([grades.get((number, document), UNJUDGED) for document in place], np.int64)
+    return Chain(graded, tuple(rankings), tuple(clicks))
 
 
-def _results(where: str, interaction: ET.Element) -> Iterator[tuple[int, Document]]:
+def _results(where: str, interaction: ET.Element) -> Iterator[tuple[int, str]]:
     """Yield (rank, document) of each result shown in one interaction. Raise ValueError for a rank that occurs twice."""
     ranks = set()
     for result in interaction.iterfind("results/result"):
@@ -170,8 +107,7 @@ def _results(where: str, interaction: ET.Element) -> Iterator[tuple[int, Documen
         id = next(((part.text or "").strip() for part in result if re.fullmatch("clueweb[0-9]+id", part.tag)), "")
         if not id:
             raise ValueError(f"{where}: result {rank}: expected a document, <clueweb09id> or <clueweb12id>, got none")
-        url, title, snippet = ((result.findtext(tag) or "").strip() for tag in ("url", "title", "snippet"))
-        yield rank, Document(id, url, title, snippet)
+        yield rank, id
 
 
 def _clicks(where: str, interaction: ET.Element) -> Iterator[int]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import describe
 from heedful.data.cells import number_of
-from heedful.data.choice_pairs import of_models, refuse
+from heedful.data.choice_pairs import of_models, read_cells, refuse
 from heedful.data.choices import LoadedPairs, say_columns
 from heedful.data.comparisons import Bools, Ints, join_names, sort_names
 from heedful.data.files import cut_list
@@ -236,16 +236,9 @@ def _number(field: str) -> Numbers:
 
 def _numbers(loaded: LoadedPairs, field: str, coded: CodedColumn, read: Numbers) -> Array:
     """Return the cells of a column as numbers, NaN for none; raise ValueError for the first that is neither."""
-    values, wrong = np.full(len(coded.values), np.nan), np.zeros(len(coded.values), bool)
-    for k, value in enumerate(coded.values):
-        try:
-            number = read("", value)
-        except ValueError:
-            wrong[k] = True
-        else:
-            values[k] = np.nan if number is None else number
-    refuse(loaded.table, [(wrong[coded.codes], lambda where, i: read(where, coded.values[coded.codes[i]]))])
-    return values[coded.codes]
+    numbers, check = read_cells(coded, read)
+    refuse(loaded.table, [check])
+    return np.array([np.nan if number is None else number for number in numbers], np.float64)[coded.codes]
 
 
 def _of_objects(loaded: LoadedPairs, column: str, field: str) -> dict[str, Array]:
@@ -263,15 +256,9 @@ def _of_objects(loaded: LoadedPairs, column: str, field: str) -> dict[str, Array
             raise ValueError(f"{where}: {column}: expected {expected}, got {describe(cell)}")
         return cell
 
-    wrong = np.zeros(len(coded.values), bool)
-    objects: list[dict[str, Any]] = []
-    for k, value in enumerate(coded.values):
-        try:
-            objects.append(read("", value) or {})
-        except ValueError:
-            wrong[k] = True
-            objects.append({})
-    refuse(loaded.table, [(wrong[coded.codes], lambda where, i: read(where, coded.values[coded.codes[i]]))])
+    cells, check = read_cells(coded, read)
+    refuse(loaded.table, [check])
+    objects = [cell or {} for cell in cells]
     pairs = dict(_pairs_of(dict.fromkeys(key for object in objects for key in object)))
     if field:
         if field not in pairs:
@@ -317,10 +304,10 @@ def _categories(loaded: LoadedPairs, by: str | None) -> tuple[tuple[str, ...], I
             return NO_CATEGORY if cell is None or not str(cell).strip() else str(cell).strip()
         raise ValueError(f"{where}: {by}: expected a text or a number, got {describe(cell)}")
 
-    wrong = np.array([not isinstance(value, bool | int | float | str | None) for value in coded.values], bool)
-    refuse(loaded.table, [(wrong[coded.codes], lambda where, i: name(where, coded.values[coded.codes[i]]))])
+    names, check = read_cells(coded, name)
+    refuse(loaded.table, [check])
     numbers: dict[str, int] = {}
-    which = np.array([numbers.setdefault(name("", value), len(numbers)) for value in coded.values], np.int64)
+    which = np.array([numbers.setdefault(str(each), len(numbers)) for each in names], np.int64)
     if len(numbers) > MOST_CATEGORIES:
         raise ValueError(f"by: expected a column of at most {MOST_CATEGORIES} categories, got {len(numbers):,}")
     return tuple(numbers), which[coded.codes]

@@ -6,12 +6,12 @@ sequence here misses it, at any time at all, with probability at most `alpha`.
 | sequence | of what | holds |
 |---|---|---|
 | `Betting` | the mean of values in [0, 1] | always (Waudby-Smith & Ramdas, JRSS B 2024) |
-| `BetaBinomial` | the share of wins | always (Robbins 1970) |
+| `win_share_limits` | the share of wins | always (Robbins 1970) |
 | `Drifting` | the average of expectations that change, of values in [0, 1] | always (Howard et al., Ann. Stat. 2021) |
 
 `init` makes a state, `update` returns the state after one more value, `interval` returns the interval. A state may have
 a leading shape, written (...), to follow many sequences at once; values are then arrays of that shape. The bets on the
-next value depend only on earlier values.
+next value depend only on earlier values. The share of wins needs no state: the numbers of wins and losses are enough.
 """
 
 from __future__ import annotations
@@ -151,72 +151,32 @@ def _hull(accepted: npt.NDArray[np.bool_], low: Array, high: Array, n: int) -> t
 # ---------------------------------------------------------------------------- wins and losses
 
 
-class BetaBinomialState(NamedTuple):
-    """State of `BetaBinomial` for sequences of shape (...)."""
+def win_share_limits(wins: Array, losses: Array, alpha: float) -> tuple[Array, Array]:
+    """Return (low, high): a confidence sequence for the share of wins, from the numbers of `wins` and `losses` so far,
+    arrays of one shape, and a uniform prior (Robbins 1970).
 
-    wins: Array
-    """the number of wins of each sequence so far"""
-    losses: Array
-    """the number of losses of each sequence so far"""
-    low: Array
-    """the lower end of the interval of each sequence"""
-    high: Array
-    """the upper end of the interval of each sequence"""
-
-
-class BetaBinomial(NamedTuple):
-    """Confidence sequence for the share of wins, from a uniform prior (Robbins 1970).
-
-    The evidence against a share p after W wins and L losses is E(p) = B(1 + W, 1 + L) / (p^W (1 - p)^L), with B the
-    beta function. For the true share it ever reaches 1 / alpha with probability at most alpha.
+    The ends are the shares below and above wins / (wins + losses) at which the evidence (`log_win_evidence`) is 1 /
+    alpha, found by bisection. The true share is ever outside with probability at most `alpha`.
     """
-
-    alpha: float = 0.05
-    """the probability with which the interval may ever miss the share of wins"""
-
-    def init(self, shape: tuple[int, ...] = ()) -> BetaBinomialState:
-        check_alpha(self.alpha)
-        return BetaBinomialState(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.ones(shape))
-
-    def update(self, state: BetaBinomialState, x: Array | float) -> BetaBinomialState:
-        """Return the state after one more comparison of each sequence; `x` has their shape: 1 is a win, 0 a loss.
-
-        Other values are ignored.
-        """
-        x = np.asarray(x, float)
-        wins, losses = state.wins + (x == 1.0), state.losses + (x == 0.0)
-        low, high = self.limits(wins, losses)
-        return BetaBinomialState(wins, losses, np.maximum(low, state.low), np.minimum(high, state.high))
-
-    def log_evidence(self, state: BetaBinomialState, p: float = 0.5) -> Array:
-        """Return for each sequence (...) the log of the evidence that the share of wins is not `p`.
-
-        The share p is rejected once this reaches log(1 / alpha)."""
-        return _log_evidence(state.wins, state.losses, np.asarray(p))
-
-    def interval(self, state: BetaBinomialState) -> tuple[Array, Array]:
-        return state.low, state.high
-
-    def limits(self, wins: Array, losses: Array) -> tuple[Array, Array]:
-        """Return (low, high): the interval for the share of wins, from the numbers of `wins` and `losses` alone.
-
-        All are arrays of one shape. The ends are the shares p below and above wins / (wins + losses) at which the
-        evidence E(p) is 1 / alpha, found by bisection.
-        """
-        n = np.maximum(wins + losses, 1.0)
-        middle = wins / n
-        limits = []
-        for end in (0.0, 1.0):
-            outside, inside = np.full_like(middle, end), middle.copy()
-            for _ in range(50):
-                p = (outside + inside) / 2.0
-                rejected = _log_evidence(wins, losses, p) >= -math.log(self.alpha)
-                outside, inside = np.where(rejected, p, outside), np.where(rejected, inside, p)
-            limits.append(outside)
-        return limits[0], limits[1]
+    n = np.maximum(wins + losses, 1.0)
+    middle = wins / n
+    limits = []
+    for end in (0.0, 1.0):
+        outside, inside = np.full_like(middle, end), middle.copy()
+        for _ in range(50):
+            p = (outside + inside) / 2.0
+            rejected = log_win_evidence(wins, losses, p) >= -math.log(alpha)
+            outside, inside = np.where(rejected, p, outside), np.where(rejected, inside, p)
+        limits.append(outside)
+    return limits[0], limits[1]
 
 
-def _log_evidence(wins: Array, losses: Array, p: Array) -> Array:
+def log_win_evidence(wins: Array, losses: Array, p: Array) -> Array:
+    """Return the log of the evidence against each share of wins `p` after W `wins` and L `losses`, arrays of one shape.
+
+    The evidence is B(1 + W, 1 + L) / (p^W (1 - p)^L), with B the beta function. For the true share it ever reaches 1 /
+    alpha with probability at most alpha.
+    """
     from scipy.special import betaln, xlog1py, xlogy
 
     with np.errstate(divide="ignore"):

@@ -16,20 +16,18 @@ drafts, credits, verdicts and plans are about one and the same list, and share i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.evaluation.confidence import BetaBinomial, BetaBinomialState, check_alpha
+from heedful.evaluation.confidence import check_alpha, log_win_evidence, win_share_limits
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Pick = tuple[int, int]
 """an item number, and the side that picks it: 0 (A) or 1 (B)"""
-Gain = Callable[[int], float]
-"""maps the rank of an item, from 1, to what that rank is worth"""
 
 
 # ---------------------------------------------------------------------------- the list
@@ -168,23 +166,21 @@ def position_credit(
     ranks: tuple[Sequence[int], Sequence[int]],
     places: Sequence[float],
     credit: Mapping[int, float],
-    gain: Gain = lambda rank: 1.0 / rank,
 ) -> float:
-    """Return how much better B ranks the items with credit than A: the sum of credit (gain(rank in B) - gain(rank in
-    A)) / P.
+    """Return how much better B ranks the items with credit than A: the sum of credit (1 / rank in B - 1 / rank in A) /
+    P.
 
     The sum is over the items of the list that was shown.
     - `ranks`: their ranks, from 1, in A and in B, in the order shown
     - `places`: P, the probability that a draft of A and B has the item in the slot where it was shown
       (`slot_probabilities`)
     - `credit`: what an answer says for items, {slot from 0: credit}: 1 for a click
-    - `gain`: a function of a rank that returns what it is worth
 
     The mean over sessions weights answers as if each item had been in each slot that a draft can show it in. Raise
     ValueError for a slot that the list does not have."""
     _check_slots(credit, len(places))
     a, b = ranks
-    return sum((value * (gain(b[slot]) - gain(a[slot])) / places[slot] for slot, value in credit.items()), 0.0)
+    return sum((value * (1.0 / b[slot] - 1.0 / a[slot]) / places[slot] for slot, value in credit.items()), 0.0)
 
 
 def _check_slots(credit: Mapping[int, float], size: int) -> None:
@@ -293,11 +289,6 @@ class Match(NamedTuple):
         state[person] = Person(old.sessions + 1, old.wins + int(x == 1.0), old.losses + int(x == 0.0), net)
         return state
 
-    def remove(self, state: MatchState, person: Hashable) -> MatchState:
-        """Return `state`, changed in place, as if `person` had never had a session."""
-        state.pop(person, None)
-        return state
-
     def verdict(self, state: MatchState) -> Verdict:
         """Return which of the rankers A and B people prefer, if that is decided, from all sessions so far. The
         guarantee is for the first verdict that is decided; later sessions may undo it.
@@ -308,7 +299,7 @@ class Match(NamedTuple):
         nets = np.array([person.net for person in everybody], np.int64).reshape(-1, LIMITS.size)
         capital = _log_capital(_log_factors(nets).sum(axis=1))
         evidence, side = float(capital.max()) - math.log(2.0), int(capital.argmax())
-        low, high = BetaBinomial(self.alpha).limits(np.array(float(wins)), np.array(float(losses)))
+        low, high = win_share_limits(np.array(float(wins)), np.array(float(losses)), self.alpha)
         return Verdict(
             ("a", "b")[side] if evidence >= -math.log(self.alpha) else "undecided",
             math.exp(min(evidence, MOST)),
@@ -402,5 +393,5 @@ def split_evidence(a: int, b: int, expected: float = 0.5) -> float:
     `a` and `b` count what went to either side by chance: coins of drafts, or people. Under the hypothesis the e-value
     ever reaches 1 / alpha with probability at most alpha. If it does, believe no verdict: drafts or logs are wrong.
     """
-    counts = BetaBinomialState(np.array(float(b)), np.array(float(a)), np.zeros(()), np.ones(()))
-    return math.exp(min(float(BetaBinomial().log_evidence(counts, expected)), MOST))
+    evidence = log_win_evidence(np.array(float(b)), np.array(float(a)), np.asarray(expected))
+    return math.exp(min(float(evidence), MOST))

@@ -24,7 +24,6 @@ from heedful.spaces.ordinal import Ranks
 from heedful.worlds.instances import instance_stream, polynomial, synthetic_ordinal
 
 Array = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 SCALES = {
     "standard": "each feature less its mean, over its standard deviation, both of the whole file: it looks ahead",

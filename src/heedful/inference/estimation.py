@@ -36,18 +36,17 @@ class Belief(NamedTuple):
     """Posterior over the utilities of n items for one or several people, with hyperparameters integrated out.
 
     It is a mixture over `nodes`, hyperparameters with a weight, most probable first; each has Gaussians over the q
-    items that occur in answers, with the numbers `met` (q,). Given these, the other items are distributed as under the
-    prior with correlations `K` (n x n). `users`: number of people, U; `rows`: all comparisons; `kernel`: the kernel
-    chosen for the items' features; `R` (q x q): correlations of the personal differences in utility; `noise`: how
-    noisily each person answers; `log_evidence` (U,): log P(answers of a person | answers of all others).
+    items that occur in answers. Given these, the other items are distributed as under the prior.
     """
 
     users: int
+    """number of people, U"""
     rows: PairRows
     """comparisons by all people, over the q items; identical ones merged"""
     K: Array
     """(n x n) correlations of the utilities of items, from their features"""
     kernel: Kernel
+    """the kernel chosen for the items' features"""
     met: Ints
     """(q,) numbers of the items that occur in answers, rising"""
     R: Array

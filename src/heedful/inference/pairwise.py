@@ -75,15 +75,6 @@ def one_answer(pairs: npt.ArrayLike, times: float = 1.0, user: int = 0, equal: n
     return alone if alone.size < 2 else alone._replace(group=np.zeros(alone.size, np.int64))
 
 
-def best_of(items: Sequence[int], best: int, times: float = 1.0, user: int = 0) -> PairRows:
-    """Return the rows of a best-of-k answer: `best` beats each of the other `items`, which are not compared with each
-    other.
-
-    `times`: how often the answer was given; `user`: the number of the person.
-    """
-    return one_answer([(best, i) for i in items if i != best], times, user)
-
-
 def order_rows(
     tiers: Sequence[int | Sequence[int]], times: float = 1.0, user: int = 0, *, equal: bool = False
 ) -> PairRows:

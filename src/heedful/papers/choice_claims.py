@@ -17,13 +17,12 @@ from heedful.experiments.run import standard_error
 from heedful.papers.figure import FAILS, HOLDS, OPEN, Check, Conclusion, LineResult, Outcome, Verdict
 from heedful.papers.statistics import (
     Part,
-    all_hold,
     below,
     describe_interval,
     fact,
     one_holds,
     paired_t_test,
-    weakest,
+    verdict_on_all,
 )
 
 Array = npt.NDArray[np.float64]
@@ -33,6 +32,10 @@ NEAR = 0.02
 EVEN = 0.01
 """Two models break even if their errors differ by at most this; one is as good as another if its error is higher by at
 most this."""
+
+
+IN_SECONDS = "{:.3g} s"
+"""the format of values that are seconds"""
 
 
 def ends(result: LineResult) -> Array:
@@ -60,15 +63,16 @@ def near(panel: str, label: str, paper: float) -> Check:
     return check
 
 
-def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Check that, in the plot `panel`, each of the curves `ours` ends lower than each of the curves `others`."""
+def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str], form: str = "{:.3f}") -> Check:
+    """Check that, in the plot `panel`, each of the curves `ours` ends lower than each of the curves `others`.
+
+    `form` is the format of final means in the text."""
 
     def check(outcome: Outcome) -> Verdict:
         values = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
         parts = {f"{a} less {b}": below(values[a], values[b]) for a in ours for b in others}
-        test, detail = weakest(parts)
-        listed = ", ".join(f"{label} {value.mean():.3f}" for label, value in values.items())
-        return Verdict(all_hold(list(parts.values())), f"{listed}; {detail}", test)
+        listed = ", ".join(f"{label} {form.format(value.mean())}" for label, value in values.items())
+        return verdict_on_all(parts, f"{listed}; ")
 
     return check
 
@@ -100,20 +104,6 @@ def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
     return check
 
 
-def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Check that, in the plot `panel`, each of the curves `ours` takes less time than each of the curves `others`; the
-    values of these curves are seconds."""
-
-    def check(outcome: Outcome) -> Verdict:
-        durations = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
-        parts = {f"{a} less {b}": below(durations[a], durations[b]) for a in ours for b in others}
-        test, detail = weakest(parts)
-        listed = ", ".join(f"{label} {seconds.mean():.3g} s" for label, seconds in durations.items())
-        return Verdict(all_hold(list(parts.values())), f"{listed}; {detail}", test)
-
-    return check
-
-
 def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int = -1, least: int = 0) -> Check:
     """Check that of the pairs of one of `panels` and one of `models`, the acquisition function `a` is significantly
     better than `b` in at least `least`, and significantly worse in at most `most` (-1: any number).
@@ -129,7 +119,7 @@ def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int
             for model in models
         }
         lower = [name for name, part in parts.items() if part.conclusion() == HOLDS]
-        higher = [name for name, part in parts.items() if _swap(part).conclusion() == HOLDS]
+        higher = [name for name, part in parts.items() if Part(part.test, low=0.0).conclusion() == HOLDS]
         surely = [name for name, part in parts.items() if part.conclusion(len(parts)) == FAILS]
         words = f"of {len(parts)}, {a} is significantly lower in {len(lower)}"
         words += f" ({', '.join(lower)})" if lower else ""
@@ -144,11 +134,6 @@ def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int
     return check
 
 
-def _swap(part: Part) -> Part:
-    """Return a part of a claim that a difference is above 0, from a part that it is below 0."""
-    return Part(part.test, low=0.0)
-
-
 def throughout(panel: str, a: str, b: str) -> Check:
     """Check that, in the plot `panel`, the curve `a` is lower than the curve `b` at the start and after every
     question."""
@@ -156,10 +141,8 @@ def throughout(panel: str, a: str, b: str) -> Check:
     def check(outcome: Outcome) -> Verdict:
         lower, upper = (outcome[panel][label].regrets for label in (a, b))
         parts = {f"after {i}": below(u, v) for i, (u, v) in enumerate(zip(lower.T, upper.T))}
-        test, detail = weakest(parts)
         difference = (lower - upper).mean(axis=0)
-        words = f"{a} less {b}, from {difference.min():+.3f} to {difference.max():+.3f}; {detail}"
-        return Verdict(all_hold(list(parts.values())), words, test)
+        return verdict_on_all(parts, f"{a} less {b}, from {difference.min():+.3f} to {difference.max():+.3f}; ")
 
     return check
 

@@ -1,5 +1,5 @@
 """The models of comparisons of [H12] and ours, by the names that the curves of a figure use: `cp`, `cp:D=5`,
-`cpu:rho=0.5`, `tuned`.
+`tuned`.
 
 [H12]: Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*, NIPS
 2012.
@@ -8,8 +8,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +24,8 @@ from heedful.inference.collaborative.user_covariance import user_covariance
 from heedful.inference.gp.hierarchical import HierarchicalFit, Population
 from heedful.inference.gp.hierarchical import fit as fit_hierarchical
 from heedful.inference.gp.kernels import kernel_for
-from heedful.inference.gp.posterior import choice_probability, user_gap
+from heedful.inference.gp.posterior import PreferenceModel, user_gap
 from heedful.inference.pairwise import Index, PairRows
-from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
 PSEUDO, FEW = 25, 15
@@ -51,31 +51,20 @@ class Problem(NamedTuple):
     cache: dict[Any, Any]
     """a cache that all fits of one run share"""
 
-    def covariance(self, times: float = 1.0, amplitude: float = 1.0) -> Array:
+    def covariance(self, times: float = 1.0) -> Array:
         """Return the kernel matrix K (n x n) of the items, whose length-scale is `times` that of the paper's released
-        code; `amplitude` is the prior standard deviation."""
-
-        wide = times * half_median(self.features)
-        return kernel_for(self.features, wide, amplitude).over(self.features)
+        code."""
+        return kernel_for(self.features, times * half_median(self.features)).over(self.features)
 
 
-class PreferenceModel(FittedModel, Protocol):
-    """A fitted model of comparisons that predicts differences in utility."""
-
-    def gap(self, user: Ints, a: Ints, b: Ints) -> tuple[Array, Array]:
-        """Return (mean, variance) of the utility that each of the people `user` has for item `a` less that of item `b`;
-        all are arrays of indices of one shape, and so are the results."""
-
-
-Fit = Callable[[Problem, PairRows, Any], PreferenceModel]
+Fit = Callable[[Problem, PairRows, Any], FittedModel]
 """A function that fits a model: from a problem, the answers, and the earlier fit of this model to fewer answers (None
 at first) to the fitted model."""
 
 
-class HierarchicalModel(NamedTuple):
-    """A fitted hierarchical Gaussian process model of people's choices, `fit`, with the methods for evidence and
-    predictions that the other models have.
-    """
+@dataclass(frozen=True)
+class HierarchicalModel(PreferenceModel):
+    """A fitted hierarchical Gaussian process model of people's choices, `fit`, with the methods of the other models."""
 
     fit: HierarchicalFit
 
@@ -85,15 +74,8 @@ class HierarchicalModel(NamedTuple):
         return float(self.fit.people.log_evidence.sum())
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return (mean, variance) of f_u(a) - f_u(b), the utility that each of the people u in `user` has for item `a`
-        less that of `b`; arguments are indices of one shape, and so are the results."""
         people = self.fit.people  # of so few items, all at once
         return user_gap(people.mean, people.cov, user, a, b)
-
-    def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """Return the probability that each of the people `user` prefers item `a` to item `b`, noise included; arguments
-        are indices of one shape, and so is the result."""
-        return choice_probability(*self.gap(user, a, b))
 
 
 @cache
@@ -113,40 +95,33 @@ def model(name: str) -> Fit:
 # it pruned, and err more (Sushi, 1,000 people, ten BALD questions: .171, afresh .157).
 
 
-def _cp(
-    problem: Problem, rows: PairRows, earlier: object, D: float = 20, times: float = 1.0, amplitude: float = 1.0
-) -> PreferenceModel:
-    return fit_cp(problem.covariance(times, amplitude), len(problem.people), rows, D=int(D))
+def _cp(problem: Problem, rows: PairRows, earlier: object, D: float = 20, times: float = 1.0) -> FittedModel:
+    return fit_cp(problem.covariance(times), len(problem.people), rows, D=int(D))
 
 
-def _cpu(
-    problem: Problem, rows: PairRows, earlier: object, D: float = 20, rho: float = -1.0, pseudo: float = PSEUDO
-) -> PreferenceModel:
-    """Fit CPU: CP with features of people, by FITC with `pseudo` pseudo-people, as published; `rho` replaces the
-    nugget."""
-    Z = problem.people
-    few = int(pseudo) if 0 < pseudo < len(Z) else None
-    if (rho, few) not in problem.cache:
-        problem.cache[rho, few] = user_covariance(Z, rho=None if rho < 0.0 else rho, pseudo=few, seed=problem.seed)
-    return fit_cp(problem.covariance(), len(Z), rows, D=int(D), user_cov=problem.cache[rho, few])
+def _cpu(problem: Problem, rows: PairRows, earlier: object) -> FittedModel:
+    """Fit CPU: CP with features of people, by FITC with PSEUDO pseudo-people, as published."""
+    if "people" not in problem.cache:
+        problem.cache["people"] = user_covariance(problem.people, pseudo=PSEUDO, seed=problem.seed)
+    return fit_cp(problem.covariance(), len(problem.people), rows, user_cov=problem.cache["people"])
 
 
-def _cp_fitc(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel:
+def _cp_fitc(problem: Problem, rows: PairRows, earlier: object) -> FittedModel:
     few = PSEUDO if len(problem.features) >= 10 else FEW
     return fit_cp(problem.covariance(), len(problem.people), rows, D=20, pseudo_pairs=few, seed=problem.seed)
 
 
-def _single(problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0) -> PreferenceModel:
+def _single(problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0) -> FittedModel:
     sites = None if earlier is None else earlier.people.sites  # where it ends is the same from anywhere
     return fit_single(problem.covariance(times), len(problem.people), rows, sites=sites)
 
 
-def _birlutiu(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel:
+def _birlutiu(problem: Problem, rows: PairRows, earlier: object) -> FittedModel:
     """Fit BI, the hierarchical model of Birlutiu et al., with length-scale 1 as in the released code."""
     return fit_birlutiu(kernel_for(problem.features, 1.0).over(problem.features), len(problem.people), rows)
 
 
-def _joint(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel:
+def _joint(problem: Problem, rows: PairRows, earlier: object) -> FittedModel:
     """Fit BO, a joint Gaussian process over people and items, with a length-scale for each feature, chosen by the
     evidence of other people's answers."""
     K_items, K_users = problem.tuned["bo"].kernels(standardise(problem.features), problem.people)
@@ -158,7 +133,7 @@ def _joint(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel
 
 def _hierarchical(
     problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0, nu0: float | None = None
-) -> PreferenceModel:
+) -> FittedModel:
     start = earlier.fit if earlier is not None else None
     return HierarchicalModel(
         fit_hierarchical(
@@ -174,13 +149,13 @@ def _hierarchical(
     )
 
 
-def _tuned_hierarchical(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel:
+def _tuned_hierarchical(problem: Problem, rows: PairRows, earlier: object) -> FittedModel:
     """Fit the hierarchical model whose prior counts as the number of people nu0 that predicted other people's answers
     best."""
     return _hierarchical(problem, rows, earlier, nu0=problem.tuned["hierarchical-tuned"])
 
 
-def _tune(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel:
+def _tune(problem: Problem, rows: PairRows, earlier: object) -> FittedModel:
     """Fit the collaborative Gaussian process (CP) at the length-scale, amplitude and share rho of people's features
     that predicted other people's answers best; rho = 0 ignores features of people."""
     choice = problem.tuned["tuned"]
@@ -213,7 +188,7 @@ def tune_on_others(name: str, features: Array, people: Array, rows: PairRows, fe
     return None
 
 
-_MODELS: dict[str, Callable[..., PreferenceModel]] = {
+_MODELS: dict[str, Callable[..., FittedModel]] = {
     "cpu": _cpu,
     "cp": _cp,
     "cp-fitc": _cp_fitc,

@@ -30,7 +30,6 @@ from heedful.papers.figure import FAILS, HOLDS, OPEN, Check, LineResult, Measure
 from heedful.papers.statistics import (
     SIGNIFICANT,
     Part,
-    all_hold,
     below,
     describe,
     describe_interval,
@@ -38,7 +37,7 @@ from heedful.papers.statistics import (
     paired_t_test,
     percentage,
     ratio,
-    weakest,
+    verdict_on_all,
     welch_t_test,
 )
 
@@ -80,9 +79,8 @@ def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
     def check(outcome: Outcome) -> Verdict:
         ends = [regret_at(outcome[panel][label]) for label in labels]
         steps = {f"{labels[i + 1]} less {labels[i]}": below(v, u) for i, (u, v) in enumerate(pairwise(ends))}
-        test, detail = weakest(steps)
         listed = ", ".join(f"{label} {end.mean():.3g}" for label, end in zip(labels, ends))
-        return Verdict(all_hold(list(steps.values())), f"{listed}; {detail}", test)
+        return verdict_on_all(steps, f"{listed}; ")
 
     return check
 

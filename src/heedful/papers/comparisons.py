@@ -15,7 +15,6 @@ from heedful.experiments.run import average_regret
 from heedful.papers.figure import OPEN, Check, LineResult, Measure, Outcome, Verdict
 from heedful.papers.statistics import (
     Part,
-    all_hold,
     below,
     describe,
     fact,
@@ -23,7 +22,7 @@ from heedful.papers.statistics import (
     lowest,
     paired_t_test,
     percentage,
-    weakest,
+    verdict_on_all,
     welch_t_test,
 )
 
@@ -58,12 +57,11 @@ def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
             for b, runs in gaps.items()
             for t, gap in zip(rounds, runs.T)
         }
-        test, detail = weakest(parts)
         listed = ", ".join(
             f"{b} by {gap.mean(axis=0).min():+.3f} to {gap.mean(axis=0).max():+.3f}" for b, gap in gaps.items()
         )
         words = f"rounds {rounds[0]:,} to {T:,}, {a} is ahead of {listed} (expected {least:+.2f} throughout)"
-        return Verdict(all_hold(list(parts.values())), f"{words}; {detail}", test)
+        return verdict_on_all(parts, f"{words}; ")
 
     return check
 
@@ -78,9 +76,8 @@ def smaller_gaps(panel: str, wide: Sequence[str], labels: Sequence[str]) -> Chec
             ends = sorted((_ndcg(outcome[key][label])[:, -1] for label in labels), key=lambda end: float(end.mean()))
             gaps[key] = ends[-1] - ends[0]
         parts = {f"{panel} less {key}": Part(welch_t_test(gaps[panel], gaps[key]), high=0.0) for key in wide}
-        test, detail = weakest(parts)
         listed = ", ".join(f"{key} {gap.mean():.3f}" for key, gap in gaps.items())
-        return Verdict(all_hold(list(parts.values())), f"from the lowest to the highest: {listed}; {detail}", test)
+        return verdict_on_all(parts, f"from the lowest to the highest: {listed}; ")
 
     return check
 
@@ -145,10 +142,8 @@ def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Che
             )
             spreads.append((ends[-1] - ends[0]) / np.mean(ends))
         parts = {f"{panels[0]} less {key}": below(spreads[0], other) for key, other in zip(panels[1:], spreads[1:])}
-        test, detail = weakest(parts)
         listed = ", ".join(f"{key} {percentage(spread.mean(), '.1f')}" for key, spread in zip(panels, spreads))
-        words = f"from the lowest to the highest, of the mean: {listed}; {detail}"
-        return Verdict(all_hold(list(parts.values())), words, test)
+        return verdict_on_all(parts, f"from the lowest to the highest, of the mean: {listed}; ")
 
     return check
 
@@ -169,8 +164,7 @@ def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Che
             for u in labels_a
             for v in labels_b
         }
-        test, detail = weakest(parts)
-        return Verdict(all_hold(list(parts.values())), detail, test)
+        return verdict_on_all(parts)
 
     return check
 
@@ -186,12 +180,10 @@ def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -
             for curve in labels
             if curve != label
         }
-        test, detail = weakest(parts)
         least = min(ends, key=lambda curve: float(ends[curve].mean()))
         gain = 1.0 - ends[least].mean() / ends[label].mean()
         listed = ", ".join(f"{curve} {end.mean():,.4g}" for curve, end in ends.items())
-        words = f"{listed}: {least} is {percentage(gain, '.1f')} lower than {label}; {detail}"
-        return Verdict(all_hold(list(parts.values())), words, test)
+        return verdict_on_all(parts, f"{listed}: {least} is {percentage(gain, '.1f')} lower than {label}; ")
 
     return check
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from heedful.experiments.run import average_regret, standard_error
 from heedful.papers.claims import HALF, regret_at
 from heedful.papers.figure import AVERAGE, OPEN, QUADRATIC, Check, LineResult, Measure, Outcome, Verdict
-from heedful.papers.statistics import Part, all_hold, below, describe, fact, percentage, ratio, t_test, weakest
+from heedful.papers.statistics import Part, all_hold, below, describe, fact, percentage, ratio, t_test, verdict_on_all
 
 Array = npt.NDArray[np.float64]
 
@@ -45,11 +45,10 @@ def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
         parts = {
             label: below(regret_at(result, t), HALF * regret_at(result, 1)) for label, result in zip(labels, results)
         }
-        test, detail = weakest(parts)
         shares = [ratio(regret_at(result, t), regret_at(result, 1)) for result in results]
         listed = ", ".join(f"{label} {percentage(share)}" for label, share in zip(labels, shares))
         words = f"average regret after {t} rounds, of the first round's: {listed}"
-        return Verdict(all_hold(list(parts.values())), f"{words}; against half, {detail}", test)
+        return verdict_on_all(parts, f"{words}; against half, ")
 
     return check
 
@@ -65,8 +64,7 @@ def vanishing(panel: str, labels: Sequence[str]) -> Check:
             for label, (first, second, last) in zip(labels, quarters)
             for name, share, before in (("a tenth of the first", TENTH, first), ("0.8 of the second", FALLING, second))
         }
-        test, detail = weakest(parts)
-        return Verdict(all_hold(list(parts.values())), f"{_falling(labels, quarters)}; {detail}", test)
+        return verdict_on_all(parts, f"{_falling(labels, quarters)}; ")
 
     return check
 
@@ -78,9 +76,7 @@ def stuck(panel: str, labels: Sequence[str]) -> Check:
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
         parts = {label: below(FALLING * second, last) for label, (_, second, last) in zip(labels, quarters)}
-        test, detail = weakest(parts)
-        words = f"{_falling(labels, quarters)}; 0.8 of the second less the last, {detail}"
-        return Verdict(all_hold(list(parts.values())), words, test)
+        return verdict_on_all(parts, f"{_falling(labels, quarters)}; 0.8 of the second less the last, ")
 
     return check
 
@@ -103,11 +99,9 @@ def steadier(panel: str, labels: Sequence[str]) -> Check:
     def check(outcome: Outcome) -> Verdict:
         averages = [average_regret(outcome[panel][label].regrets)[:, [9, -1]] for label in labels]
         parts = {label: _test_steadier(values) for label, values in zip(labels, averages)}
-        test, detail = weakest(parts)
         errors = [standard_error(values) for values in averages]
         listed = ", ".join(f"{label} {early:.2g} and {late:.2g}" for label, (early, late) in zip(labels, errors))
-        words = f"after ten rounds and at the end: {listed}; Pitman and Morgan's correlation, {detail}"
-        return Verdict(all_hold(list(parts.values())), words, test)
+        return verdict_on_all(parts, f"after ten rounds and at the end: {listed}; Pitman and Morgan's correlation, ")
 
     return check
 

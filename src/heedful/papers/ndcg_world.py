@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from heedful.jit.kernel import DISCOUNTS, Ints, kernel, top
+from heedful.jit.kernel import Ints, top
 from heedful.spaces.slate import SlateContext, SlateRatings
-from heedful.worlds.ratings import Replay, ReplayState, rating_of
-
-Array = npt.NDArray[np.float64]
+from heedful.worlds.offers import ndcg
+from heedful.worlds.ratings import Replay, ReplayState
 
 DEPTH = 5
 
@@ -44,8 +42,7 @@ class NdcgWorld(NamedTuple):
     """A variant of a simulated environment in which only the first item shown is rated and consumed, and regret is 1 -
     NDCG@5 of the ranking shown.
 
-    NDCG@5 is the DCG@5 of the ranking (the sum of (rating - `low`) / log2(position + 1) over five items), divided by
-    that of the five best of all available items. Regret is 0 if no available item is rated above `low`.
+    Regret is 0 if no available item is rated above `low`.
     """
 
     world: Replay
@@ -68,28 +65,7 @@ class NdcgWorld(NamedTuple):
         return self.world.respond(state, x, shown[:1], rng)
 
     def regret(self, state: ReplayState, x: SlateContext, shown: Ints) -> float:
-        gains = np.empty(x.items.size)
-        p = self.world.starts[x.user]
-        for j in range(x.items.size):
-            while self.world.items[p] < x.items[j]:
-                p += 1
-            gains[j] = self.world.values[p] - self.low
-        best = 0.0
-        for i, j in enumerate(top(gains, min(DEPTH, gains.size))):
-            best += gains[j] * DISCOUNTS[i]
-        if best <= 0.0:
-            return 0.0
-        return 1.0 - dcg(self.world, x.user, shown[self.begin :], self.low) / best
+        return 1.0 - ndcg(self.world, x, shown[self.begin :], DEPTH, self.low)
 
     def advance(self, state: ReplayState, x: SlateContext, shown: Ints, feedback: SlateRatings) -> ReplayState:
         return self.world.advance(state, x, shown[:1], feedback)
-
-
-@kernel
-def dcg(world: Replay, user: int, ranking: Ints, low: float) -> float:
-    """Return the DCG@5 of `ranking`, items that `user` rated (indices, best first): the sum over the first five of
-    (rating - low) / log2(position + 1), by their ratings in `world`."""
-    sum = 0.0
-    for i in range(min(DEPTH, ranking.size)):
-        sum += (rating_of(world, user, ranking[i]) - low) * DISCOUNTS[i]
-    return sum

@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data.pairwise_dataset import PairwiseDataset
+from heedful.inference.collaborative.model_selection import FittedModel
 from heedful.inference.gp.acquisition import bald, mes
 from heedful.inference.pairwise import PairRows, pair_rows
 from heedful.jit.kernel import Ints
-from heedful.papers.choice_models import Fit, PreferenceModel, Problem, model, tune_on_others
+from heedful.papers.choice_models import Fit, Problem, model, tune_on_others
 from heedful.papers.figure import NOTHING, Line, LineResult, Panel, Size
 from heedful.papers.figure1_toy import on_a_line
 from heedful.papers.panels import ELECTION, JURA, MOVIE_CHOICES, SUSHI, SYNTHETIC_CHOICES, TOY
@@ -79,7 +80,7 @@ class Split(NamedTuple):
         ordered = np.where(won[:, :, None], pairs, pairs[:, :, ::-1])
         return pair_rows(ordered.reshape(-1, 2), user=np.tile(users, chosen.shape[1]))
 
-    def gap(self, fit: PreferenceModel, chosen: Ints) -> tuple[Array, Array]:
+    def gap(self, fit: FittedModel, chosen: Ints) -> tuple[Array, Array]:
         """Return (mean, variance) of the utility of the first item less that of the second, as the model `fit`
         predicts it.
 
@@ -90,12 +91,12 @@ class Split(NamedTuple):
         mean, var = fit.gap(users.ravel(), a.ravel(), b.ravel())
         return mean.reshape(chosen.shape), var.reshape(chosen.shape)
 
-    def error(self, fit: PreferenceModel) -> float:
+    def error(self, fit: FittedModel) -> float:
         """Return the share of the test answers that the model `fit` predicts wrong."""
         mean, _ = self.gap(fit, self.test)
         return float(np.mean((mean > 0.0) != np.take_along_axis(self.first, self.test, axis=1)))
 
-    def log_likelihood(self, fit: PreferenceModel) -> float:
+    def log_likelihood(self, fit: FittedModel) -> float:
         """Return the mean log probability that the model `fit` gives the test answers, in nats."""
         from scipy.special import log_ndtr
 
@@ -225,7 +226,7 @@ def _ask(
     people: int,
     seed: int,
     name: str,
-    first: tuple[PreferenceModel, float] | None = None,
+    first: tuple[FittedModel, float] | None = None,
 ) -> Trial:
     """Return the test error after the first fit and after each of ten questions (11,), and the time of all fits, of
     `MODEL by RULE`, the `name`."""
@@ -261,7 +262,7 @@ def _ask_by_rules(data: PairwiseDataset, world: str, people: int, seed: int, nam
     return {name: _ask(data, world, people, seed, name, first) for name in names}
 
 
-def _fit(fit: Fit, parts: Split, answered: Ints, earlier: PreferenceModel | None) -> tuple[PreferenceModel, float]:
+def _fit(fit: Fit, parts: Split, answered: Ints, earlier: FittedModel | None) -> tuple[FittedModel, float]:
     """Fit a model with the function `fit` to the answers to n pairs of each of U people, `answered` (U x n indices),
     given its `earlier` fit; return the fit and its processor time in seconds."""
     rows = parts.rows(answered)

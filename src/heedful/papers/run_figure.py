@@ -8,16 +8,16 @@ Joachims, *Coactive Learning*, JAIR 53, 2015.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.fold import trace
-from heedful.data.letor import Queries, load_letor
+from heedful.data.letor import load_letor
 from heedful.diagnostics import lower_bound
 from heedful.experiments.coactive import RADIUS, letor_setting
 from heedful.experiments.setting import Setting
@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from heedful.data.pairwise_dataset import PairwiseDataset
     from heedful.data.ratings import RatingTable
     from heedful.data.trec import Chain
-    from heedful.experiments.movielens import MovieWorld
 
 Array = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 
 class Sources:
@@ -71,13 +71,7 @@ class Sources:
     def __init__(self, data: Path, letor: Sequence[Path] = ()) -> None:
         self._data = data
         self._letor = [str(file) for file in letor]
-        self._queries: Queries | None = None
-        self._movie_world: MovieWorld | None = None
-        self._chains: list[Chain] | None = None
-        self._ratings: Ratings | None = None
-        self._people: dict[int, People] = {}
-        self._tables: dict[str, RatingTable] = {}
-        self._choices: dict[tuple[str, str], PairwiseDataset] = {}
+        self._read: dict[object, Any] = {}
         self.cache: dict[Any, Any] = {}
 
     def lacks(self, panel: Panel) -> str:
@@ -99,61 +93,55 @@ class Sources:
         if world == MOVIES:
             from heedful.experiments.movielens import make_movie_world, movie_setting
 
-            if self._movie_world is None:
-                self._movie_world = make_movie_world(self.ratings())
-            return movie_setting(self._movie_world, user, people=runs)
-        if self._queries is None:
-            self._queries = load_letor(*(self._letor or map(str, self._files(world))))
-        return letor_setting(self._queries, user, seeds=range(runs))
+            return movie_setting(self._once(MOVIES, lambda: make_movie_world(self.ratings())), user, people=runs)
+        files = self._letor or map(str, self._files(world))
+        return letor_setting(self._once(WEB, lambda: load_letor(*files)), user, seeds=range(runs))
 
     def ratings(self) -> Ratings:
         """Return the ratings of MovieLens 1M, read at the first call."""
-        if self._ratings is None:
-            from heedful.data.movielens import load_movielens
+        from heedful.data.movielens import load_movielens
 
-            self._ratings = load_movielens(self._files(MOVIES)[0].parent)
-        return self._ratings
+        return self._once("ratings", lambda: load_movielens(self._files(MOVIES)[0].parent))
 
     def people(self, least: int) -> People:
         """Return the people with at least `least` ratings in MovieLens 1M, with their ratings."""
-        if least not in self._people:
-            self._people[least] = people_who_rated(self.ratings(), least)
-        return self._people[least]
+        return self._once(("people", least), lambda: people_who_rated(self.ratings(), least))
 
     def table(self, world: str) -> RatingTable:
         """Return the ratings of the data set with the key `world`: of Jester those of the first 5,000 people, of
         Book-Crossing those of the 2,000 people and 2,000 books with the most ratings."""
-        if world not in self._tables:
-            from heedful.data.ratings import densest, load_book_crossing, load_jester, movielens_ratings
+        from heedful.data.ratings import densest, load_book_crossing, load_jester, movielens_ratings
 
+        def load() -> RatingTable:
             [file] = self._files(world)
             if world == BOOKS:
-                self._tables[world] = densest(load_book_crossing(file), 2000, 2000)
-            elif world == JESTER:
-                self._tables[world] = load_jester(file, users=5000)
-            else:
-                self._tables[world] = movielens_ratings(file.parent)
-        return self._tables[world]
+                return densest(load_book_crossing(file), 2000, 2000)
+            return load_jester(file, users=5000) if world == JESTER else movielens_ratings(file.parent)
+
+        return self._once(world, load)
 
     def choices(self, world: str, labels: str) -> PairwiseDataset:
         """Return the preference of each person on each pair of items of the data set with the key `world`: with
         `labels` "right", the correct preferences, or "published", those that were published, some of which are
         inverted."""
-        if (world, labels) not in self._choices:
-            ratings = self.ratings() if world == MOVIE_CHOICES else None
-            self._choices[world, labels] = load_choices(world, self._files(world)[0].parent, labels, ratings)
-        return self._choices[world, labels]
+        ratings = self.ratings() if world == MOVIE_CHOICES else None
+        folder = self._files(world)[0].parent
+        return self._once((world, labels), lambda: load_choices(world, folder, labels, ratings))
 
     def chains(self) -> list[Chain]:
         """Return the query chains of the TREC sessions, with their clicks and judgments."""
-        if self._chains is None:
-            from heedful.data.trec import load_sessions
+        from heedful.data.trec import load_sessions
 
-            files = self._files(CHAINS)
-            self._chains = [
-                chain for sessions, judged in zip(files[::2], files[1::2]) for chain in load_sessions(sessions, judged)
-            ]
-        return self._chains
+        files = self._files(CHAINS)
+        pairs = zip(files[::2], files[1::2])
+        return self._once(CHAINS, lambda: [chain for pair in pairs for chain in load_sessions(*pair)])
+
+    def _once(self, key: object, load: Callable[[], T]) -> T:
+        """Return what `load` returns when it is called for this `key` for the first time."""
+        if key not in self._read:
+            self._read[key] = load()
+        read: T = self._read[key]
+        return read
 
     def _files(self, world: str) -> list[Path]:
         return files_of(world, self._data)

@@ -121,12 +121,19 @@ def _contradict(part: Part) -> Part:
     return Part(part.test, low=part.high)
 
 
-def weakest(parts: Mapping[str, Part]) -> tuple[PairedTest, str]:
-    """Return (the test of the one of `parts` of a claim nearest to failing, words that name it and describe the test).
+def verdict_on_all(parts: Mapping[str, Part], words: str = "") -> Verdict:
+    """Return the verdict on a claim whose `parts` all have to hold: `words`, followed by what the least certain part is
+    and the test of its difference.
 
     The least certain part is that whose difference has the least distance, in standard errors, to an end of the
     interval that the claim gives; its difference need not be the smallest. The keys of `parts` name their differences,
     such as "a less b"."""
+    test, detail = weakest(parts)
+    return Verdict(all_hold(list(parts.values())), words + detail, test)
+
+
+def weakest(parts: Mapping[str, Part]) -> tuple[PairedTest, str]:
+    """Return (the test of the least certain of the `parts` of a claim, words that name it and describe the test)."""
 
     def within(part: Part) -> tuple[float, float]:
         room = min(part.high - part.test.difference, part.test.difference - part.low)
@@ -146,11 +153,10 @@ def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) 
     """
     parts = {f"{names[best]} less {names[key]}": below(ends[best], end) for key, end in ends.items() if key != best}
     least = min(ends, key=lambda value: ends[value].mean())
-    test, detail = weakest(parts)
     words = f"lowest at {names[least]} with {ends[least].mean():{form}}"
     if best != least:
         words += f"; {names[best]} has {ends[best].mean():{form}}"
-    return Verdict(all_hold(list(parts.values())), f"{words}; {detail}", test)
+    return verdict_on_all(parts, f"{words}; ")
 
 
 def fact(holds: bool) -> Conclusion:

@@ -14,12 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 from heedful.storage.address import Address
 from heedful.storage.errors import Closed, Damaged, Newer, OutOfConnections, Unreachable
-
-T = TypeVar("T")
 
 SCHEMA = "heedful"
 """The schema, in PostgreSQL's sense, that holds all tables."""
@@ -185,11 +183,9 @@ class Server:
         )
 
     @contextmanager
-    def transaction(self, connection: Connection, *, seconds: float | None = None) -> Iterator[None]:
-        """Run the block in a transaction: commit when it ends, roll back if it raises.
-
-        A statement waits for others at most `seconds`; None for the `wait` of this database."""
-        connection.script(self.settings(self.wait if seconds is None else seconds))
+    def transaction(self, connection: Connection) -> Iterator[None]:
+        """Run the block in a transaction: commit when it ends, roll back if it raises."""
+        connection.script(self.settings(self.wait))
         try:
             yield
             connection.script("COMMIT")

@@ -20,7 +20,7 @@ from heedful.data.files import cut_list
 from heedful.data.messages import is_message, messages_in, says_more
 from heedful.data.spreadsheet import text_of
 from heedful.data.table import open_table
-from heedful.studies.reading import LONGEST, TEXTS, LeftOut, read_file
+from heedful.studies.reading import LONGEST, LeftOut, read_text, readable
 
 PROMPTS = "prompts"
 """The name of the entry with the texts of prompts."""
@@ -220,21 +220,10 @@ def _text(where: str, column: str | None, cell: Any) -> str:
 
 def _texts(folder: Path, left_out: list[LeftOut]) -> Iterator[Found]:
     """Yield the answers, or the prompts, in the text files of a folder; files that are no texts go to `left_out`."""
-    for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
-        where = f"{folder.name}/{path.name}"
-        try:
-            if path_kind(path) == "folder" or path.suffix.lower() not in TEXTS:
-                raise ValueError(f"expected a text ({', '.join(TEXTS)}), got another kind of file")
-            content = read_file(path, 4 * LONGEST + 3, f"at most {LONGEST:,} characters")
-            text = content.decode("utf-8-sig").replace("\r\n", "\n").strip()
-        except UnicodeDecodeError:
-            left_out.append(LeftOut(where, "expected UTF-8, got something else"))
-            continue
-        except (ValueError, OSError) as error:
-            problem = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-            left_out.append(LeftOut(where, problem))
-            continue
-        yield where, path.stem, text if folder.name == PROMPTS else None, "" if folder.name == PROMPTS else text
+    paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    for path, text in readable(paths, read_text, left_out, f"{folder.name}/"):
+        prompt, answer = (text, "") if folder.name == PROMPTS else (None, text)
+        yield f"{folder.name}/{path.name}", path.stem, prompt, answer
 
 
 def same_prompts(before: Outputs, now: Outputs) -> str:

@@ -6,10 +6,10 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from heedful.core.paths import path_kind
 from heedful.core.validation import describe
@@ -21,6 +21,7 @@ from heedful.features import Encoding, encode_names
 from heedful.studies.pictures import KINDS, MOST, picture_type
 from heedful.studies.pictures import SUFFIXES as PICTURES
 
+T = TypeVar("T")
 Kind = Literal["rows", "pictures", "texts", "answers"]
 
 TEXTS = (".txt", ".md", ".text", ".html", ".htm")
@@ -138,17 +139,17 @@ def _folder(source: Path) -> Material:
 
 def _pictures(paths: Sequence[Path]) -> Material:
     """Read the files at `paths`, all of one folder, as pictures; files that are no pictures go to `left_out`."""
-    rows, files, left_out = [], dict[str, Path](), []
+
+    def read(path: Path) -> bytes:
+        if path.suffix.lower() not in PICTURES:
+            raise ValueError(f"expected {KINDS}, got another kind of file")
+        content = read_file(path, MOST, f"at most {MOST // 2**20} MiB")
+        picture_type(content)
+        return content
+
+    rows, files, left_out = [], dict[str, Path](), list[LeftOut]()
     names = _names(paths)
-    for path in paths:
-        try:
-            if path.suffix.lower() not in PICTURES:
-                raise ValueError(f"expected {KINDS}, got another kind of file")
-            content = read_file(path, MOST, f"at most {MOST // 2**20} MiB")
-            picture_type(content)
-        except (ValueError, OSError) as error:
-            left_out.append(LeftOut(path.name, _why(error)))
-            continue
+    for path, content in readable(paths, read, left_out):
         number = sha256(content).hexdigest()[:NUMBER]
         files[number] = path
         rows.append({"name": names[path], "picture": number})
@@ -157,24 +158,41 @@ def _pictures(paths: Sequence[Path]) -> Material:
 
 def _texts(paths: Sequence[Path]) -> Material:
     """Read the files at `paths`, all of one folder, as texts; files that are no texts go to `left_out`."""
-    rows, left_out = [], []
-    names = _names(paths)
+
+    def read(path: Path) -> str:
+        text = read_text(path)
+        if not text or len(text) > LONGEST or "\0" in text:
+            raise ValueError(f"expected 1 to {LONGEST:,} characters of text, got {len(text):,}")
+        return text
+
+    left_out, names = list[LeftOut](), _names(paths)
+    rows = [{"name": names[path], "text": text} for path, text in readable(paths, read, left_out)]
+    return Material("texts", rows, encode_names(rows, identifier="name"), {}, tuple(left_out))
+
+
+def readable(
+    paths: Iterable[Path], read: Callable[[Path], T], left_out: list[LeftOut], within: str = ""
+) -> Iterator[tuple[Path, T]]:
+    """Yield (path, what `read` returns for it) for each of `paths` of which it raises no error; the others go to
+    `left_out`, under their names after `within`."""
     for path in paths:
         try:
-            if path.suffix.lower() not in TEXTS:
-                raise ValueError(f"expected a text ({', '.join(TEXTS)}), got another kind of file")
-            content = read_file(path, 4 * LONGEST + 3, f"at most {LONGEST:,} characters")
-            text = content.decode("utf-8-sig").replace("\r\n", "\n").strip()
-            if not text or len(text) > LONGEST or "\0" in text:
-                raise ValueError(f"expected 1 to {LONGEST:,} characters of text, got {len(text):,}")
+            content = read(path)
         except UnicodeDecodeError:
-            left_out.append(LeftOut(path.name, "expected UTF-8, got something else"))
-            continue
+            left_out.append(LeftOut(f"{within}{path.name}", "expected UTF-8, got something else"))
         except (ValueError, OSError) as error:
-            left_out.append(LeftOut(path.name, _why(error)))
-            continue
-        rows.append({"name": names[path], "text": text})
-    return Material("texts", rows, encode_names(rows, identifier="name"), {}, tuple(left_out))
+            why = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+            left_out.append(LeftOut(f"{within}{path.name}", why))
+        else:
+            yield path, content
+
+
+def read_text(path: Path) -> str:
+    """Return the text in the file `path` of a folder. Raise ValueError, as `read_file` does and for another kind."""
+    if path_kind(path) == "folder" or path.suffix.lower() not in TEXTS:
+        raise ValueError(f"expected a text ({', '.join(TEXTS)}), got another kind of file")
+    content = read_file(path, 4 * LONGEST + 3, f"at most {LONGEST:,} characters")
+    return content.decode("utf-8-sig").replace("\r\n", "\n").strip()
 
 
 def read_file(path: Path, most: int, expected: str) -> bytes:
@@ -213,8 +231,3 @@ def _names(paths: Sequence[Path]) -> dict[Path, str]:
         used.add(name)
         names[path] = name
     return names
-
-
-def _why(error: Exception) -> str:
-    """Return the message of an error, without the path if it is an OSError."""
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

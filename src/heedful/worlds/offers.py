@@ -92,8 +92,7 @@ class RankedList(NamedTuple, Generic[W]):
     - `depth`: the NDCG is that of so many items from the top.
     - `floor`: the value of an item, in units of ratings, that counts as no gain.
 
-    The method `regret` returns the NDCG: the sum over the first `depth` items of (true value to the user - floor) /
-    log2(position + 1), divided by that sum for the best list; 1 where no available item has a value above `floor`.
+    The method `regret` returns the NDCG (`ndcg`).
     """
 
     world: RatingWorld[W]
@@ -114,20 +113,26 @@ class RankedList(NamedTuple, Generic[W]):
         return self.world.respond(state, x, shown[: self.consumed], rng)
 
     def regret(self, state: W, x: SlateContext, shown: Ints) -> float:
-        n = x.items.size
-        worth = np.empty(n)
-        for j in range(n):
-            worth[j] = self.world.value(x.user, x.items[j]) - self.floor
-        best = discounted_sum(np.sort(worth)[::-1], min(self.depth, n))
-        if best <= 0.0:
-            return 1.0
-        shown_worth = np.empty(shown.size)
-        for r in range(shown.size):
-            shown_worth[r] = self.world.value(x.user, shown[r]) - self.floor
-        return discounted_sum(shown_worth, min(self.depth, shown.size)) / best
+        return ndcg(self.world, x, shown, self.depth, self.floor)
 
     def advance(self, state: W, x: SlateContext, shown: Ints, feedback: SlateRatings) -> W:
         return self.world.advance(state, x, shown[: self.consumed], feedback)
+
+
+@kernel
+def ndcg(world: RatingWorld[W], x: SlateContext, ranking: Ints, depth: int, floor: float) -> float:
+    """Return the NDCG of a `ranking` of items available in `x`: the sum over the first `depth` of (true value to the
+    user in `world` - `floor`) / log2(position + 1), divided by that sum for the best list; 1 where no available item
+    has a value above `floor`."""
+    available, ranked = np.empty(x.items.size), np.empty(ranking.size)
+    for j in range(x.items.size):
+        available[j] = world.value(x.user, x.items[j]) - floor
+    best = discounted_sum(np.sort(available)[::-1], min(depth, available.size))
+    if best <= 0.0:
+        return 1.0
+    for r in range(ranking.size):
+        ranked[r] = world.value(x.user, ranking[r]) - floor
+    return discounted_sum(ranked, min(depth, ranked.size)) / best
 
 
 @kernel

@@ -8,21 +8,22 @@ NIPS 2012.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.gp.ep import UserPosteriors, infer_users
 from heedful.inference.gp.hierarchical import Population, maximise_population
-from heedful.inference.gp.posterior import Posterior, choice_probability, user_gap
+from heedful.inference.gp.posterior import Posterior, PreferenceModel, user_gap
 from heedful.inference.gp.sites import Sites, make_table
 from heedful.inference.pairwise import Index, PairRows
 
 Array = npt.NDArray[np.float64]
 
 
-class IndividualFit(NamedTuple):
+@dataclass(frozen=True)
+class IndividualFit(PreferenceModel):
     """The result of a baseline: posteriors over the utilities of n items for each of U people, and their common prior.
 
     `moved`: the largest change in the last EP sweep (relative, of a site, the Gaussian factor of an answer) or EM step
@@ -35,21 +36,7 @@ class IndividualFit(NamedTuple):
     moved: float
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of the difference of utilities f_u(a) - f_u(b) of person u = `user` for items a and
-        b.
-
-        `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of
-        the same shape. Each result has this shape (a scalar for integers).
-        """
         return user_gap(self.people.mean, self.people.cov, user, a, b)
-
-    def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """Return P(`user` prefers item `a` to `b`), including the noise of the answer.
-
-        `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of
-        the same shape. The result has this shape (a scalar for integers).
-        """
-        return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
         """Return the posterior over the utilities (n,) of n items of the person with number `user`, with its

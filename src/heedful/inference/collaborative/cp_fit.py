@@ -15,7 +15,7 @@ from heedful.inference.collaborative.priors import FactorPrior, ItemPrior
 from heedful.inference.collaborative.sparse_cells import Cells
 from heedful.inference.collaborative.vb_product import Factors
 from heedful.inference.gp.ep import Likelihood
-from heedful.inference.gp.posterior import Posterior, choice_probability
+from heedful.inference.gp.posterior import Posterior, PreferenceModel
 from heedful.inference.pairwise import Index
 from heedful.jit.kernel import Ints
 
@@ -71,7 +71,7 @@ class Messages(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CollaborativeFit:
+class CollaborativeFit(PreferenceModel):
     """The result of a collaborative model: the posterior `functions` of D functions that all people share, and means
     `mw` and variances `vw` (U x D) of the weights that each of U people gives them.
 
@@ -83,21 +83,7 @@ class CollaborativeFit:
     vw: Array
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of g_u(a, b), the utility of item a less that of item b for person u = `user`, [H12]
-        Eq. 7.
-
-        `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of
-        the same shape. Each result has this shape (a scalar for integers).
-        """
-        return gap(self.functions, self.mw, self.vw, user, a, b)
-
-    def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """Return P(`user` prefers item `a` to `b`), including the noise of the answer.
-
-        `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of
-        the same shape. The result has this shape (a scalar for integers).
-        """
-        return choice_probability(*self.gap(user, a, b))
+        return gap(self.functions, self.mw, self.vw, user, a, b)  # [H12] Eq. 7
 
     def posterior(self, user: int) -> Posterior:
         """Return the posterior over the utilities sum_d w_ud f_d (n,) of n items for person u = `user`.

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from heedful.inference.collaborative.distances import half_median, standardise
 from heedful.inference.collaborative.priors import triangle
 from heedful.inference.collaborative.user_covariance import features
 from heedful.inference.gp.ep import likelihood_of, moments
-from heedful.inference.gp.posterior import Posterior, choice_probability, user_gap
+from heedful.inference.gp.posterior import Posterior, PreferenceModel, user_gap
 from heedful.inference.gp.sites import (
     Sites,
     cavities,
@@ -38,7 +39,8 @@ the way to large sites the changes grow at first, and stronger damping would pro
 """
 
 
-class JointGPFit(NamedTuple):
+@dataclass(frozen=True)
+class JointGPFit(PreferenceModel):
     """The posterior of the utilities f(u, i) of n items i for U people u, with the prior GP(0, K_users (x) K_items).
 
     The prior covariance is the Kronecker product of those of people and of items. `mean` (U x n) are the posterior
@@ -52,20 +54,7 @@ class JointGPFit(NamedTuple):
     log_evidence: float
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of f(u, a) - f(u, b), by how much person u = `user` prefers item a to item b.
-
-        `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of
-        the same shape. Each result has this shape (a scalar for integers).
-        """
         return user_gap(self.mean, self.cov, user, a, b)
-
-    def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """Return P(`user` prefers item `a` to `b`), including the noise of the answer.
-
-        `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of
-        the same shape. The result has this shape (a scalar for integers).
-        """
-        return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
         """Return the posterior over the utilities (n,) of n items of the person with number `user`, with its

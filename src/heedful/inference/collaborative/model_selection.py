@@ -37,18 +37,14 @@ class CPHyperparameters(NamedTuple):
 
 
 class FittedModel(Protocol):
-    """A fitted model that `tune` can compare: anything with the methods `log_evidence` and `predict_proba`."""
+    """A `PreferenceModel` with an evidence: what `tune` can compare."""
 
     @property
     def log_evidence(self) -> float:
         """Log marginal likelihood of the answers, in nats."""
 
-    def predict_proba(self, user: Index, a: Index, b: Index, /) -> Array:
-        """Return P(`user` prefers item `a` to `b`).
-
-        `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of
-        the same shape. The result has this shape (a scalar for integers).
-        """
+    def gap(self, user: Index, a: Index, b: Index, /) -> tuple[Array, Array]: ...
+    def predict_proba(self, user: Index, a: Index, b: Index, /) -> Array: ...
 
 
 class Trial(NamedTuple, Generic[T]):

@@ -10,14 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from heedful.core.validation import check_count
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.sites import make_table
 from heedful.inference.gp.stopping import FEW, AnswerSites, log_likelihoods
-
-Array = npt.NDArray[np.float64]
 
 WITHIN = 0.03
 """The largest error of a probability that counts as accurate."""

@@ -16,8 +16,8 @@ Array = npt.NDArray[np.float64]
 
 
 class Mixture(NamedTuple):
-    """A posterior over the utilities of n items that is a mixture of g Gaussians; used when hyperparameters are
-    uncertain.
+    """A posterior over the utilities of n items that is a mixture of g Gaussians, with the methods of `Posterior`; used
+    when hyperparameters are uncertain.
 
     `mean` (n,) and `cov` (n x n) are those of the mixture. Probabilities are computed from the mixture, whose tails are
     heavier than those of the Gaussian with the same mean and covariance.
@@ -32,35 +32,18 @@ class Mixture(NamedTuple):
 
     @property
     def var(self) -> Array:
-        """Variances (n,) of the utilities of n items."""
         return self.cov.diagonal()
 
     def better(self, a: Index, b: Index) -> Array:
-        """Return P(f_a > f_b) for the utilities of items a and b, without the noise of a choice.
-
-        `a` and `b` are item numbers: two integers, or two integer arrays of the same shape. The result has this shape
-        (a scalar for integers).
-        """
         return self.weights @ np.array([part.better(a, b) for part in self.parts])  # type: ignore[no-any-return]
 
     def beats(self, a: Index, b: Index) -> Array:
-        """Return P(item a is chosen over item b) in the next choice, including its noise.
-
-        `a` and `b` are item numbers: two integers, or two integer arrays of the same shape. The result has this shape
-        (a scalar for integers).
-        """
         return self.weights @ np.array([part.beats(a, b) for part in self.parts])  # type: ignore[no-any-return]
 
     def ranking(self) -> Ints:
-        """Return the numbers (n,) of n items by posterior mean, best first; of equal means the lower number comes
-        first.
-        """
         return self.whole().ranking()
 
     def sd(self) -> Array:
-        """Return for each of n items the standard deviation (n,) of its utility minus the average
-        utility of all items.
-        """
         return self.whole().sd()
 
     def draws(self, count: int, seed: int = 0) -> Array:
@@ -74,12 +57,10 @@ class Mixture(NamedTuple):
         return np.concatenate([part.draws(k, seed + i) for i, (k, part) in enumerate(zip(sizes, self.parts)) if k])
 
     def of_items(self, items: Ints) -> Mixture:
-        """Return the marginal posterior over k items with the numbers `items` (k,)."""
         parts = [part.of_items(items) for part in self.parts]
         return Mixture(self.mean[items], self.cov[np.ix_(items, items)], self.weights, tuple(parts))
 
     def components(self) -> list[tuple[float, Posterior]]:
-        """Return (weight, Gaussian) for each of the g Gaussians."""
         return list(zip(self.weights.tolist(), self.parts))
 
     def whole(self) -> Posterior:

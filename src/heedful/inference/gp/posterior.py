@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -125,6 +126,23 @@ def choice_probability(mean: Array, var: Array) -> Array:
     return ndtr(mean / np.sqrt(1.0 + var))  # type: ignore[no-any-return]
 
 
+class PreferenceModel(ABC):
+    """A fitted model of the utilities of items to people.
+
+    In each method `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer
+    arrays of the same shape. Each result has this shape (a scalar for integers).
+    """
+
+    @abstractmethod
+    def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
+        """Return mean and variance of f_u(a) - f_u(b), the utility of item a less that of item b for person u =
+        `user`."""
+
+    def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
+        """Return P(`user` prefers item `a` to `b`), including the noise of the answer."""
+        return choice_probability(*self.gap(user, a, b))
+
+
 def user_gap(mean: Array, cov: Array, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
     """Return mean and variance of f_u(a) - f_u(b), the difference in utility of items a and b for person u = `user`.
 
@@ -153,7 +171,8 @@ class LowRankPosterior(NamedTuple):
     """A Gaussian posterior over the utilities of n out of N items: the prior's covariance less the low-rank left
     right'.
 
-    Rows of the covariance are computed when needed, so the n x n matrix is never formed."""
+    Its methods are those of `Posterior`. Rows of the covariance are computed when needed, so the n x n matrix is never
+    formed."""
 
     mean: Array
     """(n,) posterior means"""
@@ -167,22 +186,17 @@ class LowRankPosterior(NamedTuple):
 
     @property
     def var(self) -> Array:
-        """Variances (n,) of the utilities of the n items."""
         return self.prior.diagonal()[self.items] - np.vecdot(self.left, self.right)  # type: ignore[no-any-return]
 
     def row(self, i: int) -> Array:
-        """Return the covariances (n,) of the utility of item i with those of all n items."""
         row: Array = self.prior[self.items[i]][self.items] - np.vecdot(self.right, self.left[i])
         return row
 
     def block(self, low: int, high: int) -> Array:
-        """Return part of the posterior covariance of the n items, as a new array: rows `low` to `high` - 1, columns
-        `low` + 1 to n - 1."""
         low_rank = product(self.left[low:high], self.right[low + 1 :])
         return np.subtract(self._prior(self.items[low:high], self.items[low + 1 :]), low_rank, out=low_rank)
 
     def whole(self) -> Posterior:
-        """Return the same posterior over the n items with its full covariance (n x n)."""
         cov = self._prior(self.items, self.items) - self.left @ self.right.T
         return Posterior(self.mean, 0.5 * (cov + cov.T))
 

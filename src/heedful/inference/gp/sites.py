@@ -204,11 +204,6 @@ class Design(NamedTuple):
     """the rows of each person"""
 
     def natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return T (U x n x n) and h (U x n) for U people and n utilities f: the product of a person's sites is exp(-f'
-        T f / 2 + h' f).
-
-        `tau`, `nu`: the sites of all p rows, (p,) each.
-        """
         t, v = self.rows.times * tau, self.rows.times * nu
         T, h = np.empty((self.U, self.n, self.n)), np.empty((self.U, self.n))
         for u, rows in enumerate(self.slices):
@@ -217,16 +212,9 @@ class Design(NamedTuple):
         return T, h
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
-        """Return a 0 for each of U people (U,): rows of a design share no noise that would have to be
-        integrated out.
-        """
         return np.zeros(self.U)
 
     def site_marginals(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return mean and variance, (p,) each, of d . f of each of p rows; the sites `tau`, `nu` are ignored.
-
-        `mean` (U x n), `cov` (U x n x n): of the n utilities f of U people.
-        """
         m, v = np.empty(len(self.D)), np.empty(len(self.D))
         for u, rows in enumerate(self.slices):
             D = self.D[rows]

@@ -154,7 +154,7 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
     report.rows["features"] += sum(part.features for part in omitted) + len(features)
     report.used["features"] += len(features)
     for part in omitted:
-        report.drop(part.why, f"{part.name}, {_share(part.size, total)} of the model's absolute weights")
+        report.drop(part.why, f"{part.name}, {percent(part.size / total)} of the model's absolute weights")
         report.dropped[part.why] += part.features - 1
     return _document(loop, options, engine, features, omitted, total, notes)
 
@@ -395,7 +395,7 @@ def _distinct(features: Sequence[Feature]) -> list[Feature]:
 
 def _refusal(missing: Sequence[_Omitted], omitted: Sequence[_Omitted], total: float, engine: str) -> str:
     parts = "; ".join(
-        f"{part.name}, {_share(part.size, total)} of its absolute weights: {part.why}" for part in missing
+        f"{part.name}, {percent(part.size / total)} of its absolute weights: {part.why}" for part in missing
     )
     names = ",".join(part.name for part in omitted)
     if any("," in part.name for part in omitted):
@@ -403,10 +403,6 @@ def _refusal(missing: Sequence[_Omitted], omitted: Sequence[_Omitted], total: fl
     expected = "expected a model of numbers and categories, got one with parts that cannot be exported"
     parts += "; a share of weights is no measure of importance, as features may say the same"
     return f"--as {engine}: {expected} ({parts}). To export it without them: --option 'without={names}'"
-
-
-def _share(size: float, total: float) -> str:
-    return percent(size / total)
 
 
 def _names(text: str) -> tuple[str, ...]:
