@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.server.auth import Authenticator, Caller, _Entry
+from heedful.server.auth import Authenticator, CachedKey, Caller
 from heedful.server.keys import SCOPES, Key, Keys
 from heedful.server.problems import Problem
 
@@ -188,11 +188,11 @@ def test_the_text_of_a_key_is_kept_nowhere(
         assert not any(secret in each for each in told)
         # By type: to ask a weak proxy for its class is to ask what is gone.
         mine = [
-            each for each in gc.get_objects() if issubclass(type(each), _Entry | Authenticator | Key | Caller | Keys)
+            each for each in gc.get_objects() if issubclass(type(each), CachedKey | Authenticator | Key | Caller | Keys)
         ]
         assert mine
         for each in mine:
-            kept = [getattr(each, slot) for slot in each.__slots__] if isinstance(each, _Entry) else vars_of(each)
+            kept = [getattr(each, slot) for slot in each.__slots__] if isinstance(each, CachedKey) else vars_of(each)
             assert not any(secret in repr(value) or secret.encode().hex() in repr(value) for value in kept)
 
 
@@ -409,7 +409,7 @@ def test_the_limit_holds_for_what_a_key_may_not_do(keys: Keys, opened: Callable[
     st.lists(st.tuples(st.floats(0, 30), st.integers(1, 50)), max_size=60),
 )
 def test_no_schedule_gets_more_than_the_rate(rate: float, schedule: list[tuple[float, int]]) -> None:
-    entry = _Entry(Caller("main", frozenset(), ""), b"", rate, 0.0)
+    entry = CachedKey(Caller("main", frozenset(), ""), b"", rate, 0.0)
     now, let, waited = 0.0, 0, None
     for pause, n in schedule:
         now += pause

@@ -22,7 +22,7 @@ from heedful.server.codecs import check_list, whole
 from heedful.server.decisions import answer_fields, outcome
 from heedful.server.events import stream
 from heedful.server.loops import MAIN, loop_name
-from heedful.server.manifest import loop_maker, naming
+from heedful.server.manifest import create_loop, naming
 from heedful.server.request import ApiRequest
 from heedful.server.schema import MOST_LEARNERS, WHOLE_PARAMETERS
 
@@ -40,8 +40,8 @@ async def new_loop(request: ApiRequest) -> object:
     name = loop_name("name", body.get("name"))
     if body.get("learner") is not None:
         check_packaged(body["learner"])
-    make = loop_maker({key: value for key, value in body.items() if key != "name"})
-    worker = await request.service.loops.create(request.caller.tenant, name, make)
+    fields = {key: value for key, value in body.items() if key != "name"}
+    worker = await request.service.loops.create(request.caller.tenant, name, partial(create_loop, fields))
     with worker:
         return await worker.run(about, worker.loop, name)
 
@@ -328,7 +328,7 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 async def metrics(request: ApiRequest) -> object:
     caller = request.caller
     everything = caller.tenant == MAIN and "admin" in caller.scopes
-    text = await request.service.metrics_texts.text(None if everything else caller.tenant)
+    text = await request.service.metrics.text(None if everything else caller.tenant)
     return Response(text, headers={"cache-control": "no-store"}, media_type=TEXT)
 
 

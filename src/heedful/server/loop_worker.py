@@ -50,11 +50,11 @@ class LoopWorker:
 
     As a context manager it counts a request under way, during which the loop is not closed."""
 
-    def __init__(self, loop: Loop, pool: Executor, turns: Turns | None = None, tenant: str = "") -> None:
+    def __init__(self, loop: Loop, pool: Executor, turns: Turns, tenant: str) -> None:
         """Serve `loop`, which belongs to `tenant`; long work is done in the threads of `pool`, when it is the tenant's
         turn. This has to be called within the running event loop."""
         self.loop = loop
-        self._turns, self._tenant = Turns() if turns is None else turns, tenant
+        self._turns, self._tenant = turns, tenant
         self._tasks = set[asyncio.Task[Any]]()
         self._own_turn = Turn(*AT_ONCE["loop"])
         self.projection = loop.projection

@@ -28,6 +28,7 @@ from heedful.storage.address import LOG, NAME, SUFFIX
 
 if TYPE_CHECKING:
     from heedful.loop.log.table import Directory
+    from heedful.server.context import Options
 
 MAIN = "main"
 AGAIN_AFTER = 10.0
@@ -53,34 +54,19 @@ class Loops:
         self,
         folder: Place,
         pool: Executor,
-        *,
-        own: Sequence[str] = (),
-        most_open: int = 200,
-        idle: float = 300.0,
-        lease: float = 2.0,
-        address: str = "",
-        turns: Turns | None = None,
+        turns: Turns,
+        options: Options,
     ) -> None:
-        """Serve the loops of `folder`, or of a database; they are opened and closed in threads of `pool`.
-
-        - `own`: learners that are the user's code (FILE.py:Class), which loops may have or try.
-        - `most_open`, `idle`: at most so many loops are kept open, each for so many seconds after its last use.
-        - `lease`: for a database, the seconds for which this server is the owner of a loop that it writes to; it renews
-          that.
-        - `address`: the URL to which other servers of the database send clients meanwhile.
-        - `turns`: the turns of tenants, which have to have one for long work; None for new ones."""
-        self._lease, self._address = lease, address
+        """Serve the loops of `folder`, or of a database, as `options` say; they are opened and closed in threads of
+        `pool`, when it is their tenant's turn."""
         self._directory: Directory | None = None
         if isinstance(folder, Address):
             from heedful.loop.log.table import Directory
 
             self._directory = Directory(folder)
         self.folder = folder
-        self.most_open = most_open
-        self.idle = idle
-        self._pool = pool
-        self._turns = Turns() if turns is None else turns
-        self._own = tuple(spec for spec in own if is_own(spec))
+        self._pool, self._turns, self._options = pool, turns, options
+        self._own = tuple(spec for spec in options.own if is_own(spec))
         self.workers: dict[tuple[str, str], LoopWorker] = {}
         """the open loops, by (tenant, name)"""
         self._moving: dict[tuple[str, str], asyncio.Future[None]] = {}  # being opened or closed
@@ -164,7 +150,7 @@ class Loops:
         self._moving[key] = moved = aio.create_future()
         try:
             loop = await self._turns.run(self._pool, key[0], "opening", opening)
-            loop.projection.log.store.keep_owning(self._lease, self._address)
+            loop.projection.log.store.keep_owning(self._options.lease, self._options.address)
             worker = self.workers[key] = LoopWorker(loop, self._pool, self._turns, key[0])
         finally:
             del self._moving[key]
@@ -207,13 +193,13 @@ class Loops:
         aio = asyncio.get_running_loop()
         if self._directory is not None:
             try:
-                for lack in await aio.run_in_executor(self._pool, self._directory.lacks, self.most_open):
+                for lack in await aio.run_in_executor(self._pool, self._directory.lacks, self._options.most_open):
                     log.warning("%s", lack)
             except Exception as error:
                 log.warning("what the database allows is not known: %s", error)
         try:
             while True:
-                await asyncio.sleep(self._lease / 4)
+                await asyncio.sleep(self._options.lease / 4)
                 try:
                     await aio.run_in_executor(self._pool, self._renew)
                 except Exception as error:
@@ -239,7 +225,7 @@ class Loops:
     async def _follow(self) -> None:
         aio = asyncio.get_running_loop()
         while self._directory is not None:
-            await asyncio.sleep(self._lease / 2)
+            await asyncio.sleep(self._options.lease / 2)
             try:
                 owned = await aio.run_in_executor(self._pool, self._directory.last_of_owned)
             except Exception as error:
@@ -255,7 +241,7 @@ class Loops:
     async def _follow_one(self, key: tuple[str, str], last: int) -> None:
         """Open the loop with this (tenant, name), which some server owns, and learn what that one has written up to
         event `last`."""
-        if key not in self.workers and len(self.workers) < self.most_open:
+        if key not in self.workers and len(self.workers) < self._options.most_open:
             await self.open(*key)
         worker = self.workers.get(key)
         if worker is not None and not worker.projection.log.store.owns and worker.projection.is_behind(last):
@@ -275,7 +261,7 @@ class Loops:
         for workers in idle.values():
             workers.sort(reverse=True)
         surplus: list[tuple[str, str]] = []
-        while len(self.workers) - len(surplus) > self.most_open and idle:
+        while len(self.workers) - len(surplus) > self._options.most_open and idle:
             tenant = max(idle, key=lambda name: opened[name])
             surplus.append((tenant, idle[tenant].pop()[1]))
             opened[tenant] -= 1
@@ -287,7 +273,7 @@ class Loops:
         """Close loops that were not used for `idle` seconds, and those beyond the `most_open` that may be open."""
         now = time.monotonic()
         for key, worker in list(self.workers.items()):
-            if not worker.busy and now - worker.used > self.idle:
+            if not worker.busy and now - worker.used > self._options.idle:
                 await self.close(key)
         for key in self._too_many():
             await self.close(key)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from heedful.core.validation import describe
@@ -16,15 +15,10 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.protocol import Interaction
 
 
-def loop_maker(body: Mapping[str, object]) -> Callable[[Place], Loop]:
-    """Return a function that creates a loop at the place it is given, from the JSON fields `body` of a request.
+def create_loop(body: Mapping[str, Any], folder: Place) -> Loop:
+    """Create a loop in `folder` from the JSON fields `body` of a request: learner, items, encodings and settings.
 
-    The fields name the learner, the items, the encodings and the settings. The function raises ValueError, naming the
-    field, if one makes no sense."""
-    return partial(_create, body)
-
-
-def _create(body: Mapping[str, Any], folder: Place) -> Loop:
+    Raise ValueError, naming the field, if one makes no sense."""
     from heedful.features import TEXTS, declare, encode_names, infer
     from heedful.loop.interactions.registry import interaction_type
     from heedful.loop.settings import Settings
