@@ -342,8 +342,7 @@ def _has_texts(loop: Loop, column: str | None) -> bool:
 
 
 def _on_offer(loop: Loop, records: Iterator[dict[str, Any]], report: Report) -> Iterator[dict[str, Any]]:
-    """Yield `records` without candidates that are no items, which `report` counts; a decision with no item stays, to be
-    rejected."""
+    """Yield `records` without candidates that are no items, which `report` counts, if others are left."""
     items = set(loop.items)
     for record in records:
         if record["kind"] == "decision":

@@ -283,8 +283,7 @@ def _check_fit(
 
 
 def _read_action(syntax: str, name: str, given: str) -> float | tuple[float, ...]:
-    """Return what the settings store for the action `name`: a number, or several with a colon between them, if the
-    `syntax` of actions has one."""
+    """Return the weight of the action `name` as settings store it: a number, or several with a colon between."""
     try:
         numbers = tuple(map(float, given.split(":", 1) if ":" in syntax else [given]))
     except ValueError:

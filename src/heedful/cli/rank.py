@@ -222,11 +222,7 @@ def _given(options: Mapping[str, object]) -> list[str]:
 def _as_arena(
     loaded: LoadedPairs | LoadedChoices, arena: bool | None, of_people: list[str], of_arena: list[str]
 ) -> LoadedPairs | None:
-    """Return the comparisons that were read if they are ranked as votes of an arena, else None.
-
-    `arena` is the option --arena; `of_people` and `of_arena` are the given options that only one of the two ways has.
-    Raise ValueError if they contradict each other.
-    """
+    """Return what was read if it is ranked as votes of an arena, else None; raise ValueError where options disagree."""
     from heedful.boards.leaderboard import why_arena
     from heedful.data.choices import LoadedPairs
 
@@ -277,10 +273,7 @@ def _give(
 
 @contextmanager
 def _by_option() -> Iterator[None]:
-    """Run the block and raise its ValueError about an argument of `heedful.rank` as one about the option of that name.
-
-    A missing package becomes Failure, as it is not the input's fault.
-    """
+    """Raise a ValueError of the block about an argument of `heedful.rank` as one about the option of that name."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -291,8 +284,7 @@ def _by_option() -> Iterator[None]:
 
 
 def _anchor(given: str | None) -> tuple[str, float] | None:
-    """Return the (item, score) in the option --anchor NAME=SCORE; None if it is not given. Raise BadInput if it is
-    wrong."""
+    """Return the (item, score) in the option --anchor, None without it; raise BadInput if it is wrong."""
     from heedful.boards.elo import MOST_SCORE
     from heedful.data.files import is_number
 

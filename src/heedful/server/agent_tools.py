@@ -241,8 +241,7 @@ _ARGUMENTS: Mapping[str, tuple[Any, Any]] = {
 
 @contextmanager
 def _refusing(kind: type[Exception]) -> Iterator[None]:
-    """Turn what a loop refuses in the block into an error of this `kind` with the same text; a bug is raised as it
-    is."""
+    """Raise what a loop refuses in the block as an error of this `kind` with the same text, and a bug as it is."""
     try:
         yield
     except (KeyError, IndexError):

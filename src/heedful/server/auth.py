@@ -196,8 +196,7 @@ class Authenticator:
             entry.pages.take(self._clock())
 
     def _new_entry(self, digest: bytes, authorization: bytes, now: float) -> CachedKey | None:
-        """Return the cached key with this `digest` if it was made since the keys were last read; None if no key has
-        this digest."""
+        """Return the cached key with this `digest` if it was made since the keys were last read; else None."""
         if not _HEADER.fullmatch(authorization):
             return None
         self._look_for_new_keys(now)
@@ -209,8 +208,7 @@ class Authenticator:
             self.refresh()
 
     def _nearby(self, host: bytes | None, origin: bytes | None) -> CachedKey:
-        """Return the caller shared by all requests from this machine, with its rate limit, as long as no key was ever
-        made."""
+        """Return the entry that all requests from this machine share as long as no key was ever made."""
         self._check_readable()
         if host is None or not _HOST.fullmatch(host):
             raise Problem("wrong-host", f"Host: expected localhost, 127.0.0.1 or [::1], got {_describe_header(host)}")

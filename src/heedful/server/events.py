@@ -243,8 +243,7 @@ class Feed:
 
 
 async def _wait(changed: asyncio.Event, stopping: asyncio.Event) -> None:
-    """Wait until this process writes to the loop (`changed`), the server stops (`stopping`), or `LOOK` seconds have
-    passed."""
+    """Wait until this process writes to the loop, the server stops, or `LOOK` seconds have passed."""
     waiting = [asyncio.ensure_future(changed.wait()), asyncio.ensure_future(stopping.wait())]
     await asyncio.wait(waiting, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
     for task in waiting:

@@ -242,8 +242,7 @@ async def _await_reference(reference: Any) -> Any:
 
 
 def _owner(reply: Reply) -> int | None:
-    """Return the number of the host that owns a loop, from the answer of a host that refuses because it is not the
-    owner; None from any other answer."""
+    """Return the number of the host that owns a loop, from the refusal of one that does not; else None."""
     if reply[0] != 503 or b'"owner"' not in reply[2]:
         return None
     with suppress(msgspec.DecodeError, AttributeError, ValueError):

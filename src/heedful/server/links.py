@@ -79,6 +79,12 @@ class Link(NamedTuple):
         """Return whether the link may be used at the time `now`, in microseconds since 1970."""
         return self.revoked is None and now < self.ends
 
+    def state(self, now: int) -> str:
+        """Return "good", "full", "ended" or "revoked", at the time `now`, in microseconds since 1970."""
+        if self.revoked is not None:
+            return "revoked"
+        return "ended" if not self.good(now) else "full" if self.begun >= self.most else "good"
+
     def cookie(self) -> str:
         """Return a new signed cookie for the browser of a new participant."""
         drawn = secrets.token_urlsafe(16)

@@ -288,8 +288,7 @@ class LoopWorker:
         self._sync()
 
     def _sync(self) -> None:
-        """Wait in another thread until all commits are on the disk, once for all requests that wait for it, and answer
-        them."""
+        """Wait in a thread until all commits are on the disk, once for all who wait for it, and answer them."""
         if self._unsynced and not self._syncing:
             self._syncing, waiting = True, self._unsynced
             self._unsynced = []

@@ -239,8 +239,7 @@ class Loops:
                     log.warning("loop %s of another server could not be followed: %s", key, error)
 
     async def _follow_one(self, key: tuple[str, str], last: int) -> None:
-        """Open the loop with this (tenant, name), which some server owns, and learn what that one has written up to
-        event `last`."""
+        """Open the loop `key`, which some server owns, and learn what that one has written up to event `last`."""
         if key not in self.workers and len(self.workers) < self._options.most_open:
             await self.open(*key)
         worker = self.workers.get(key)
@@ -249,10 +248,9 @@ class Loops:
                 await worker.run(worker.projection.look)
 
     def _too_many(self) -> list[tuple[str, str]]:
-        """Return (tenant, name) of each loop that has to be closed so that at most `most_open` stay open.
+        """Return (tenant, name) of the loops to close so that `most_open` stay open.
 
-        Each is of the tenant that has the most open, so that none takes the places of others, and of theirs the one
-        that was not used for the longest time."""
+        Each is the longest unused of the tenant that has the most open, so that none takes the places of others."""
         opened = Counter(tenant for tenant, _ in self.workers)
         idle: dict[str, list[tuple[float, str]]] = {}
         for (tenant, name), worker in self.workers.items():
@@ -361,8 +359,7 @@ def call_all(jobs: Sequence[Callable[[], object]]) -> list[Exception]:
 
 
 def _is_loop(path: Place) -> bool:
-    """Return whether there may be a loop at `path`. In a database, and where it cannot be seen, this is True: opening
-    the loop tells."""
+    """Return whether there may be a loop at `path`; where only opening it can tell, this is True."""
     try:
         return isinstance(path, Address) or path_kind(path / LOG) == "file"
     except OSError:

@@ -84,8 +84,7 @@ def _pairs(crosses: object) -> list[list[str]]:
 
 
 def _check_columns(kind: type[Interaction[Any]], features: bool | None, kinds: Mapping[str, str]) -> None:
-    """Raise ValueError if a request sets `features` or `kinds`, which describe the items' columns, for a `kind` of loop
-    that does not take them."""
+    """Raise ValueError if `features` or `kinds` of a request describe columns at which this `kind` does not look."""
     from heedful.loop.interactions.registry import interactions
 
     if features is not None and kind.item_features != "asked":

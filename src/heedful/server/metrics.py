@@ -56,8 +56,7 @@ class Metrics:
     """The counters of one server since it started, and their text for Prometheus."""
 
     def __init__(self, workers: Mapping[tuple[str, str], LoopWorker], folder: Place, pool: Executor) -> None:
-        """Count for the server of `folder`, whose open loops are `workers`, by (tenant, name); texts are made in a
-        thread of `pool`."""
+        """Count for the server of `folder`, with its open loops, `workers`; texts are made in a thread of `pool`."""
         self.workers, self.folder, self._pool = workers, folder, pool
         self.requests: Counter[tuple[str, str, int]] = Counter()
         """requests, by (tenant, route, HTTP status)"""

@@ -85,10 +85,7 @@ class ClickEndpoint:
             await send(message)
 
     def _check_sender(self, headers: codecs.Headers) -> bytes | None:
-        """Return the header Origin of a request; None without one, as programs send it.
-
-        Raise Problem (403) unless pages of this origin may report clicks: those of the server's option, and those of
-        the name by which the server was asked."""
+        """Return the header Origin, None without one; raise Problem (403) if pages from there may not report."""
         origin = headers.get(b"origin")
         if origin is None:
             return None

@@ -198,8 +198,7 @@ class Endpoint:
         self._service, self._route, self._label = service, route, route.label
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        """Answer a request; `scope["path_params"]` has the variable parts of the path, as Starlette's router puts them
-        there."""
+        """Answer a request; `scope["path_params"]` has the variable parts of the path."""
         began, service, route, tenant = time.perf_counter(), self._service, self._route, ""
         headers: codecs.Headers = dict(scope["headers"])
         response: Response | None = None
@@ -227,8 +226,7 @@ class Endpoint:
             await send(message)
 
     async def _value(self, scope: Any, receive: Receive, headers: codecs.Headers, caller: Caller) -> object:
-        """Return what the route's handler returns, a value or a Response, after opening the loop that the path names
-        and decoding the body."""
+        """Return what the handler of the route returns, after opening the loop in the path and decoding the body."""
         service, route, path = self._service, self._route, scope["path_params"]
         query: dict[str, str] = {}
         if scope["query_string"]:

@@ -117,8 +117,7 @@ def items_of(loop: Loop, fields: Mapping[str, object]) -> list[str]:
 
 
 def _value(field: Input, names: Sequence[str], posted: Mapping[str, str]) -> object:
-    """Return the value of a field in the HTML form `posted`, as posted for the cards `names`; None if it was left
-    empty."""
+    """Return the value of a field in the HTML form `posted` for the cards `names`; None if it was left empty."""
     if field.kind == "items":
         return [name for name in names if posted.get(field.input_name_of(name))] or None
     if field.on_cards and field.kind != "item":
