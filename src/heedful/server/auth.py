@@ -52,21 +52,6 @@ class CachedKey(Bucket):
         self.pages = Bucket(rate, _most(rate), now)
         """the same limit for the clicks of pages, so that visitors cannot use up that of the key's own requests"""
 
-    def set(self, caller: Caller, rate: float | None, now: float) -> None:
-        """Take over changed scopes and a changed rate limit of the key; the share of tokens already used stays used.
-
-        `caller` is the tenant with the new scopes, `rate` the limit in requests per second (None: no limit), `now` the
-        time by the clock."""
-        self.caller = caller
-        if rate != self.rate:
-            self.pages = Bucket(rate, _most(rate), now)
-            if self.rate is None:
-                self.tokens = _most(rate)
-            else:
-                self.fill(now)
-                self.tokens = min(self.tokens, _most(rate))
-            self.rate, self.most, self.at = rate, _most(rate), now
-
 
 def _most(rate: float | None) -> float:
     return 0.0 if rate is None else max(BURST[1], BURST[0] * rate)
@@ -260,12 +245,10 @@ class Authenticator:
         entries = {}
         for key in keys:
             if key.revoked is None:
-                rate = self._rate if key.rate is None else key.rate
-                entry = self._entries.get(key.digest)
+                caller, entry = Caller(key.tenant, key.scopes, key.prefix), self._entries.get(key.digest)
                 if entry is None:
-                    entry = CachedKey(Caller(key.tenant, key.scopes, key.prefix), key.digest, rate, now)
-                elif entry.rate != rate or entry.caller.scopes != key.scopes:
-                    entry.set(Caller(key.tenant, key.scopes, key.prefix), rate, now)
+                    entry = CachedKey(caller, key.digest, self._rate if key.rate is None else key.rate, now)
+                entry.caller = caller  # its scopes may have changed, and nothing else
                 entries[key.digest] = entry
         self._entries = entries
         self._by_prefix = {entry.caller.prefix: entry for entry in entries.values()}

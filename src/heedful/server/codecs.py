@@ -169,26 +169,23 @@ def count_values(body: bytes) -> int:
     return 1 + body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
-def check_fields(fields: object, allowed: frozenset[str], name: str = "body") -> dict[str, Any]:
-    """Return `fields`. Raise ValueError, beginning with `name`, unless it is an object whose fields are all
-    `allowed`."""
+def check_fields(fields: object, allowed: frozenset[str]) -> dict[str, Any]:
+    """Return the body `fields`. Raise ValueError unless it is an object whose fields are all `allowed`."""
     if type(fields) is not dict:
-        raise ValueError(f"{name}: expected an object, got {describe(fields)}")
+        raise ValueError(f"body: expected an object, got {describe(fields)}")
     if not fields.keys() <= allowed:
         strange = min((key for key in fields if key not in allowed), key=str)
-        raise ValueError(f"{name}: expected {', '.join(sorted(allowed))}, got another field: {describe(strange)}")
+        raise ValueError(f"body: expected {', '.join(sorted(allowed))}, got another field: {describe(strange)}")
     return fields
 
 
-def check_list(values: object, most: int, name: str = "body") -> list[Any]:
-    """Return `values`. Raise ValueError, beginning with `name`, unless it is a list; Problem if it has more than `most`
-    values."""
+def check_list(values: object, most: int) -> list[Any]:
+    """Return the body `values`. Raise ValueError unless it is a list, and Problem if it has more than `most` values."""
     if type(values) is not list:
-        raise ValueError(f"{name}: expected a list, got {describe(values)}")
+        raise ValueError(f"body: expected a list, got {describe(values)}")
     if len(values) > most:
-        raise Problem(
-            "too-large", f"{name}: expected at most {most} at once, got {len(values)}: send several", field=name
-        )
+        detail = f"body: expected at most {most} at once, got {len(values)}: send several"
+        raise Problem("too-large", detail, field="body")
     return values
 
 

@@ -36,18 +36,13 @@ pause = asyncio.sleep
 Holds = Callable[[], Awaitable[bool]]
 
 
-async def always() -> bool:
-    """Return True: the default condition `holds` of `stream`, which never ends a stream."""
-    return True
-
-
 async def stream(
     service: ServerContext,
     caller: Caller,
     worker: LoopWorker,
     query: Mapping[str, str],
     headers: Headers,
-    holds: Holds = always,
+    holds: Holds | None = None,
 ) -> StreamingResponse:
     """Return the HTTP response that streams a loop's events as server-sent events.
 
@@ -64,7 +59,8 @@ async def stream(
         raise ValueError(f"follow: expected true or false, got {describe(follow)}")
 
     async def goes_on() -> bool:
-        return not service.stopping.is_set() and service.authenticator.holds(caller, "read") and await holds()
+        may = not service.stopping.is_set() and service.authenticator.holds(caller, "read")
+        return may and (holds is None or await holds())
 
     parts = _parts(service, caller.tenant, worker, after, kinds, follow == "true", goes_on)
     return Stream([await anext(parts, b"")], parts, worker)

@@ -221,9 +221,8 @@ class LoopWorker:
 
     def _run_here(self, work: Callable[[], T]) -> T:
         if self.has_moved():
-            raise Moved(
-                f"{self.log_path}: the file was removed or replaced while it was open: the loop is opened again"
-            )
+            at = self.projection.log.path
+            raise Moved(f"{at}: the file was removed or replaced while it was open: the loop is opened again")
         try:
             return work()
         except Exception:
@@ -363,11 +362,6 @@ class LoopWorker:
     def path(self) -> str:
         """where the loop is, for messages"""
         return str(self.loop.path)
-
-    @property
-    def log_path(self) -> str:
-        """where the log is, for messages"""
-        return str(self.projection.log.path)
 
 
 def text_size(content: object) -> int:

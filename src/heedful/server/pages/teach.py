@@ -15,7 +15,7 @@ from heedful.loop.interactions.telling import unordered
 from heedful.loop.interactions.words import Words
 from heedful.results.answers import Answer
 from heedful.server.decisions import answer_fields
-from heedful.server.events import always, stream
+from heedful.server.events import stream
 from heedful.server.pages import fields_widget, scale_widget, session
 from heedful.server.pages.card_feedback import earlier_answers, take_back, write_answer
 from heedful.server.pages.card_order import Hand, Placement
@@ -81,7 +81,7 @@ async def live(visit: Visit) -> Response:
     """Stream the events of the loop (server-sent events), from which the page's script updates it."""
     query = {name: text for name, text in visit.query.items() if name in ("after", "kinds")}
     headers: dict[bytes, bytes] = dict(visit.request.scope["headers"])
-    holds = partial(session.holds, visit.service, visit.request) if visit.caller.prefix else always
+    holds = partial(session.holds, visit.service, visit.request) if visit.caller.prefix else None
     return await stream(visit.service, visit.caller, visit.worker, query, headers, holds)
 
 
