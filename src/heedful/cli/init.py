@@ -24,7 +24,7 @@ from heedful.cli.common import (
     read_text,
     shell_quote,
 )
-from heedful.cli.console import BadInput, Failure, console, new_table, print_json, reading_input, say
+from heedful.cli.console import BadInput, console, new_table, print_json, reading_input, say
 from heedful.cli.signature import add_parameters, option
 from heedful.core.validation import read_range
 from heedful.core.wording import count
@@ -312,11 +312,8 @@ def _create(
         from heedful.loop.settings import Settings
 
         fixed_settings = Settings(**settings)
-        try:
-            rows = item_rows(open_table(file)) if file is not None else []
-            requests = read_table(context) if context is not None else None
-        except ModuleNotFoundError as error:
-            raise Failure(str(error)) from error
+        rows = item_rows(open_table(file)) if file is not None else []
+        requests = read_table(context) if context is not None else None
         use_features = columns.pop("features")
         crossed = _split_crosses(cross, requests or [], rows)
         around = requested or _around(context, requests, [a for a, _ in crossed])
@@ -352,8 +349,6 @@ def _create(
         go_on = f"{shell_quote(['heedful', 'decide', name])} goes on with it"
         go_on += "; to begin again, remove it, with all that it learned"
         raise BadInput(f"{folder}: {error.strerror}: {go_on}") from error
-    except ModuleNotFoundError as error:
-        raise Failure(str(error)) from error
     except FileNotFoundError as error:
         raise BadInput(f"{error.filename}: {error.strerror}" if error.strerror else str(error)) from error
     return loop, rows

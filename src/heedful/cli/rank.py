@@ -14,7 +14,7 @@ from heedful.cli.board import show_leaderboard, show_ranking
 from heedful.cli.board_files import draw, write_pairs
 from heedful.cli.common import Json, Without, holds_loop
 from heedful.cli.common import pairs as pairs_of
-from heedful.cli.console import BadInput, Failure, check_extra, notes, print_json, reading_input
+from heedful.cli.console import BadInput, check_extra, notes, print_json, reading_input
 from heedful.cli.output import check_path
 from heedful.data.spreadsheet import rows_of, write_table
 
@@ -276,8 +276,6 @@ def _by_option() -> Iterator[None]:
     """Raise a ValueError of the block about an argument of `heedful.rank` as one about the option of that name."""
     try:
         yield
-    except ModuleNotFoundError as error:
-        raise Failure(str(error)) from error
     except ValueError as error:
         name, _, told = str(error).partition(": ")
         raise ValueError(f"--{name}: {told}" if name in OPTIONS else str(error)) from None

@@ -67,8 +67,7 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
     from heedful.loop.interactions.forms import CHOICES
 
     class Server(MCPServer[Any]):
-        """A server that refuses arguments in the words of heedful, those that a tool does not have included, and that
-        answers requests that cannot be read, which the SDK only logs."""
+        """A server that refuses arguments in the words of heedful, and answers requests that cannot be read."""
 
         async def run_stdio_async(self) -> None:
             served, requests = anyio.create_memory_object_stream[Any](0)

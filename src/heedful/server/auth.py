@@ -157,8 +157,7 @@ class Authenticator:
         return self._keyed and entry is not None and scope in entry.caller.scopes
 
     def spend(self, caller: Caller, n: int) -> None:
-        """Charge a request of `caller` that counts as `n` requests (a batch): take n - 1 more tokens from its rate
-        limit, so that later requests wait."""
+        """Take the tokens of a batch, which counts as `n` requests of `caller`, but for the one that it took."""
         entry = self._by_prefix.get(caller.prefix) if caller.prefix else self._anybody
         if entry is not None and entry.rate is not None and n > 1:
             entry.tokens -= n - 1

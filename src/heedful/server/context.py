@@ -134,8 +134,7 @@ class ServerContext:
             self._tasks = [*self._tasks, asyncio.create_task(self.loops.stay_owner())]
 
     def begin_to_stop(self) -> None:
-        """End the requests that wait for new events, and give up the ownership of loops in a database, so that other
-        servers can take over."""
+        """End the requests that wait for new events, and let other servers own the loops in a database."""
         self.stopping.set()
         for task in self._tasks:
             task.cancel()

@@ -67,8 +67,7 @@ async def stream(
 
 
 class Stream(StreamingResponse):
-    """An HTTP answer sent as a stream of server-sent events. As long as it lasts, the server does not close the
-    loop."""
+    """A stream of server-sent events; as long as it lasts, the server does not close the loop."""
 
     def __init__(self, first: Iterable[bytes], parts: AsyncIterator[bytes], worker: LoopWorker) -> None:
         super().__init__(parts, media_type="text/event-stream", headers={"cache-control": "no-store"})
@@ -152,8 +151,7 @@ async def _parts(
 
 
 class Round(NamedTuple):
-    """Consecutive events of a log that were read together, written as server-sent events for all followers of the
-    log."""
+    """Consecutive events of a log that were read together, as server-sent events for all followers."""
 
     since: int
     """the sequence number after which they begin"""

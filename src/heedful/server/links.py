@@ -155,8 +155,7 @@ class Links:
             return bool(made.rowcount)
 
     def revoke(self, tenant: str, loop: str, handle: str) -> bool:
-        """End the link called `handle` of the tenant's loop at once; return whether there was one that had not been
-        revoked."""
+        """End the link `handle` of the tenant's loop at once; return whether one that had not ended was there."""
         if not self._database.exists():
             return False
         here = "tenant = ? AND loop = ? AND handle = ? AND revoked IS NULL"
@@ -197,8 +196,7 @@ class Links:
         return seen[0] if seen[0].good(self._now()) else None
 
     def find_cached(self, token: str) -> Link | None:
-        """Return the link with this token if it may be used and was read from the database in the last `FRESH` seconds;
-        else None."""
+        """Return the link with this token if it may be used and was read less than `FRESH` seconds ago; else None."""
         seen = self._seen.get(_digest(token)) if len(token) == LENGTH else None
         fresh = seen is not None and 0 <= self._clock() - seen[1] < FRESH
         return seen[0] if fresh and seen is not None and seen[0].good(self._now()) else None

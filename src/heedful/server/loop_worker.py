@@ -105,8 +105,7 @@ class LoopWorker:
     # ------------------------------------------------------------------------ what is asked most
 
     async def decide(self, arguments: dict[str, Any], large: bool = False) -> Decision:
-        """Return the decision for the arguments `arguments` of `Loop.decide`; a `large` request is handled in another
-        thread."""
+        """Return the decision alone of what `decide_once` returns."""
         return (await self.decide_once(arguments, large))[0]
 
     async def decide_once(self, arguments: dict[str, Any], large: bool = False) -> tuple[Decision, bool]:
@@ -122,8 +121,7 @@ class LoopWorker:
         return await self.decide_in_thread(partial(self.loop.decide, **arguments), arguments.get("id"))
 
     async def decide_in_thread(self, work: Callable[[], Decision], id: object) -> tuple[Decision, bool]:
-        """Return (the decision that `work` makes in another thread, whether the log had a decision with this `id`
-        before)."""
+        """Return (the decision that `work` makes in another thread, whether the log had this `id` before)."""
 
         def work_once() -> tuple[Decision, bool]:
             there = id is not None and self.projection.find_decision(check_id("id", id)) is not None

@@ -47,8 +47,7 @@ def loop_name(name: str, value: object) -> str:
 
 
 class Loops:
-    """The loops of all tenants in a folder or a database. A loop is opened when a request needs it, and closed when it
-    was not used for a while."""
+    """The loops of all tenants, each opened when a request needs it, and closed after some time without use."""
 
     def __init__(
         self,
@@ -77,8 +76,7 @@ class Loops:
     # ------------------------------------------------------------------------ which there are
 
     def path(self, tenant: str, name: str) -> Place:
-        """Return the place of the tenant's loop `name`, a folder or an address in a database, whether it exists or
-        not."""
+        """Return the place of the tenant's loop `name`, in a folder or a database, whether it exists or not."""
         return self._home(tenant) / f"{name}{SUFFIX}"
 
     def _home(self, tenant: str) -> Place:
@@ -98,8 +96,7 @@ class Loops:
         return [name for name in names if NAME.fullmatch(name) and _is_loop(home / f"{name}{SUFFIX}")]
 
     async def list_names(self, tenant: str) -> list[str]:
-        """Return the names of the tenant's loops, sorted, without opening any. This looks at every loop's folder, and
-        does so in another thread."""
+        """Return what `names` does, in another thread, as it looks at every loop's folder."""
         return await self._turns.run(self._pool, tenant, "long", self.names, tenant)
 
     # ------------------------------------------------------------------------ opening, closing
@@ -215,8 +212,7 @@ class Loops:
             self._directory.renew([store for store in stores if isinstance(store, LogTable)])
 
     async def hand_over(self) -> None:
-        """Give up the ownership of all loops of a database at once, so that other servers can take over. Requests under
-        way are still answered."""
+        """Let other servers own all loops of a database at once; requests under way are still answered."""
         stores = [worker.projection.log.store for worker in self.workers.values()]
         aio = asyncio.get_running_loop()
         for error in await aio.run_in_executor(self._pool, call_all, [store.hand_over for store in stores]):
@@ -280,8 +276,7 @@ class Loops:
             await asyncio.get_running_loop().run_in_executor(self._pool, return_memory)
 
     async def finish_forgetting(self) -> None:
-        """Remove what is left of the data of erased people from the files of all loops, where an earlier attempt
-        failed."""
+        """Remove the data of erased people from the files of all loops, where an earlier attempt failed."""
         now = time.monotonic()
         for worker in list(self.workers.values()):
             if worker.unerased is not None and now - worker.unerased > AGAIN_AFTER:

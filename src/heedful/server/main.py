@@ -150,8 +150,7 @@ class Server(uvicorn.Server):
 
 
 def config(app: App, grace: int = 10) -> uvicorn.Config:
-    """Return the configuration with which uvicorn serves `app`; a server that stops waits `grace` seconds for
-    requests in progress."""
+    """Return uvicorn's configuration for `app`; at its end it waits `grace` seconds for requests in progress."""
     try:
         import uvloop  # noqa: F401
 
@@ -175,8 +174,7 @@ def config(app: App, grace: int = 10) -> uvicorn.Config:
 
 
 def more_files() -> int | None:
-    """Raise the limit of files that this process may have open as far as the system allows, and return the new limit;
-    None if there is no limit."""
+    """Raise the limit of files that this process may have open; return the new limit, None for no limit."""
     try:
         import resource
     except ModuleNotFoundError:

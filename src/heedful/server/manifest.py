@@ -99,8 +99,7 @@ def _check_columns(kind: type[Interaction[Any]], features: bool | None, kinds: M
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Within the block, errors that name a row ("row 3: ...") are raised as errors of the field `name` ("items[2]:
-    ...")."""
+    """Raise errors of the block that name a row ("row 3: ...") as errors of the field `name` ("items[2]: ...")."""
     try:
         yield
     except (Closed, Damaged):

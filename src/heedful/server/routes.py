@@ -286,6 +286,5 @@ def mount(service: ServerContext) -> Starlette:
 
 
 def check_caller(service: ServerContext, headers: codecs.Headers, scope: str | None) -> Caller:
-    """Return the sender of a request with these `headers`. Raise Problem unless their key has `scope` (None: any
-    key)."""
+    """Return the sender of a request; raise Problem unless their key has `scope` (None: any key)."""
     return service.authenticator.admit(headers.get(b"authorization"), headers.get(b"host"), source(headers), scope)

@@ -37,8 +37,7 @@ class _CachedSession(NamedTuple):
 
 
 class Sessions:
-    """The sessions of browsers that signed in with a key, as stored in the file `server.db` of a folder of loops. Each
-    belongs to an API key."""
+    """The sessions of browsers that signed in with a key, in the file `server.db` of a folder of loops."""
 
     def __init__(self, home: Place, *, idle: float = IDLE, clock: Callable[[], float] = time.time) -> None:
         """Open the sessions of the loops in `home`, a folder or a database.

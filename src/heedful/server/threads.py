@@ -131,8 +131,7 @@ class Threads(Executor):
             del job, future, work  # nothing is kept until the next one comes
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more work; with `wait`, wait until what was taken is done. With `cancel_futures`, what no thread has
-        begun is not done."""
+        """Take no more work; `wait` until what was taken is done, with `cancel_futures` what was begun."""
         with self._lock:
             self._ended = True
         if cancel_futures:

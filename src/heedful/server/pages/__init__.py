@@ -165,8 +165,7 @@ async def error_page(request: Request, error: Exception) -> Response:
 
 
 async def static(request: Request) -> Response:
-    """Send the file of the folder static that the path names; these are public. Raise Problem (404) if there is
-    none."""
+    """Send the public file of the folder static that the path names; raise Problem (404) if there is none."""
     path = request.path_params["path"]
     if path not in static_files():
         raise Problem("not-found", "there is no such file")

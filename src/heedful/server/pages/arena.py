@@ -31,8 +31,7 @@ def arena_parts(loop: Loop, people: Sequence[str] | None) -> dict[str, object] |
 
 
 def board_file(loop: Loop, study: Study, people: Sequence[str] | None, form: str) -> bytes | None:
-    """Return the leaderboard of an arena as a file with the ending `form`, one of TYPES; None if nobody could judge
-    yet."""
+    """Return the leaderboard of an arena as a file of one of TYPES, `form`; None if nobody could judge yet."""
     board = leaderboard_of(loop, people)
     if board is None:
         return None

@@ -51,8 +51,7 @@ class Input(Field):
 
 
 class FieldsWidget(NamedTuple):
-    """The controls with which a page takes feedback: one for each field of a form, and a button for each form that has
-    only one possible value."""
+    """The controls with which a page takes feedback."""
 
     form: str
     """the name of the form whose fields are shown"""

@@ -21,11 +21,6 @@ ECHOED = 300
 """The most characters of an invalid field that are shown again in the form."""
 
 
-async def list_keys(visit: Visit) -> Response:
-    """Render the list of keys, with the form that makes another."""
-    return await _render(visit)
-
-
 async def make(visit: Visit) -> Response:
     """Handle the form that makes a key: render the page with the new key, which is shown only this once.
 
@@ -96,7 +91,7 @@ async def _all(visit: Visit) -> list[Key]:
 
 
 async def _render(visit: Visit, status: int = 200, **more: object) -> Response:
-    """Render the page of keys with the HTTP `status`."""
+    """Render the list of keys, with the form that makes another, with the HTTP `status`."""
     keys = await _all(visit)
     first = not keys
     _, most = _limits(visit, keys)
@@ -120,7 +115,7 @@ async def _render(visit: Visit, status: int = 200, **more: object) -> Response:
 
 
 PAGES = (
-    Page("GET", "/keys", ("admin",), list_keys),
+    Page("GET", "/keys", ("admin",), _render),
     Page("POST", "/keys", ("admin",), make),
     Page("POST", "/keys/revoke", ("admin",), revoke),
 )

@@ -41,8 +41,7 @@ EVENTS = 50
 
 
 class LessonQuery(NamedTuple):
-    """What the visitor chose to see on the page: whose feedback, before which event, and whether with an
-    explanation."""
+    """What the visitor chose to see on the page."""
 
     person: str | None
     """the person whose feedback and weights are shown; None for everybody"""
@@ -53,8 +52,7 @@ class LessonQuery(NamedTuple):
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> LessonQuery:
-        """Return the choice that the fields `fields` of a query or a form make. Raise ValueError, naming the field, if
-        one is invalid."""
+        """Return the choice in the fields of a query or form; raise ValueError, naming the field, if one is invalid."""
         person = person_of(fields)
         return cls(person, whole(fields, "before", 0, 1) or None, 1 if person and fields.get("why") else None)
 
@@ -77,8 +75,7 @@ async def show(visit: Visit) -> Response:
 
 
 async def undo(visit: Visit) -> Response:
-    """Handle the button that undoes a piece of feedback, whose id is in the field `event` of the form; show the page of
-    what the loop learned again."""
+    """Handle the button that undoes the feedback in the field `event` of the form; show the page again."""
     query = LessonQuery.of(visit.form)
     answer_fields(await take_back(visit, visit.form.get("event", "")))
     if not visit.scripted:

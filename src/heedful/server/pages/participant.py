@@ -195,8 +195,7 @@ async def show(visit: ParticipantVisit) -> Response:
 
 
 async def agree(visit: ParticipantVisit) -> Response:
-    """Handle the button by which a visitor agrees to take part: set a cookie with a new identity, and redirect to the
-    first question."""
+    """Handle the button by which a visitor agrees to take part: set a cookie with a new identity."""
     response = back(visit.base)
     if visit.person is None:
         if not await in_thread(visit.service.signing, visit.service.links.begin, visit.token):

@@ -250,8 +250,7 @@ def _context(loop: Loop, again: bool) -> dict[str, Any]:
 
 
 def evidence(experiment: Experiment) -> float:
-    """Return the length of the bar of an experiment's evidence, in percent: the logarithm of the e-value relative to
-    that of 1 / alpha."""
+    """Return the length of the bar of an experiment's evidence, log(e-value) / log(1 / alpha), in percent."""
     needed = math.log(1.0 / experiment.alpha)
     return round(100.0 * min(max(math.log(max(experiment.verdict.e_value, 1.0)) / needed, 0.0), 1.0), 1)
 

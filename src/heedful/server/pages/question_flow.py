@@ -229,8 +229,7 @@ def _plates(worker: LoopWorker, shown: Sequence[Thing]) -> Plates | None:
 
 
 async def image_response(worker: LoopWorker, number: str) -> Response:
-    """Return the response that sends the picture with this `number`, a digest of its bytes. Raise Problem (404) if the
-    study has none."""
+    """Return the picture with this `number`, a digest of its bytes; raise Problem (404) if there is none."""
     image = await worker.read(picture_in, worker.loop.path, number)
     if image is None:
         raise Problem("not-found", "there is no such picture")

@@ -38,11 +38,6 @@ TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "toi": "t
 """ending of a file of answers -> its media type"""
 
 
-async def results(visit: Visit) -> Response:
-    """Render the page of results, of everybody or of the `segment` (a group of participants) in the query."""
-    return await _render(visit)
-
-
 async def make(visit: Visit) -> Response:
     """Handle the form that makes a link: render the page with the link, whose URL is shown only this once.
 
@@ -93,7 +88,7 @@ def qr_code(url: str) -> str:
 
 
 async def _render(visit: Visit, made: Link | None = None, url: str = "") -> Response:
-    """Render the page of results; `made` is a link that was made just now, and `url` its address."""
+    """Render the page of results, of all or of the query's `segment`; `made` is a link made just now, at `url`."""
     study, loop = await study_in(visit), visit.loop
     whose = await visit.worker.read(segments, loop)
     segment = made.segment if made is not None and made.shows else visit.query.get("segment", "")
@@ -267,7 +262,7 @@ def _with_date(answer: StudyAnswer) -> dict[str, object]:
 
 
 PAGES = (
-    Page("GET", "/loops/{loop}/results", ("read",), results),
+    Page("GET", "/loops/{loop}/results", ("read",), _render),
     Page("GET", "/loops/{loop}/results/answers.{form}", ("read",), export),
     Page("GET", "/loops/{loop}/results/ranking.{form}", ("read",), export_ranking),
     Page("GET", "/loops/{loop}/results/leaderboard.{form}", ("read",), export_board),

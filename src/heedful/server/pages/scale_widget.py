@@ -117,8 +117,7 @@ class ScaleWidget(NamedTuple):
         return _exact(value).replace("-", "−")
 
     def nearest(self, mark: Mark) -> int | None:
-        """Return the button nearest to the prediction on a card (`mark`); None without buttons or without a
-        prediction."""
+        """Return the button nearest to the prediction of a `mark`; None without buttons or prediction."""
         return None if mark.predicted is None or not self.buttons else math.floor(mark.predicted + 0.5)
 
     def share(self, value: float) -> float:

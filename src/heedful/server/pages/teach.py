@@ -230,8 +230,7 @@ def _check_cards(items: Sequence[str], names: Sequence[str]) -> None:
 
 
 async def undo(visit: Visit) -> Response:
-    """Handle the button that undoes a piece of feedback, whose id is in the field `back` or `event` of the form; show
-    the cards of the page again."""
+    """Handle the button that undoes the feedback in the field `back` or `event`; show the cards again."""
     form, person = visit.form, person_of(visit.form)
     event = records.check_id("event", form.get("back") or form.get("event", ""))  # an action's button has `back`
     answer_fields(await take_back(visit, event))
