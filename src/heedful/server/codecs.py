@@ -168,10 +168,11 @@ def count_values(body: bytes) -> int:
     return 1 + body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
-def check_fields(fields: object, allowed: frozenset[str]) -> dict[str, Any]:
-    """Return the body `fields`. Raise ValueError unless it is an object whose fields are all `allowed`."""
+def check_fields(fields: object, body: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the `fields` of a request. Raise ValueError unless they are an object, and all are fields of `body`."""
     if type(fields) is not dict:
         raise ValueError(f"body: expected an object, got {describe(fields)}")
+    allowed = set(body.__struct_fields__)
     if not fields.keys() <= allowed:
         strange = min((key for key in fields if key not in allowed), key=str)
         raise ValueError(f"body: expected {', '.join(sorted(allowed))}, got another field: {describe(strange)}")
@@ -265,14 +266,9 @@ _JSON_HEADERS = (b"content-type", JSON), (b"cache-control", b"no-store")
 _MSGPACK_HEADERS = (b"content-type", MSGPACK), (b"cache-control", b"no-store")
 
 
-def encode(value: object, kind: bytes) -> bytes:
-    """Return `value` as the bytes of a body of the media type `kind`: JSON or msgpack."""
-    return msgspec.json.encode(value) if kind == JSON else msgspec.msgpack.encode(value)
-
-
 def messages(value: object, kind: bytes = JSON, status: int = 200) -> Messages:
     """Return the two ASGI messages of an answer: its head, and its body, `value` in the media type `kind`."""
-    body = encode(value, kind)
+    body = msgspec.json.encode(value) if kind == JSON else msgspec.msgpack.encode(value)
     same = _JSON_HEADERS if kind == JSON else _MSGPACK_HEADERS
     return _messages(status, [*same, (b"content-length", b"%d" % len(body))], body)
 

@@ -17,7 +17,7 @@ from hmac import new as new_hmac
 from typing import NamedTuple
 
 from heedful.core.validation import check_count, describe, is_number
-from heedful.server.database import open_database
+from heedful.server.database import digest_of, open_database
 from heedful.storage import Place
 
 LENGTH = 43
@@ -144,14 +144,16 @@ class Links:
         link = Link(handle, tenant, loop, founded, segment, now, ends, None, secret, people, 0, shows)
         with self._database.writing(create=True) as connection:
             values = ", ".join("?" * (len(link) + 1))
-            connection.execute(f"INSERT INTO links (digest, {_COLUMNS}) VALUES ({values})", (_digest(token), *link))
+            connection.execute(f"INSERT INTO links (digest, {_COLUMNS}) VALUES ({values})", (digest_of(token), *link))
         return link, token
 
     def begin(self, token: str) -> bool:
         """Admit one more person by the link with this `token`; return False if it is full, has ended or was revoked."""
         good = "digest = ? AND revoked IS NULL AND ends > ? AND begun < most"
         with self._database.writing() as connection:
-            made = connection.execute(f"UPDATE links SET begun = begun + 1 WHERE {good}", (_digest(token), self._now()))
+            made = connection.execute(
+                f"UPDATE links SET begun = begun + 1 WHERE {good}", (digest_of(token), self._now())
+            )
             return bool(made.rowcount)
 
     def revoke(self, tenant: str, loop: str, handle: str) -> bool:
@@ -178,7 +180,7 @@ class Links:
         Raise TimeoutError if another process is writing and the link is not cached."""
         if not _TOKEN.fullmatch(token):
             return None
-        digest, now = _digest(token), self._clock()
+        digest, now = digest_of(token), self._clock()
         seen = self._seen.get(digest)
         if seen is None or not 0 <= now - seen[1] < FRESH:
             try:
@@ -197,13 +199,13 @@ class Links:
 
     def find_cached(self, token: str) -> Link | None:
         """Return the link with this token if it may be used and was read less than `FRESH` seconds ago; else None."""
-        seen = self._seen.get(_digest(token)) if len(token) == LENGTH else None
+        seen = self._seen.get(digest_of(token)) if len(token) == LENGTH else None
         fresh = seen is not None and 0 <= self._clock() - seen[1] < FRESH
         return seen[0] if fresh and seen is not None and seen[0].good(self._now()) else None
 
     def has_ended(self, token: str) -> bool:
         """Return whether this is the token of a link at all, even of one that has ended or was revoked."""
-        return bool(_TOKEN.fullmatch(token) and self._links("digest = ?", [_digest(token)], WAIT))
+        return bool(_TOKEN.fullmatch(token) and self._links("digest = ?", [digest_of(token)], WAIT))
 
     def _links(self, here: str, values: Sequence[object], wait: float | None = None) -> list[Link]:
         with self._database.reading(wait) as connection:
@@ -228,7 +230,3 @@ def check_segment(name: str, value: object) -> str:
     if value in OTHERS:
         raise ValueError(f"{name}: expected another name than {' and '.join(OTHERS)}, got {describe(value)}")
     return value
-
-
-def _digest(token: str) -> bytes:
-    return sha256(token.encode()).digest()

@@ -101,11 +101,6 @@ class Loops:
 
     # ------------------------------------------------------------------------ opening, closing
 
-    def at(self, tenant: str, name: str) -> LoopWorker | None:
-        """Return the worker of the tenant's loop `name` if it is open; otherwise None."""
-        worker = self.workers.get((tenant, name))
-        return None if worker is None or worker.moved else worker
-
     async def open(self, tenant: str, name: str) -> LoopWorker:
         """Return the worker of the tenant's loop `name`, opening it if necessary.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from heedful.core.validation import describe
 from heedful.loop import Loop
-from heedful.server.problems import of_rows
 from heedful.storage import Closed, Damaged, Place
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ def naming(name: str) -> Iterator[None]:
     except (Closed, Damaged):
         raise
     except ValueError as error:
-        raise ValueError(of_rows(name, str(error))) from None
+        message = re.sub(r"^row (\d+): ", lambda match: f"{name}[{int(match[1]) - 1}]: ", str(error))
+        raise ValueError(message) from None
 
 
 def _rows(name: str, value: object) -> list[Mapping[str, Any]]:

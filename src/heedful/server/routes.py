@@ -94,7 +94,7 @@ class Route(NamedTuple):
             return self.codec(request, kind, body)
         value = codecs.decode(body, kind)
         if isinstance(self.takes, type):
-            value = codecs.check_fields(value, schema.names(self.takes))
+            value = codecs.check_fields(value, self.takes)
         return codecs.with_key(value, codecs.key(request.headers)) if self.headers == _KEY else value
 
 
@@ -235,7 +235,7 @@ class Endpoint:
         worker = None
         if "loop" in path:
             tenant, name = caller.tenant, path["loop"]
-            worker = service.loops.at(tenant, name) or await service.loops.open(tenant, name)
+            worker = await service.loops.open(tenant, name)
         with _NOTHING if worker is None else worker:
             request = ApiRequest(service, caller, headers, query, path, None, worker)
             if route.takes is None:

@@ -119,7 +119,7 @@ async def _respond(service: ServerContext, route: Page, request: Request, caller
     if name is None:
         return await route.work(Visit(service, caller, request, query, form, None))
     try:
-        worker = service.loops.at(caller.tenant, name) or await service.loops.open(caller.tenant, name)
+        worker = await service.loops.open(caller.tenant, name)
     except Problem as problem:
         if problem.kind != "not-found":
             raise

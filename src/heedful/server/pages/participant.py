@@ -131,7 +131,7 @@ def _endpoint(service: ServerContext, rates: Rates, path: str, work: Work) -> Ca
             else:
                 rates.people.take(person, began)
             try:
-                worker = service.loops.at(tenant, link.loop) or await service.loops.open(tenant, link.loop)
+                worker = await service.loops.open(tenant, link.loop)
             except Problem as problem:
                 raise (Problem("not-found", ENDED) if problem.kind == "not-found" else problem) from None
             with worker:
