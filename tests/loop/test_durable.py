@@ -308,10 +308,12 @@ def at_worker() -> Callable[..., Any]:
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
+    from heedful.server.threads import Turns
+
     def run(loop: Loop, work: Callable[[LoopWorker], Any]) -> Any:
         async def working() -> Any:
             with ThreadPoolExecutor(4) as pool:
-                worker = LoopWorker(loop, pool)
+                worker = LoopWorker(loop, pool, Turns(), "main")
                 try:
                     return await asyncio.wait_for(work(worker), 30)
                 finally:

@@ -504,8 +504,8 @@ def test_events_end_with_their_connection_whatever_was_asked_behind_them(
     with shared(folder) as (app, own, _):
         with Wire(own) as wire:
             wire.send(request("GET", f"{CARS}/events") + request("GET", "/healthz"))
-            until(lambda: app.service.loops.workers and app.service.loops.at("main", "cars").users == 1)
-        until(lambda: app.service.loops.at("main", "cars").users == 0)
+            until(lambda: app.service.loops.workers and app.service.loops.workers["main", "cars"].users == 1)
+        until(lambda: app.service.loops.workers["main", "cars"].users == 0)
 
 
 # ---------------------------------------------------------------------------- time, other processes, the end

@@ -141,7 +141,7 @@ def starting(*hosts: Starting) -> Any:
 def test_a_host_that_is_lost_as_it_starts_is_waited_for_and_the_others_serve() -> None:
     async def life() -> None:
         front = starting(Starting(0), Starting(1))
-        await front._start()
+        await front.start()
         assert {front._place(name) for name in "abcdefgh"} == {0}
         async with asyncio.timeout(LONGEST):
             while front._down:
@@ -155,7 +155,7 @@ def test_a_host_that_is_lost_as_it_starts_is_waited_for_and_the_others_serve() -
 def test_without_any_host_the_front_does_not_start() -> None:
     front = starting(Starting(1), Starting(1))
     with pytest.raises(RuntimeError, match="expected a host that answers, and all of 2 were lost as they started"):
-        asyncio.run(front._start())
+        asyncio.run(front.start())
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_looking_makes_nothing(keys: Keys, tmp_path: Path) -> None:
     assert (keys.all(), keys.exist(), keys.trace()) == ([], False, None)
     assert keys.since(None) == ((), [])
     assert keys.since(()) is None
-    for ask in (lambda: keys.revoke("hk_ab12cd34"), lambda: keys.change("hk_ab12cd34", name="x")):
+    for ask in (lambda: keys.revoke("hk_ab12cd34"), lambda: keys.set_scopes("hk_ab12cd34", ["read"])):
         with pytest.raises(LookupError, match="prefix: expected one that `heedful keys list` shows"):
             ask()
     with pytest.raises(ValueError, match="name: "):
@@ -138,7 +138,7 @@ def test_the_text_of_a_key_is_nowhere(
         texts.append(text)
         told += [repr(key), str(key), f"{key}", repr(keys), str(vars(keys)), str(watcher.since(None)), str(keys.all())]
     keys.revoke(texts[0][:11])
-    keys.change(texts[1][:11], scopes=["read"], rate=None, name="other")
+    keys.set_scopes(texts[1][:11], ["read"])
     wrong = [
         lambda text: keys.create(text),
         lambda text: keys.create(f"for {text} too"),
@@ -148,10 +148,9 @@ def test_the_text_of_a_key_is_nowhere(
         lambda text: keys.create("x", rate=text),
         lambda text: keys.create(text * 5),
         lambda text: keys.revoke(text),
-        lambda text: keys.change(text, name="x"),
-        lambda text: keys.change(text[:11], name=text),
-        lambda text: keys.change(text[:11], scopes=[text]),
-        lambda text: keys.change(text[:11], scopes=[[text]]),
+        lambda text: keys.set_scopes(text, ["read"]),
+        lambda text: keys.set_scopes(text[:11], [text]),
+        lambda text: keys.set_scopes(text[:11], [[text]]),
         lambda text: tenant_name("tenant", text),
     ]
     for ask in wrong:
@@ -183,25 +182,22 @@ def test_a_key_is_revoked_once(keys: Keys, vault: Place) -> None:
     keys.revoke(second.prefix)
     assert keys.exist()
     with pytest.raises(ValueError, match=f"prefix: expected a key that was not revoked, got '{first.prefix}'"):
-        keys.change(first.prefix, scopes=["read"])
+        keys.set_scopes(first.prefix, ["read"])
     assert keys.all()[0] == ended
 
 
 @pytest.mark.parametrize("prefix", ["hk_00000000", "", "ci", "HK_AB12CD34", 5, None, "' OR 1=1 --", "%"])
 def test_only_what_is_there_is_changed(keys: Keys, vault: Place, prefix: Any) -> None:
     key, _ = keys.create("ci")
-    for ask in (lambda: keys.revoke(prefix), lambda: keys.change(prefix, name="x")):
+    for ask in (lambda: keys.revoke(prefix), lambda: keys.set_scopes(prefix, ["read"])):
         with pytest.raises(LookupError, match="prefix: expected one that `heedful keys list` shows"):
             ask()
     assert keys.all() == [key]
 
 
-def test_what_is_given_is_changed(keys: Keys, vault: Place) -> None:
+def test_what_a_key_may_do_is_changed_and_nothing_else(keys: Keys, vault: Place) -> None:
     key, _ = keys.create("ci", rate=5)
-    assert keys.change(key.prefix) == key
-    assert keys.change(key.prefix, scopes=["feedback"]) == (now := key._replace(scopes=frozenset({"feedback"})))
-    assert keys.change(key.prefix, rate=7.5) == (now := now._replace(rate=7.5))
-    assert keys.change(key.prefix, rate=None, name="new") == (now := now._replace(rate=None, name="new"))
+    assert keys.set_scopes(key.prefix, ["feedback"]) == (now := key._replace(scopes=frozenset({"feedback"})))
     assert keys.all() == [now]
 
 
@@ -237,9 +233,9 @@ def test_what_makes_no_sense_is_refused_by_name(keys: Keys, vault: Place, given:
     key, _ = keys.create("ci")
     with pytest.raises(ValueError, match=f"^{re.escape(told)}"):
         keys.create(**({"name": "x"} | given))
-    if given != {"name": None} and "tenant" not in given:
+    if "scopes" in given:
         with pytest.raises(ValueError, match=f"^{re.escape(told)}"):
-            keys.change(key.prefix, **given)
+            keys.set_scopes(key.prefix, given["scopes"])
     assert keys.all() == [key]
 
 

@@ -22,6 +22,7 @@ from heedful.loop.replay import replay
 from heedful.loop.writer import AGAIN
 from heedful.server import loop_worker as module
 from heedful.server.loop_worker import LoopWorker
+from heedful.server.threads import Turns
 from loops import bits, bits_from_scratch, small_loop
 
 NAMES = [f"i{n}" for n in range(12)]
@@ -30,7 +31,7 @@ NAMES = [f"i{n}" for n in range(12)]
 @asynccontextmanager
 async def desk_of(loop: Loop) -> AsyncIterator[LoopWorker]:
     with ThreadPoolExecutor(4) as pool:
-        worker = LoopWorker(loop, pool)
+        worker = LoopWorker(loop, pool, Turns(), "main")
         yield worker
         while worker.busy:
             await asyncio.sleep(0.001)
@@ -621,8 +622,9 @@ def test_a_loop_of_choices_takes_one_core(tmp_path: Path) -> None:
     code = (
         "import asyncio; from concurrent.futures import ThreadPoolExecutor; from threadpoolctl import threadpool_info\n"
         "from heedful import Loop; from heedful.server.loop_worker import LoopWorker\n"
+        "from heedful.server.threads import Turns\n"
         "async def opened():\n"
-        "    LoopWorker(loop, ThreadPoolExecutor(1))\n"
+        "    LoopWorker(loop, ThreadPoolExecutor(1), Turns(), 'main')\n"
         f"with Loop.open({str(path)!r}) as loop:\n"
         "    asyncio.run(opened())\n"
         "threads = [each['num_threads'] for each in threadpool_info() if each['user_api'] == 'blas']\n"

@@ -120,10 +120,10 @@ def test_metrics_are_written_beside_the_event_loop_and_once_a_second(
     """However often a tenant asks, and whoever waits for its text: others are answered meanwhile."""
     may, made, was = threading.Event(), list[str | None](), metrics.exposition
 
-    def slow(counts: metrics.Metrics, workers: Any, at: Path, tenant: str | None) -> bytes:
+    def slow(counts: metrics.Metrics, tenant: str | None) -> bytes:
         made.append(tenant)
         assert may.wait(20), "nobody was answered meanwhile"
-        return was(counts, workers, at, tenant)
+        return was(counts, tenant)
 
     now = [100.0]
     monkeypatch.setattr(metrics, "exposition", slow)

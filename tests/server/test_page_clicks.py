@@ -237,9 +237,9 @@ def test_a_library_may_say_when_it_made_a_token(shop: Shop) -> None:
 def test_a_token_ends_with_its_key_and_its_scope(shop: Shop) -> None:
     token = shop.token()
     assert ok(shop.click(token, "i1"))["status"] == "applied"
-    shop.keys.change(shop.key[:11], scopes=["decide"])
+    shop.keys.set_scopes(shop.key[:11], ["decide"])
     until(lambda: shop.click(token, "i2").status == 403)
-    shop.keys.change(shop.key[:11], scopes=["feedback"])
+    shop.keys.set_scopes(shop.key[:11], ["feedback"])
     until(lambda: shop.click(token, "i2").status == 200)
     shop.keys.revoke(shop.key[:11])
     until(lambda: shop.click(token, "i3").status == 403)

@@ -202,7 +202,7 @@ def test_what_people_saw_is_what_everybody_is_told(tmp_path: Path) -> None:
     assert f"(90 %): {saw[best]} is the best with probability" in found.verdict
     assert f"{saw[best]} is first" in told
     ids = [f"s0{i}" for i in range(4)]
-    plain = " ".join([found.verdict, found.apart, told, picture(found, ASK).decode()]).replace("(s01)", "")
+    plain = " ".join([found.verdict, found.named.apart(), told, picture(found, ASK).decode()]).replace("(s01)", "")
     assert not [id for id in ids if id in plain.replace("(s02)", "")]
     table_rows = list(csv.DictReader(io.StringIO(table(found).decode())))
     assert [(row["item"], row["id"]) for row in table_rows] == [(saw[item], item) for item in found.board.items]
@@ -517,7 +517,7 @@ def test_with_many_things_it_is_said_that_it_takes_a_while(
 def test_pictures_have_one_area_and_fit_their_plates(ratios: tuple[float, float]) -> None:
     found = plates(ratios)
     across = SHAPES[found.shape]
-    sizes = [(across * float(each.width[:-1]) / 100, float(each.height[:-1]) / 100) for each in found.pictures]
+    sizes = [(across * float(wide[:-1]) / 100, float(high[:-1]) / 100) for wide, high in found.pictures]
     for (width, height), ratio in zip(sizes, ratios):
         assert width / height == pytest.approx(ratio, rel=0.02)
         assert width <= across

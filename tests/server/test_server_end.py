@@ -152,7 +152,7 @@ def test_who_never_read_and_went_away_is_forgotten(tmp_path: Path) -> None:
         port = client.base_url.port
         assert port is not None
         stuck = [Watcher(port, "a", reads=False) for _ in range(5)]
-        until(lambda: app.service.loops.at("main", "a") and app.service.loops.at("main", "a").users == 5)
+        until(lambda: app.service.loops.workers and app.service.loops.workers["main", "a"].users == 5)
         time.sleep(0.5)
         for each in stuck:
             each.close()

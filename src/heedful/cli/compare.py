@@ -10,7 +10,7 @@ import signal
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -44,7 +44,6 @@ from heedful.data.files import cut_list
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
-    from heedful.server.app import App
     from heedful.studies.reading import Material
 
 SECONDS = {"m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -52,16 +51,6 @@ QUICK = 300
 """The most items for which the result is printed at the end; with more it would take long to compute."""
 FREE = ("consent", "questions")
 """The options that may change when a study goes on, as no answer depends on them."""
-
-
-class ShareLink(NamedTuple):
-    """A link by which participants reach a study. It can be shown only when it is made, as only a digest is stored."""
-
-    segment: str
-    """the group of participants that it is for; "" for none"""
-    url: str
-    ends: str
-    """when it ends, in words"""
 
 
 def compare(
@@ -322,28 +311,26 @@ def _serve(
         page_host = host_and_port(*listener.getsockname()[:2])
         shared_host = None if sharing is None else host_and_port(*sharing.getsockname()[:2])
         page = f"http://{page_host}/loops/{path.name.removesuffix('.heedful')}/compare"
-        old = _links(app, path)
-        if old:
+        links = app.service.links
+        study = "main", path.name.removesuffix(".heedful"), _creation_time(path)
+        if old := sum(link.good(int(time.time() * 1e6)) for link in links.all(*study)):
             earlier = f"{old} earlier {'link is' if old == 1 else 'links are'} still good"
             note(earlier if share is not None else f"{earlier}, but reached by nobody else without --share")
-        with reading_input():
-            links = [] if share is None else [_link(app, path, reached, share, segment) for segment in share.segments]
+        made = []
+        if share is not None:
+            for segment in share.segments:
+                with reading_input():
+                    link, token = links.create(*study, segment=segment, seconds=share.seconds, people=share.people)
+                made.append({"segment": segment, "url": f"{reached}/s/{token}", "until": utc(link.ends)})
 
         def announce() -> None:
             if share is not None and shared_host is not None:
                 say_listening(shared_host, share)
-            _say(path, page, links, left_out, json, {"page": page_host, "participants": shared_host})
+            _say(path, page, made, left_out, json, {"page": page_host, "participants": shared_host})
             if browser and has_display():
                 open_browser(page)
 
         serve(app, listener, announce, sharing)
-
-
-def _links(app: App, path: Path) -> int:
-    """Return how many links to the study in the folder `path` can still be used."""
-    now = int(time.time() * 1e6)
-    links = app.service.links.all("main", path.name.removesuffix(".heedful"), _creation_time(path))
-    return sum(link.good(now) for link in links)
 
 
 def _creation_time(path: Path) -> int:
@@ -354,21 +341,12 @@ def _creation_time(path: Path) -> int:
     return 0 if first is None else first.time
 
 
-def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> ShareLink:
-    when = _creation_time(path)
-    name = path.name.removesuffix(".heedful")
-    created = app.service.links.create("main", name, when, segment=segment, seconds=share.seconds, people=share.people)
-    link, token = created
-    return ShareLink(segment, f"{reached}/s/{token}", utc(link.ends))
-
-
 def _say(
-    path: Path, page: str, links: list[ShareLink], left_out: list[str], json: bool, listens: dict[str, str | None]
+    path: Path, page: str, links: list[dict[str, str]], left_out: list[str], json: bool, listens: dict[str, str | None]
 ) -> None:
     """Print where the study can be reached, once the server answers; `listens` has its ports, for `json`."""
     if json:
-        described = [{"segment": link.segment, "url": link.url, "until": link.ends} for link in links]
-        print_json({"study": str(path), "page": page, "listens": listens, "links": described, "left_out": left_out})
+        print_json({"study": str(path), "page": page, "listens": listens, "links": links, "left_out": left_out})
         return
     for file in left_out[:TOLD]:
         note(f"left out: {file}")
@@ -376,11 +354,11 @@ def _say(
         note(f"left out: {len(left_out) - TOLD:,} more")
     print(f"Compare, and see the results, at {page} (Ctrl-C ends it)", flush=True)
     for link in links:
-        print(f"\nFor {link.segment or 'participants'}, until {link.ends}:\n{link.url}\n", flush=True)
+        print(f"\nFor {link['segment'] or 'participants'}, until {link['until']}:\n{link['url']}\n", flush=True)
         if console().is_terminal:
             import segno
 
-            segno.make(link.url, error="m").terminal(compact=True)
+            segno.make(link["url"], error="m").terminal(compact=True)
 
 
 def _print_answers(path: Path, json: bool) -> None:

@@ -98,6 +98,8 @@ def in_words(error: Exception) -> tuple[str, int]:
         message = _refused_option(error) or error.format_message()
         hint = f"{'' if message.endswith(('.', '?')) else '.'} Try: {context.command_path} --help" if context else ""
         return f"{message}{hint}", getattr(error, "exit_code", 2)
+    if isinstance(error, ModuleNotFoundError):  # it says what to install, or is of a module that the user named
+        return str(error), 1
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'output'}: {error.strerror}", 1
     message = str(error).splitlines()[0] if str(error) else "nothing more"

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli import demo_loops, demo_once, demo_proof
+from heedful.cli import demo_loops
 from heedful.cli.common import check_absent, holds_loop
 from heedful.cli.console import (
     BadInput,
@@ -82,12 +82,16 @@ def demo(
         check_absent(options, f"expected without {option}, which keeps nothing and serves nobody")
     if proof:
         check_plot(plot)
+        from heedful.cli import demo_proof
+
         demo_proof.run(as_json, plot, seed)
         return
     check_extra("vega_datasets", "demo", "the demo")
     check_server("demo", "the demo")
     if once:
         check_extra("httpx", "demo", "the demo")
+        from heedful.cli import demo_once
+
         demo_once.run(as_json)
         return
     interrupt_once(signal.SIGINT, signal.SIGTERM)
@@ -155,7 +159,7 @@ def _print_lessons(home: Path, kept: Path | None) -> None:
 
     with Loop.open(home / f"{demo_loops.CARS}.heedful") as loop:
         lessons = sum(lesson.learned and not lesson.undone for lesson in loop.lessons(10_000))
-        helped = demo_once.benefit(loop)
+        helped = demo_loops.benefit(loop)
         bars = Phrases(loop.manifest, loop.feature_names, demo_loops.WORDS).bars(loop.weights)[:MOST]
     screen = console()
     if lessons:

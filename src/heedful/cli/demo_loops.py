@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from heedful.features import Encoding
+    from heedful.loop import Loop
 
 CARS, SIMULATED = "cars", "simulated"
 
@@ -129,6 +130,12 @@ def _make_whole(folder: Path, name: str, make: Callable[[Path], None]) -> None:
     shutil.rmtree(making, ignore_errors=True)
     make(making)
     making.rename(path)
+
+
+def benefit(loop: Loop) -> str:
+    """Return sentences that say whether people do better with lists in the learned order than with control lists."""
+    verdict = loop.projection.interaction.findings(loop.report()).verdict
+    return " ".join([verdict.short, *verdict.more])
 
 
 # ---------------------------------------------------------------------------- simulated people

@@ -6,17 +6,18 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
+import rich.table
+
+from heedful import Loop
 from heedful.cli.console import console, new_table, notes, print_json, say
-from heedful.cli.demo_loops import CARS, ORIGINS, WORDS, Person, cars, cars_loop
+from heedful.cli.demo_loops import CARS, ORIGINS, WORDS, Person, benefit, cars, cars_loop
+from heedful.client import Client
 from heedful.core.wording import share
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from heedful.loop import Loop
-    from heedful.results.report import Report
+from heedful.results.report import Report
+from heedful.server.main import served
 
 LESSONS = 150
 """The number of lists that are answered. With 60, one weight sometimes gets the wrong sign, depending on the seed."""
@@ -63,12 +64,6 @@ def run(as_json: bool) -> None:
 
 
 def _teach(folder: Path) -> DemoResult:
-    import numpy as np
-
-    from heedful import Loop
-    from heedful.client import Client
-    from heedful.server.main import served
-
     rows = cars()
     cars_loop(folder, rows, control=CONTROL)
     person, rng = Person.of(rows, seed=0), np.random.default_rng(0)
@@ -115,15 +110,6 @@ def phrase(feature: str, weight: float) -> str:
     return WORDS[feature][0 if weight > 0 else 1]
 
 
-def benefit(loop: Loop) -> str:
-    """Return sentences that say whether people do better with lists in the learned order than with control lists.
-
-    A share of all lists, the control lists, is left in another order for comparison. The loop's page says the same.
-    """
-    verdict = loop.projection.interaction.findings(loop.report()).verdict
-    return " ".join([verdict.short, *verdict.more])
-
-
 def _as_json(result: DemoResult) -> dict[str, object]:
     weights = [{"feature": name, "hidden": w, "learned": result.learned[name]} for name, w in result.hidden.items()]
     return {
@@ -152,7 +138,7 @@ def _show(result: DemoResult) -> None:
     say(NEXT)
 
 
-def _taste(result: DemoResult) -> Table:
+def _taste(result: DemoResult) -> rich.table.Table:
     table = new_table("The hidden taste, and what was learned")
     for name in ("hidden taste", "learned"):
         table.add_column(name, no_wrap=True)

@@ -6,25 +6,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from heedful.cli.console import console, notes, print_json
 from heedful.cli.output import line_plot
 from heedful.cli.parts import print_parts
 from heedful.cli.proof_steps import CANDIDATES, SAMPLED, SERVED, SHARE, Proof, Rollback, Sizes, Trial, prove
 from heedful.core.wording import percent
-
-if TYPE_CHECKING:
-    from heedful.loop.interactions.telling import Part
-    from heedful.results.evaluation import Evaluation
+from heedful.loop.interactions.telling import Line, Part
+from heedful.results.evaluation import Evaluation
+from heedful.results.table import Table
 
 
 def run(as_json: bool, plot: Path | None, seed: int = 0) -> None:
     """Run `heedful demo --proof` with this `seed` in a temporary folder and print the result, as JSON with `as_json`.
 
     With `plot` it draws the evidence of the experiments into that file."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     sizes, screen = Sizes(), notes()
     columns = BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
@@ -42,9 +40,6 @@ def run(as_json: bool, plot: Path | None, seed: int = 0) -> None:
 
 def _run_steps(proof: Proof) -> Iterator[tuple[str, list[Part]]]:
     """Yield the title of each step and what came out, as lines and tables."""
-    from heedful.loop.interactions.telling import Line
-    from heedful.results.table import Table
-
     sizes = proof.sizes
     about = f"A made shop, seed {proof.seed}: {sizes.people} simulated people with known tastes, who look at lower "
     about += "positions less often. The truth is the expected number of clicks a list: the shop's own order gets "
@@ -64,9 +59,6 @@ def _run_steps(proof: Proof) -> Iterator[tuple[str, list[Part]]]:
 
 def _log(evaluation: Evaluation, true: dict[str, float]) -> list[Part]:
     """Return what an evaluation says, next to the learners' `true` values, and why some values cannot be told."""
-    from heedful.loop.interactions.telling import Line
-    from heedful.results.table import Table
-
     parts: list[Part] = []
     for j, measure in enumerate(evaluation.measures):
         rows, reasons = [], dict[str, list[str]]()
@@ -87,9 +79,6 @@ def _log(evaluation: Evaluation, true: dict[str, float]) -> list[Part]:
 
 
 def _shadow(proof: Proof) -> list[Part]:
-    from heedful.loop.interactions.telling import Line
-    from heedful.results.table import Table
-
     rows = []
     for trial in proof.trials:
         split = trial.shadow
@@ -101,9 +90,6 @@ def _shadow(proof: Proof) -> list[Part]:
 
 
 def _plan_parts(proof: Proof) -> list[Part]:
-    from heedful.loop.interactions.telling import Line
-    from heedful.results.table import Table
-
     plan = proof.plan
     rows = [
         (percent(win.share), f"{win.found:.2f}", "" if win.sessions is None else f"{win.sessions:,}")
@@ -117,9 +103,6 @@ def _plan_parts(proof: Proof) -> list[Part]:
 
 def _experiment_parts(proof: Proof) -> list[Part]:
     """Return how the experiments ended, and the evidence at each look as a small chart."""
-    from heedful.loop.interactions.telling import Line
-    from heedful.results.table import Table
-
     rows, charts, trends = [], [], []
     limit = 1.0 / proof.trials[0].found.alpha
     longest = max(len(trial.looks) for trial in proof.trials)

@@ -265,8 +265,6 @@ class _Incoming:
     """Counts of the events of a loop's log, made in one pass over it, and the findings on them."""
 
     def __init__(self, loop: Loop) -> None:
-        from heedful.storage import Address
-
         self.loop = loop
         self.kinds = Counter[str]()
         self.unknown = Counter[str]()

@@ -196,8 +196,7 @@ def _of_table(path: Path, learners: Sequence[str], alpha: float, options: dict[s
 
 
 def _plot(path: Path, evaluation: Evaluation, title: str) -> None:
-    """Draw values, and differences to the first learner, with intervals into the file `path`; a note if there are
-    none."""
+    """Draw values, and differences to the first learner, with intervals into `path`; a note if there are none."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 

@@ -219,11 +219,8 @@ def _read_table(
     from heedful.io.table_import import read_import
 
     with reading_input():
-        try:
-            worths = numbers("--worth", "KIND=R", worth or ())
-            return read_import(loop, file, columns_of(column or ()), worths, missing or ())
-        except ModuleNotFoundError as error:
-            raise Failure(str(error)) from error
+        worths = numbers("--worth", "KIND=R", worth or ())
+        return read_import(loop, file, columns_of(column or ()), worths, missing or ())
 
 
 def _import_file(loop: Loop, file: Path, tally: Tally, table: TableImport | None) -> None:
@@ -277,10 +274,7 @@ def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequenc
     for file in files:
         if not file.is_file():
             raise BadInput(f"{file}: expected a file with --as, which is read twice, got a pipe")
-    try:
-        _import_lines(loop, files[0].name, _as_lines(format.read(loop, files, report, options)), tally)
-    except ModuleNotFoundError as error:
-        raise Failure(str(error)) from error
+    _import_lines(loop, files[0].name, _as_lines(format.read(loop, files, report, options)), tally)
     return report
 
 
@@ -342,8 +336,7 @@ def _has_texts(loop: Loop, column: str | None) -> bool:
 
 
 def _on_offer(loop: Loop, records: Iterator[dict[str, Any]], report: Report) -> Iterator[dict[str, Any]]:
-    """Yield `records` without candidates that are no items, which `report` counts; a decision with no item stays, to be
-    rejected."""
+    """Yield `records` without candidates that are no items, which `report` counts, if others are left."""
     items = set(loop.items)
     for record in records:
         if record["kind"] == "decision":

@@ -1,17 +1,7 @@
 """Grids: a TOML file of runs as a list of cells. Each cell is computed once, and its result kept in a file of its own.
 
-    data = {letor = ["letor4-mq2008/S*.txt.gz"]}     # the name of an experiment, and what it takes
-    users = ["strict:alpha=0.5", "noisy:depth=10"]
-    seeds = 5                                        # 0 to 4
-    rounds = 784                                     # default: one pass over the queries, or 100 items
-    k = 5                                            # rankings: positions that count
-
-    [[learners]]
-    name = "second-order"
-    gamma = [0.1, 1, 10]                             # a list stands for each of its values
-
-The experiment decides what else the table `data` may contain, whether there are users, and which learners are run for
-comparison.
+The help of `heedful sweep` has an example. The experiment that the table `data` names decides what else that may
+contain, whether there are users, and which learners are run for comparison.
 
 A cell is one learner with one simulated user on one seed. The name of its file is a hash of everything that decides the
 result: the grid's values, the checksums of the data files, the source of the learner, the version of heedful.

@@ -24,7 +24,7 @@ from heedful.cli.common import (
     read_text,
     shell_quote,
 )
-from heedful.cli.console import BadInput, Failure, console, new_table, print_json, reading_input, say
+from heedful.cli.console import BadInput, console, new_table, print_json, reading_input, say
 from heedful.cli.signature import add_parameters, option
 from heedful.core.validation import read_range
 from heedful.core.wording import count
@@ -291,8 +291,7 @@ def _check_fit(
 
 
 def _read_action(syntax: str, name: str, given: str) -> float | tuple[float, ...]:
-    """Return what the settings store for the action `name`: a number, or several with a colon between them, if the
-    `syntax` of actions has one."""
+    """Return the weight of the action `name` as settings store it: a number, or several with a colon between."""
     try:
         numbers = tuple(map(float, given.split(":", 1) if ":" in syntax else [given]))
     except ValueError:
@@ -321,11 +320,8 @@ def _create(
         from heedful.loop.settings import Settings
 
         fixed_settings = Settings(**settings)
-        try:
-            rows = item_rows(open_table(file)) if file is not None else []
-            requests = read_table(context) if context is not None else None
-        except ModuleNotFoundError as error:
-            raise Failure(str(error)) from error
+        rows = item_rows(open_table(file)) if file is not None else []
+        requests = read_table(context) if context is not None else None
         use_features = columns.pop("features")
         crossed = _split_crosses(cross, requests or [], rows)
         around = requested or _around(context, requests, [a for a, _ in crossed])
@@ -361,8 +357,6 @@ def _create(
         go_on = f"{shell_quote(['heedful', 'decide', name])} goes on with it"
         go_on += "; to begin again, remove it, with all that it learned"
         raise BadInput(f"{folder}: {error.strerror}: {go_on}") from error
-    except ModuleNotFoundError as error:
-        raise Failure(str(error)) from error
     except FileNotFoundError as error:
         raise BadInput(f"{error.filename}: {error.strerror}" if error.strerror else str(error)) from error
     return loop, rows

@@ -135,7 +135,7 @@ def scopes(
     with open_keys(folder) as keys:
         if not scope:
             raise BadInput("--scope: expected at least one of decide, feedback, read, admin, got none of them")
-        changed = keys.change(prefix, scopes=scope)
+        changed = keys.set_scopes(prefix, scope)
     _end(changed, f"{changed.prefix} ({changed.name}) may now {_words(changed)}", json)
 
 

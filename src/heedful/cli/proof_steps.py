@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from heedful.jit.kernel import Floats
-    from heedful.loop import Loop
-    from heedful.loop.serving import Side
-    from heedful.results.evaluation import Evaluation
-    from heedful.results.experiment import Agreement, Experiment
-    from heedful.worlds.shop import Shop, ShopRequest
+import numpy as np
+
+from heedful import Loop, Settings, infer
+from heedful.core.serialization import arrays_of
+from heedful.jit.kernel import Floats
+from heedful.loop.experiment import MICROSECONDS, MOST_SESSIONS, NotReady, plan_experiment
+from heedful.loop.serving import Side
+from heedful.results.evaluation import Evaluation
+from heedful.results.experiment import Agreement, Experiment
+from heedful.worlds.shop import Shop, ShopRequest, make_shop
 
 SERVED = "posterior:swap=0,prior=0.0001"
 """The learner that serves: its prior is too narrow, so that it hardly leaves the shop's own order."""
@@ -183,8 +186,6 @@ def prove(sizes: Sizes, seed: int, advance: Callable[[str, int], None] = lambda 
 
     `sizes` says how many lists each step takes. `advance` is called with the name of the present step and how many
     lists were shown since the last call."""
-    from heedful.worlds.shop import make_shop
-
     shop = make_shop(seed, people=sizes.people)
     with TemporaryDirectory(prefix="heedful-proof-", ignore_cleanup_errors=True) as folder:
         with _loop(Path(folder) / "blind", shop, 0.0, seed) as loop:
@@ -208,8 +209,6 @@ def prove(sizes: Sizes, seed: int, advance: Callable[[str, int], None] = lambda 
 
 def _loop(path: Path, shop: Shop, sampled: float, seed: int) -> Loop:
     """Return a new loop of the items of `shop` in the folder `path`, with this share of `sampled` lists."""
-    from heedful import Loop, Settings, infer
-
     rows = shop.rows()
     settings = Settings(k=shop.size, control=0.0, sampled=sampled, durable="feedback", seed=seed)
     return Loop.create(path, encoding=infer(rows), items=rows, learner=SERVED, settings=settings)
@@ -219,8 +218,6 @@ class _Visits:
     """People who come to a shop whose lists a loop makes, one after the other."""
 
     def __init__(self, loop: Loop, shop: Shop, seed: int) -> None:
-        import numpy as np
-
         self.loop, self.shop, self.seed = loop, shop, seed
         self.names = [row["id"] for row in shop.rows()]
         self._items = {name: j for j, name in enumerate(self.names)}
@@ -266,8 +263,6 @@ def _try(
     visits: _Visits, sizes: Sizes, learner: str, advance: Callable[[str, int], None]
 ) -> tuple[Trial, Rollback | None]:
     """Try a candidate: it logs what it would show, then drafts lists until the verdict; take a promotion back again."""
-    from heedful.loop.experiment import NotReady
-
     loop = visits.loop
     loop.start_experiment(learner, alpha=ALPHA / len(CANDIDATES), id=f"shadow {learner}")
     visits.show(sizes.shadow, lambda n: advance(f"shadow: {learner}", n))
@@ -304,8 +299,6 @@ class _State(NamedTuple):
 
     @classmethod
     def of(cls, visits: _Visits) -> _State:
-        from heedful.core.serialization import arrays_of
-
         state = visits.loop.projection.published
         arrays = arrays_of(state.shared, "shared")
         stored = {name: (str(array.dtype), array.shape, array.tobytes()) for name, array in arrays.items()}
@@ -324,8 +317,6 @@ def _roll_back(visits: _Visits, learner: str, before: _State) -> Rollback:
 
 def _plan(loop: Loop, sizes: Sizes) -> Plan:
     """Return the plan of an experiment of `sizes.limit` lists."""
-    from heedful.loop.experiment import MICROSECONDS, MOST_SESSIONS, plan_experiment
-
     # A plan counts days, and people come here as fast as the program runs: so many days are this many lists.
     times = [event.time for event in islice(loop.projection.log.newest_first(2**62, "decision"), MOST_SESSIONS)]
     days = max((max(times) - min(times)) / MICROSECONDS, 1e-6) * sizes.limit / len(times)
@@ -341,22 +332,16 @@ def _plan(loop: Loop, sizes: Sizes) -> Plan:
 
 
 def _truth_requests(shop: Shop, seed: int) -> Iterator[ShopRequest]:
-    import numpy as np
-
     return shop.requests(np.random.default_rng([seed, 3]))
 
 
 def _value(shop: Shop, seed: int, sizes: Sizes, scores: Floats) -> float:
     """Return the true value of ranking items by their `scores` (m,)."""
-    import numpy as np
-
     return _mean_clicks(shop, seed, sizes, lambda request: np.argsort(-scores[request.candidates], kind="stable"))
 
 
 def _after_log(shop: Shop, seed: int, sizes: Sizes, evaluation: Evaluation) -> dict[str, float]:
     """Return the true value of each learner with the weights that it has at the end of the log, by name."""
-    import numpy as np
-
     true = {}
     for learner in evaluation.learners:
         *features, score_weight = learner.weights.values()  # the last is that of the caller's score

@@ -14,7 +14,7 @@ from heedful.cli.board import show_leaderboard, show_ranking
 from heedful.cli.board_files import draw, write_pairs
 from heedful.cli.common import Json, Without, holds_loop
 from heedful.cli.common import pairs as pairs_of
-from heedful.cli.console import BadInput, Failure, check_extra, notes, print_json, reading_input
+from heedful.cli.console import BadInput, check_extra, notes, print_json, reading_input
 from heedful.cli.output import check_path
 from heedful.data.spreadsheet import rows_of, write_table
 
@@ -222,11 +222,7 @@ def _given(options: Mapping[str, object]) -> list[str]:
 def _as_arena(
     loaded: LoadedPairs | LoadedChoices, arena: bool | None, of_people: list[str], of_arena: list[str]
 ) -> LoadedPairs | None:
-    """Return the comparisons that were read if they are ranked as votes of an arena, else None.
-
-    `arena` is the option --arena; `of_people` and `of_arena` are the given options that only one of the two ways has.
-    Raise ValueError if they contradict each other.
-    """
+    """Return what was read if it is ranked as votes of an arena, else None; raise ValueError where options disagree."""
     from heedful.boards.leaderboard import why_arena
     from heedful.data.choices import LoadedPairs
 
@@ -277,22 +273,16 @@ def _give(
 
 @contextmanager
 def _by_option() -> Iterator[None]:
-    """Run the block and raise its ValueError about an argument of `heedful.rank` as one about the option of that name.
-
-    A missing package becomes Failure, as it is not the input's fault.
-    """
+    """Raise a ValueError of the block about an argument of `heedful.rank` as one about the option of that name."""
     try:
         yield
-    except ModuleNotFoundError as error:
-        raise Failure(str(error)) from error
     except ValueError as error:
         name, _, told = str(error).partition(": ")
         raise ValueError(f"--{name}: {told}" if name in OPTIONS else str(error)) from None
 
 
 def _anchor(given: str | None) -> tuple[str, float] | None:
-    """Return the (item, score) in the option --anchor NAME=SCORE; None if it is not given. Raise BadInput if it is
-    wrong."""
+    """Return the (item, score) in the option --anchor, None without it; raise BadInput if it is wrong."""
     from heedful.boards.elo import MOST_SCORE
     from heedful.data.files import is_number
 

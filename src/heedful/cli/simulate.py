@@ -9,11 +9,12 @@ from typing import Annotated, get_args, get_type_hints
 
 import typer
 
-from heedful.cli.common import Json
+from heedful.cli.common import Json, check_once
 from heedful.cli.console import BadInput, note, reading_input
 from heedful.cli.engine import EngineOption, Interpreted, Jobs, check_option
+from heedful.cli.output import check_path, check_plot
 from heedful.cli.signature import add_parameters, option
-from heedful.cli.simulate_common import SimulateRequest, check_request, run_and_tell
+from heedful.cli.simulate_common import SimulateRequest, run_and_tell
 from heedful.experiments.definitions.base import BadOption, Experiment, Option
 from heedful.experiments.registry import EXPERIMENTS, make_experiment
 
@@ -59,7 +60,9 @@ def simulate_command(experiment: Experiment) -> Callable[..., None]:
         request = SimulateRequest(learner, rounds, engine, jobs, interpreted, plot, out, json)
         check_option(engine)
         with reading_input():
-            check_request(request)
+            check_path("--out", out, (".csv", ".npz"))
+            check_plot(plot)
+            check_once("--learner", learner)
             try:
                 prepared = experiment.prepare(**options, seeds=range(first_seed, first_seed + seeds))
             except BadOption as error:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heedful.cli.common import check_once
 from heedful.cli.console import (
     console,
     new_table,
@@ -18,7 +17,7 @@ from heedful.cli.console import (
     width,
 )
 from heedful.cli.engine import distributing
-from heedful.cli.output import check_path, check_plot, plot, write_runs
+from heedful.cli.output import plot, write_runs
 from heedful.core.engine import cores
 from heedful.core.formatting import short
 
@@ -50,16 +49,6 @@ class SimulateRequest(NamedTuple):
     """the file to write every round into"""
     json: bool
     """whether to print JSON instead of a table"""
-
-
-def check_request(request: SimulateRequest) -> None:
-    """Raise ValueError or Failure if an output file of `request` could not be written, or it names a learner twice.
-
-    It is called before anything is run.
-    """
-    check_path("--out", request.out, (".csv", ".npz"))
-    check_plot(request.plot)
-    check_once("--learner", request.learners)
 
 
 def run_and_tell(request: SimulateRequest, prepared: PreparedExperiment) -> None:

@@ -67,8 +67,7 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
     from heedful.loop.interactions.forms import CHOICES
 
     class Server(MCPServer[Any]):
-        """A server that refuses arguments in the words of heedful, those that a tool does not have included, and that
-        answers requests that cannot be read, which the SDK only logs."""
+        """A server that refuses arguments in the words of heedful, and answers requests that cannot be read."""
 
         async def run_stdio_async(self) -> None:
             served, requests = anyio.create_memory_object_stream[Any](0)
@@ -241,8 +240,7 @@ _ARGUMENTS: Mapping[str, tuple[Any, Any]] = {
 
 @contextmanager
 def _refusing(kind: type[Exception]) -> Iterator[None]:
-    """Turn what a loop refuses in the block into an error of this `kind` with the same text; a bug is raised as it
-    is."""
+    """Raise what a loop refuses in the block as an error of this `kind` with the same text, and a bug as it is."""
     try:
         yield
     except (KeyError, IndexError):

@@ -22,7 +22,7 @@ from heedful.server.codecs import check_list, whole
 from heedful.server.decisions import answer_fields, outcome
 from heedful.server.events import stream
 from heedful.server.loops import MAIN, loop_name
-from heedful.server.manifest import loop_maker, naming
+from heedful.server.manifest import create_loop, naming
 from heedful.server.request import ApiRequest
 from heedful.server.schema import MOST_LEARNERS, WHOLE_PARAMETERS
 
@@ -40,8 +40,8 @@ async def new_loop(request: ApiRequest) -> object:
     name = loop_name("name", body.get("name"))
     if body.get("learner") is not None:
         check_packaged(body["learner"])
-    make = loop_maker({key: value for key, value in body.items() if key != "name"})
-    worker = await request.service.loops.create(request.caller.tenant, name, make)
+    fields = {key: value for key, value in body.items() if key != "name"}
+    worker = await request.service.loops.create(request.caller.tenant, name, partial(create_loop, fields))
     with worker:
         return await worker.run(about, worker.loop, name)
 
@@ -136,8 +136,7 @@ def require(body: dict[str, Any], *names: str) -> dict[str, Any]:
 async def answered(
     request: ApiRequest, kind: str, work: Callable[P, Answer], /, *args: P.args, **kwargs: P.kwargs
 ) -> object:
-    """Return the answer to the event of this `kind` that `work` writes when it is called with these arguments, as JSON
-    fields. Raise Problem if it is rejected."""
+    """Return the answer to the event of this `kind` that `work` writes, as JSON fields; Problem if it is rejected."""
     answer = await request.worker.run(work, *args, **kwargs)
     request.note(kind, outcome(answer))
     return answer_fields(answer)
@@ -164,8 +163,7 @@ async def undo(request: ApiRequest) -> object:
 
 
 def is_rule(loop: Loop, event: object) -> bool:
-    """Return whether `event` is the id of a correction of style by hand; only a key with the scope `admin` may make or
-    undo one."""
+    """Return whether `event` is the id of a correction of style, which takes a key with the scope `admin`."""
     log = loop.projection.log
     return isinstance(event, str) and log.find("feedback", event) is None and log.find("style", event) is not None
 
@@ -198,8 +196,7 @@ async def explanation(request: ApiRequest) -> object:
 
 
 async def why(request: ApiRequest) -> object:
-    """Return the score of an item of a decision as JSON, with what each feature and each piece of feedback added to
-    it."""
+    """Return the score of an item as JSON, with what each feature and each piece of feedback added to it."""
     item, top = request.query.get("item"), whole_parameter(request, "top")
     if item is None:
         raise ValueError("item: expected, got none")
@@ -303,8 +300,7 @@ async def evaluation(request: ApiRequest) -> object:
 
 
 def check_packaged(learner: object) -> str:
-    """Return `learner` if it names a learner of the package, else raise ValueError: nobody may name code to run over
-    HTTP."""
+    """Return `learner` if it names one of the package; else raise ValueError: nobody may name code to run."""
     if not isinstance(learner, str) or len(learner) > 500 or not is_packaged(learner.partition(":")[0]):
         raise ValueError(f"learner: expected one of heedful's, such as posterior, got {describe(learner)}")
     return learner
@@ -328,7 +324,7 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 async def metrics(request: ApiRequest) -> object:
     caller = request.caller
     everything = caller.tenant == MAIN and "admin" in caller.scopes
-    text = await request.service.metrics_texts.text(None if everything else caller.tenant)
+    text = await request.service.metrics.text(None if everything else caller.tenant)
     return Response(text, headers={"cache-control": "no-store"}, media_type=TEXT)
 
 

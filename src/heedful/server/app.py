@@ -41,21 +41,22 @@ class App:
                 await self._direct[parts[4]](scope, receive, send)
                 return
         if scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
+            while (await receive())["type"] == "lifespan.startup":
+                await self.start()
+                await send({"type": "lifespan.startup.complete"})
+            await self.stop()
+            await send({"type": "lifespan.shutdown.complete"})
             return
         of_pages = scope["path"] == "/" or scope["path"][1:].partition("/")[0] in FIRST
         await (self._pages if of_pages else self._routes)(scope, receive, send)
 
-    async def _lifespan(self, receive: Receive, send: Send) -> None:
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                await self.service.start()
-                await send({"type": "lifespan.startup.complete"})
-            else:
-                await self.service.stop()
-                await send({"type": "lifespan.shutdown.complete"})
-                return
+    async def start(self) -> None:
+        """Begin to serve."""
+        await self.service.start()
+
+    async def stop(self) -> None:
+        """Close all loops, and end what runs in the background."""
+        await self.service.stop()
 
 
 async def nothing(scope: object, receive: Receive, send: Send) -> None:

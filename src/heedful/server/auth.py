@@ -39,17 +39,10 @@ class Caller(NamedTuple):
     """the first characters of the key, which identify it; "" if no key was ever made"""
 
 
-class Signer(NamedTuple):
-    """A valid key, with what its tokens for pages are signed with (`heedful.server.page_tokens`)."""
+class CachedKey(Bucket):
+    """A valid API key as it is cached in memory: whose it is, its digest, and its rate limit, a bucket of tokens.
 
-    caller: Caller
-    """the key's tenant, scopes and prefix"""
-    digest: bytes
-    """SHA-256 of the key's text"""
-
-
-class _Entry(Bucket):
-    """A valid API key as it is cached in memory: whose it is, its digest, and its rate limit, a bucket of tokens."""
+    Tokens of pages are signed with its digest (`heedful.server.page_tokens`)."""
 
     __slots__ = ("caller", "digest", "pages")
 
@@ -58,21 +51,6 @@ class _Entry(Bucket):
         self.caller, self.digest = caller, digest
         self.pages = Bucket(rate, _most(rate), now)
         """the same limit for the clicks of pages, so that visitors cannot use up that of the key's own requests"""
-
-    def set(self, caller: Caller, rate: float | None, now: float) -> None:
-        """Take over changed scopes and a changed rate limit of the key; the share of tokens already used stays used.
-
-        `caller` is the tenant with the new scopes, `rate` the limit in requests per second (None: no limit), `now` the
-        time by the clock."""
-        self.caller = caller
-        if rate != self.rate:
-            self.pages = Bucket(rate, _most(rate), now)
-            if self.rate is None:
-                self.tokens = _most(rate)
-            else:
-                self.fill(now)
-                self.tokens = min(self.tokens, _most(rate))
-            self.rate, self.most, self.at = rate, _most(rate), now
 
 
 def _most(rate: float | None) -> float:
@@ -99,9 +77,9 @@ class Authenticator:
         `rate`, in requests per second, limits keys that have no rate of their own (None: no limit). `clock` gives
         seconds; the database is read for changes every `every` seconds."""
         self._keys, self._rate, self._clock, self._every = keys, check_rate("rate", rate), clock, every
-        self._entries: dict[bytes, _Entry] = {}
-        self._by_prefix: dict[str, _Entry] = {}
-        self._anybody = _Entry(Caller("main", frozenset(SCOPES), ""), b"", self._rate, clock())
+        self._entries: dict[bytes, CachedKey] = {}
+        self._by_prefix: dict[str, CachedKey] = {}
+        self._anybody = CachedKey(Caller("main", frozenset(SCOPES), ""), b"", self._rate, clock())
         self._ever = False  # whether a key was ever made: from then on one is needed, whatever happens to the file
         self._broken = ""  # the kind of problem that everybody gets
         self._keyed = False  # whether keys are what decides
@@ -154,7 +132,7 @@ class Authenticator:
             _no_key()
         return self._check_scope_and_rate(entry, now, None)
 
-    def _check_scope_and_rate(self, entry: _Entry, now: float, scope: str | None) -> Caller:
+    def _check_scope_and_rate(self, entry: CachedKey, now: float, scope: str | None) -> Caller:
         if entry.rate is not None:
             entry.take(now)
         caller = entry.caller
@@ -179,13 +157,12 @@ class Authenticator:
         return self._keyed and entry is not None and scope in entry.caller.scopes
 
     def spend(self, caller: Caller, n: int) -> None:
-        """Charge a request of `caller` that counts as `n` requests (a batch): take n - 1 more tokens from its rate
-        limit, so that later requests wait."""
+        """Take the tokens of a batch, which counts as `n` requests of `caller`, but for the one that it took."""
         entry = self._by_prefix.get(caller.prefix) if caller.prefix else self._anybody
         if entry is not None and entry.rate is not None and n > 1:
             entry.tokens -= n - 1
 
-    def signer(self, prefix: str) -> Signer | None:
+    def signer(self, prefix: str) -> CachedKey | None:
         """Return the valid key with this `prefix`, by which tokens of pages are signed; None if there is none.
 
         Raise Problem if the keys cannot be read."""
@@ -193,8 +170,7 @@ class Authenticator:
         if prefix not in self._by_prefix:
             self._look_for_new_keys(now)
         self._check_readable()
-        entry = self._by_prefix.get(prefix)
-        return None if entry is None else Signer(entry.caller, entry.digest)
+        return self._by_prefix.get(prefix)
 
     def spend_page(self, caller: Caller) -> None:
         """Charge a click that a page reports with a token of the key of `caller`. Raise Problem (429) if its rate is
@@ -203,9 +179,8 @@ class Authenticator:
         if entry is not None:
             entry.pages.take(self._clock())
 
-    def _new_entry(self, digest: bytes, authorization: bytes, now: float) -> _Entry | None:
-        """Return the cached key with this `digest` if it was made since the keys were last read; None if no key has
-        this digest."""
+    def _new_entry(self, digest: bytes, authorization: bytes, now: float) -> CachedKey | None:
+        """Return the cached key with this `digest` if it was made since the keys were last read; else None."""
         if not _HEADER.fullmatch(authorization):
             return None
         self._look_for_new_keys(now)
@@ -216,9 +191,8 @@ class Authenticator:
             self._next = now + _PAUSE
             self.refresh()
 
-    def _nearby(self, host: bytes | None, origin: bytes | None) -> _Entry:
-        """Return the caller shared by all requests from this machine, with its rate limit, as long as no key was ever
-        made."""
+    def _nearby(self, host: bytes | None, origin: bytes | None) -> CachedKey:
+        """Return the entry that all requests from this machine share as long as no key was ever made."""
         self._check_readable()
         if host is None or not _HOST.fullmatch(host):
             raise Problem("wrong-host", f"Host: expected localhost, 127.0.0.1 or [::1], got {_describe_header(host)}")
@@ -270,12 +244,10 @@ class Authenticator:
         entries = {}
         for key in keys:
             if key.revoked is None:
-                rate = self._rate if key.rate is None else key.rate
-                entry = self._entries.get(key.digest)
+                caller, entry = Caller(key.tenant, key.scopes, key.prefix), self._entries.get(key.digest)
                 if entry is None:
-                    entry = _Entry(Caller(key.tenant, key.scopes, key.prefix), key.digest, rate, now)
-                elif entry.rate != rate or entry.caller.scopes != key.scopes:
-                    entry.set(Caller(key.tenant, key.scopes, key.prefix), rate, now)
+                    entry = CachedKey(caller, key.digest, self._rate if key.rate is None else key.rate, now)
+                entry.caller = caller  # its scopes may have changed, and nothing else
                 entries[key.digest] = entry
         self._entries = entries
         self._by_prefix = {entry.caller.prefix: entry for entry in entries.values()}

@@ -164,31 +164,28 @@ def _fault(body: bytes | memoryview, error: Exception) -> str:
 
 
 def count_values(body: bytes) -> int:
-    """Return an upper bound of the number of values in a JSON text; it takes a millisecond per mebibyte, and no
-    memory."""
+    """Return an upper bound of the number of values in a JSON text, in a millisecond per mebibyte."""
     return 1 + body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
-def check_fields(fields: object, allowed: frozenset[str], name: str = "body") -> dict[str, Any]:
-    """Return `fields`. Raise ValueError, beginning with `name`, unless it is an object whose fields are all
-    `allowed`."""
+def check_fields(fields: object, body: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the `fields` of a request. Raise ValueError unless they are an object, and all are fields of `body`."""
     if type(fields) is not dict:
-        raise ValueError(f"{name}: expected an object, got {describe(fields)}")
+        raise ValueError(f"body: expected an object, got {describe(fields)}")
+    allowed = set(body.__struct_fields__)
     if not fields.keys() <= allowed:
         strange = min((key for key in fields if key not in allowed), key=str)
-        raise ValueError(f"{name}: expected {', '.join(sorted(allowed))}, got another field: {describe(strange)}")
+        raise ValueError(f"body: expected {', '.join(sorted(allowed))}, got another field: {describe(strange)}")
     return fields
 
 
-def check_list(values: object, most: int, name: str = "body") -> list[Any]:
-    """Return `values`. Raise ValueError, beginning with `name`, unless it is a list; Problem if it has more than `most`
-    values."""
+def check_list(values: object, most: int) -> list[Any]:
+    """Return the body `values`. Raise ValueError unless it is a list, and Problem if it has more than `most` values."""
     if type(values) is not list:
-        raise ValueError(f"{name}: expected a list, got {describe(values)}")
+        raise ValueError(f"body: expected a list, got {describe(values)}")
     if len(values) > most:
-        raise Problem(
-            "too-large", f"{name}: expected at most {most} at once, got {len(values)}: send several", field=name
-        )
+        detail = f"body: expected at most {most} at once, got {len(values)}: send several"
+        raise Problem("too-large", detail, field="body")
     return values
 
 
@@ -269,14 +266,9 @@ _JSON_HEADERS = (b"content-type", JSON), (b"cache-control", b"no-store")
 _MSGPACK_HEADERS = (b"content-type", MSGPACK), (b"cache-control", b"no-store")
 
 
-def encode(value: object, kind: bytes) -> bytes:
-    """Return `value` as the bytes of a body of the media type `kind`: JSON or msgpack."""
-    return msgspec.json.encode(value) if kind == JSON else msgspec.msgpack.encode(value)
-
-
 def messages(value: object, kind: bytes = JSON, status: int = 200) -> Messages:
     """Return the two ASGI messages of an answer: its head, and its body, `value` in the media type `kind`."""
-    body = encode(value, kind)
+    body = msgspec.json.encode(value) if kind == JSON else msgspec.msgpack.encode(value)
     same = _JSON_HEADERS if kind == JSON else _MSGPACK_HEADERS
     return _messages(status, [*same, (b"content-length", b"%d" % len(body))], body)
 
@@ -308,7 +300,6 @@ def _problem_headers(problem: Problem, body: bytes) -> list[tuple[bytes, bytes]]
 
 
 def problem_bytes(problem: Problem) -> tuple[bytes, bytes]:
-    """Return (header lines, body) of an answer that is a problem, for a connection on which no ASGI request is under
-    way."""
+    """Return (header lines, body) of an answer that is a problem, where no ASGI request is under way."""
     body = problem.body
     return b"".join([b"%s: %s\r\n" % header for header in _problem_headers(problem, body)]), body

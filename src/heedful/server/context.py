@@ -16,7 +16,7 @@ from heedful.server.codecs import Limits
 from heedful.server.keys import Keys
 from heedful.server.links import Links
 from heedful.server.loops import Loops
-from heedful.server.metrics import Metrics, Texts
+from heedful.server.metrics import Metrics
 from heedful.server.problems import Problem, bad_input, out_of_files, unavailable
 from heedful.server.server_log import log
 from heedful.server.sessions import Sessions
@@ -94,28 +94,18 @@ class ServerContext:
         self.sessions = Sessions(folder)
         self.links = Links(folder)
         self.authenticator = Authenticator(self.keys, rate=options.rate)
-        self.metrics = Metrics()
         self.pool = Threads(options.threads, "heedful")
         self.turns = Turns()
         """the turns of all tenants, without which nothing of theirs is done in a thread"""
         self.signing = Threads(2, "heedful-sessions")
         """threads for look-ups of sessions and links alone: any visitor can cause one, and it must not take a loop's
         thread"""
-        self.loops = Loops(
-            folder,
-            self.pool,
-            own=options.own,
-            most_open=options.most_open,
-            idle=options.idle,
-            lease=options.lease,
-            address=options.address,
-            turns=self.turns,
-        )
+        self.loops = Loops(folder, self.pool, self.turns, options)
         self._reading = Threads(1, "heedful-reading")
         self._rested = 0.0  # when the next one may be read
         self.feeds: dict[Any, Any] = {}
         """by loop worker, the stream of a loop's new events for all its followers (`heedful.server.events.Feed`)"""
-        self.metrics_texts = Texts(self.metrics, self.loops.workers, folder, self.pool)
+        self.metrics = Metrics(self.loops.workers, folder, self.pool)
         self.stopping = asyncio.Event()
         """set when the server begins to stop, to release requests that wait for events"""
         self._tasks: Sequence[asyncio.Task[None]] = ()
@@ -144,8 +134,7 @@ class ServerContext:
             self._tasks = [*self._tasks, asyncio.create_task(self.loops.stay_owner())]
 
     def begin_to_stop(self) -> None:
-        """End the requests that wait for new events, and give up the ownership of loops in a database, so that other
-        servers can take over."""
+        """End the requests that wait for new events, and let other servers own the loops in a database."""
         self.stopping.set()
         for task in self._tasks:
             task.cancel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,11 @@ times are microseconds since 1970, UTC; scopes are words separated by spaces, a 
 
 if TYPE_CHECKING:
     from heedful.server.tables import Tables
+
+
+def digest_of(token: str) -> bytes:
+    """Return the SHA-256 of the secret `token` of a session or a link, of which the tables have nothing else."""
+    return sha256(token.encode()).digest()
 
 
 def open_database(home: Place) -> Database | Tables:

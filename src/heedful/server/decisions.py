@@ -13,7 +13,7 @@ from heedful.server.codecs import FLOAT32
 from heedful.server.loop_worker import FEW
 from heedful.server.problems import Problem, mask_keys
 from heedful.server.request import ApiRequest
-from heedful.server.schema import Decide, names
+from heedful.server.schema import Decide
 
 PARAMETERS = ("person", "show", "id", "deferred", "context", "prior", "after")
 """The query parameters of a decision whose body, its candidates, is raw numbers."""
@@ -37,7 +37,7 @@ def read_decision(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, An
     else:
         if (name := next(iter(request.query), None)) is not None:
             raise ValueError(f"query: expected none, as only raw numbers have fields there, got {describe(name)}")
-        fields = codecs.check_fields(codecs.decode(body, kind) if body else {}, names(Decide))
+        fields = codecs.check_fields(codecs.decode(body, kind) if body else {}, Decide)
     return codecs.with_key(fields, codecs.key(request.headers))
 
 

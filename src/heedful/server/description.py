@@ -186,8 +186,7 @@ def _query_parameter(name: str) -> dict[str, Any]:
 
 
 def _number_parameter(name: str) -> dict[str, Any]:
-    """Return the description of a query parameter of a request whose body is raw numbers; other bodies have it as a
-    field."""
+    """Return a query parameter of a request whose body is raw numbers; other bodies have it as a field."""
     parameter = _query_parameter(name) | {"description": "with application/octet-stream only"}
     if name == "after":  # the page before; that of events is a number
         parameter["schema"] = _NAMED

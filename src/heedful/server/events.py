@@ -36,18 +36,13 @@ pause = asyncio.sleep
 Holds = Callable[[], Awaitable[bool]]
 
 
-async def always() -> bool:
-    """Return True: the default condition `holds` of `stream`, which never ends a stream."""
-    return True
-
-
 async def stream(
     service: ServerContext,
     caller: Caller,
     worker: LoopWorker,
     query: Mapping[str, str],
     headers: Headers,
-    holds: Holds = always,
+    holds: Holds | None = None,
 ) -> StreamingResponse:
     """Return the HTTP response that streams a loop's events as server-sent events.
 
@@ -64,15 +59,15 @@ async def stream(
         raise ValueError(f"follow: expected true or false, got {describe(follow)}")
 
     async def goes_on() -> bool:
-        return not service.stopping.is_set() and service.authenticator.holds(caller, "read") and await holds()
+        may = not service.stopping.is_set() and service.authenticator.holds(caller, "read")
+        return may and (holds is None or await holds())
 
     parts = _parts(service, caller.tenant, worker, after, kinds, follow == "true", goes_on)
     return Stream([await anext(parts, b"")], parts, worker)
 
 
 class Stream(StreamingResponse):
-    """An HTTP answer sent as a stream of server-sent events. As long as it lasts, the server does not close the
-    loop."""
+    """A stream of server-sent events; as long as it lasts, the server does not close the loop."""
 
     def __init__(self, first: Iterable[bytes], parts: AsyncIterator[bytes], worker: LoopWorker) -> None:
         super().__init__(parts, media_type="text/event-stream", headers={"cache-control": "no-store"})
@@ -156,8 +151,7 @@ async def _parts(
 
 
 class Round(NamedTuple):
-    """Consecutive events of a log that were read together, written as server-sent events for all followers of the
-    log."""
+    """Consecutive events of a log that were read together, as server-sent events for all followers."""
 
     since: int
     """the sequence number after which they begin"""
@@ -243,8 +237,7 @@ class Feed:
 
 
 async def _wait(changed: asyncio.Event, stopping: asyncio.Event) -> None:
-    """Wait until this process writes to the loop (`changed`), the server stops (`stopping`), or `LOOK` seconds have
-    passed."""
+    """Wait until this process writes to the loop, the server stops, or `LOOK` seconds have passed."""
     waiting = [asyncio.ensure_future(changed.wait()), asyncio.ensure_future(stopping.wait())]
     await asyncio.wait(waiting, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
     for task in waiting:

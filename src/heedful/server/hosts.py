@@ -139,7 +139,7 @@ class Front(App):
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await super().__call__(scope, receive, send)
             return
         request_headers: Headers = dict(scope["headers"])
         try:
@@ -218,30 +218,23 @@ class Front(App):
             await asyncio.gather(*(self._look(i) for i in range(len(self._hosts))))
             await asyncio.sleep(PING)
 
-    async def _start(self) -> None:
+    async def start(self) -> None:
         """Wait for all hosts, but for those that are lost meanwhile: Ray starts them again."""
         await asyncio.gather(*(self._look(i, None) for i in range(len(self._hosts))))
         if len(self._down) == len(self._hosts):
             raise RuntimeError(f"expected a host that answers, and all of {len(self._hosts)} were lost as they started")
         self._watching = asyncio.create_task(self._watch())
 
-    async def _live(self, receive: Receive, send: Send) -> None:
-        while True:
-            message: Any = await receive()
-            if message["type"] == "lifespan.startup":
-                await self._start()
-                await send({"type": "lifespan.startup.complete"})
-            else:
-                if self._watching is not None:
-                    self._watching.cancel()
-                for host in self._hosts:
-                    with suppress(self._gone, TimeoutError):
-                        await asyncio.wait_for(_await_reference(host.end.remote()), 15.0)
-                    with suppress(Exception):
-                        self._ray.kill(host)
-                await self.service.stop()
-                await send({"type": "lifespan.shutdown.complete"})
-                return
+    async def stop(self) -> None:
+        """Let all hosts close their loops, for at most 15 s each, and end them."""
+        if self._watching is not None:
+            self._watching.cancel()
+        for host in self._hosts:
+            with suppress(self._gone, TimeoutError):
+                await asyncio.wait_for(_await_reference(host.end.remote()), 15.0)
+            with suppress(Exception):
+                self._ray.kill(host)
+        await super().stop()
 
 
 async def _await_reference(reference: Any) -> Any:
@@ -249,8 +242,7 @@ async def _await_reference(reference: Any) -> Any:
 
 
 def _owner(reply: Reply) -> int | None:
-    """Return the number of the host that owns a loop, from the answer of a host that refuses because it is not the
-    owner; None from any other answer."""
+    """Return the number of the host that owns a loop, from the refusal of one that does not; else None."""
     if reply[0] != 503 or b'"owner"' not in reply[2]:
         return None
     with suppress(msgspec.DecodeError, AttributeError, ValueError):

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from types import EllipsisType
 from typing import Any, NamedTuple
 
 from heedful.core.validation import describe, is_number
@@ -111,28 +110,16 @@ class Keys:
             connection.execute(ended, (_now(), prefix))
             return self._key_of(connection, prefix)
 
-    def change(
-        self,
-        prefix: str,
-        *,
-        scopes: Iterable[str] | None = None,
-        rate: float | EllipsisType | None = ...,
-        name: str | None = None,
-    ) -> Key:
-        """Change the scopes, rate or name of the key with this prefix, as far as given, and return it.
+    def set_scopes(self, prefix: str, scopes: Iterable[str]) -> Key:
+        """Set what the key with this prefix may do (some of `SCOPES`), and return it.
 
-        A `rate` of ... leaves it as it is, None sets the server's own limit. Raise LookupError if no key has that
-        prefix, and ValueError if it was revoked or a value is wrong."""
-        fields: dict[str, Any] = {} if scopes is None else {"scopes": " ".join(_scopes(scopes))}
-        fields |= {} if rate is ... else {"rate": check_rate("rate", rate)}
-        fields |= {} if name is None else {"name": _name(name)}
+        Raise LookupError if no key has that prefix, and ValueError if it was revoked or the scopes are wrong."""
+        held = " ".join(_scopes(scopes))
         self._check_exists(prefix)
         with self._database.writing() as connection:
             if self._key_of(connection, prefix).revoked is not None:
                 raise ValueError(f"prefix: expected a key that was not revoked, got {prefix!r}; make a new one")
-            if fields:
-                columns = ", ".join(f"{column} = ?" for column in fields)
-                connection.execute(f"UPDATE keys SET {columns} WHERE prefix = ?", (*fields.values(), prefix))
+            connection.execute("UPDATE keys SET scopes = ? WHERE prefix = ?", (held, prefix))
             return self._key_of(connection, prefix)
 
     def close(self) -> None:

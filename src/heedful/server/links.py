@@ -17,7 +17,7 @@ from hmac import new as new_hmac
 from typing import NamedTuple
 
 from heedful.core.validation import check_count, describe, is_number
-from heedful.server.database import open_database
+from heedful.server.database import digest_of, open_database
 from heedful.storage import Place
 
 LENGTH = 43
@@ -79,6 +79,12 @@ class Link(NamedTuple):
         """Return whether the link may be used at the time `now`, in microseconds since 1970."""
         return self.revoked is None and now < self.ends
 
+    def state(self, now: int) -> str:
+        """Return "good", "full", "ended" or "revoked", at the time `now`, in microseconds since 1970."""
+        if self.revoked is not None:
+            return "revoked"
+        return "ended" if not self.good(now) else "full" if self.begun >= self.most else "good"
+
     def cookie(self) -> str:
         """Return a new signed cookie for the browser of a new participant."""
         drawn = secrets.token_urlsafe(16)
@@ -138,19 +144,20 @@ class Links:
         link = Link(handle, tenant, loop, founded, segment, now, ends, None, secret, people, 0, shows)
         with self._database.writing(create=True) as connection:
             values = ", ".join("?" * (len(link) + 1))
-            connection.execute(f"INSERT INTO links (digest, {_COLUMNS}) VALUES ({values})", (_digest(token), *link))
+            connection.execute(f"INSERT INTO links (digest, {_COLUMNS}) VALUES ({values})", (digest_of(token), *link))
         return link, token
 
     def begin(self, token: str) -> bool:
         """Admit one more person by the link with this `token`; return False if it is full, has ended or was revoked."""
         good = "digest = ? AND revoked IS NULL AND ends > ? AND begun < most"
         with self._database.writing() as connection:
-            made = connection.execute(f"UPDATE links SET begun = begun + 1 WHERE {good}", (_digest(token), self._now()))
+            made = connection.execute(
+                f"UPDATE links SET begun = begun + 1 WHERE {good}", (digest_of(token), self._now())
+            )
             return bool(made.rowcount)
 
     def revoke(self, tenant: str, loop: str, handle: str) -> bool:
-        """End the link called `handle` of the tenant's loop at once; return whether there was one that had not been
-        revoked."""
+        """End the link `handle` of the tenant's loop at once; return whether one that had not ended was there."""
         if not self._database.exists():
             return False
         here = "tenant = ? AND loop = ? AND handle = ? AND revoked IS NULL"
@@ -173,7 +180,7 @@ class Links:
         Raise TimeoutError if another process is writing and the link is not cached."""
         if not _TOKEN.fullmatch(token):
             return None
-        digest, now = _digest(token), self._clock()
+        digest, now = digest_of(token), self._clock()
         seen = self._seen.get(digest)
         if seen is None or not 0 <= now - seen[1] < FRESH:
             try:
@@ -191,15 +198,14 @@ class Links:
         return seen[0] if seen[0].good(self._now()) else None
 
     def find_cached(self, token: str) -> Link | None:
-        """Return the link with this token if it may be used and was read from the database in the last `FRESH` seconds;
-        else None."""
-        seen = self._seen.get(_digest(token)) if len(token) == LENGTH else None
+        """Return the link with this token if it may be used and was read less than `FRESH` seconds ago; else None."""
+        seen = self._seen.get(digest_of(token)) if len(token) == LENGTH else None
         fresh = seen is not None and 0 <= self._clock() - seen[1] < FRESH
         return seen[0] if fresh and seen is not None and seen[0].good(self._now()) else None
 
     def has_ended(self, token: str) -> bool:
         """Return whether this is the token of a link at all, even of one that has ended or was revoked."""
-        return bool(_TOKEN.fullmatch(token) and self._links("digest = ?", [_digest(token)], WAIT))
+        return bool(_TOKEN.fullmatch(token) and self._links("digest = ?", [digest_of(token)], WAIT))
 
     def _links(self, here: str, values: Sequence[object], wait: float | None = None) -> list[Link]:
         with self._database.reading(wait) as connection:
@@ -224,7 +230,3 @@ def check_segment(name: str, value: object) -> str:
     if value in OTHERS:
         raise ValueError(f"{name}: expected another name than {' and '.join(OTHERS)}, got {describe(value)}")
     return value
-
-
-def _digest(token: str) -> bytes:
-    return sha256(token.encode()).digest()

@@ -50,11 +50,11 @@ class LoopWorker:
 
     As a context manager it counts a request under way, during which the loop is not closed."""
 
-    def __init__(self, loop: Loop, pool: Executor, turns: Turns | None = None, tenant: str = "") -> None:
+    def __init__(self, loop: Loop, pool: Executor, turns: Turns, tenant: str) -> None:
         """Serve `loop`, which belongs to `tenant`; long work is done in the threads of `pool`, when it is the tenant's
         turn. This has to be called within the running event loop."""
         self.loop = loop
-        self._turns, self._tenant = Turns() if turns is None else turns, tenant
+        self._turns, self._tenant = turns, tenant
         self._tasks = set[asyncio.Task[Any]]()
         self._own_turn = Turn(*AT_ONCE["loop"])
         self.projection = loop.projection
@@ -105,8 +105,7 @@ class LoopWorker:
     # ------------------------------------------------------------------------ what is asked most
 
     async def decide(self, arguments: dict[str, Any], large: bool = False) -> Decision:
-        """Return the decision for the arguments `arguments` of `Loop.decide`; a `large` request is handled in another
-        thread."""
+        """Return the decision alone of what `decide_once` returns."""
         return (await self.decide_once(arguments, large))[0]
 
     async def decide_once(self, arguments: dict[str, Any], large: bool = False) -> tuple[Decision, bool]:
@@ -122,8 +121,7 @@ class LoopWorker:
         return await self.decide_in_thread(partial(self.loop.decide, **arguments), arguments.get("id"))
 
     async def decide_in_thread(self, work: Callable[[], Decision], id: object) -> tuple[Decision, bool]:
-        """Return (the decision that `work` makes in another thread, whether the log had a decision with this `id`
-        before)."""
+        """Return (the decision that `work` makes in another thread, whether the log had this `id` before)."""
 
         def work_once() -> tuple[Decision, bool]:
             there = id is not None and self.projection.find_decision(check_id("id", id)) is not None
@@ -221,9 +219,8 @@ class LoopWorker:
 
     def _run_here(self, work: Callable[[], T]) -> T:
         if self.has_moved():
-            raise Moved(
-                f"{self.log_path}: the file was removed or replaced while it was open: the loop is opened again"
-            )
+            at = self.projection.log.path
+            raise Moved(f"{at}: the file was removed or replaced while it was open: the loop is opened again")
         try:
             return work()
         except Exception:
@@ -288,8 +285,7 @@ class LoopWorker:
         self._sync()
 
     def _sync(self) -> None:
-        """Wait in another thread until all commits are on the disk, once for all requests that wait for it, and answer
-        them."""
+        """Wait in a thread until all commits are on the disk, once for all who wait for it, and answer them."""
         if self._unsynced and not self._syncing:
             self._syncing, waiting = True, self._unsynced
             self._unsynced = []
@@ -364,11 +360,6 @@ class LoopWorker:
     def path(self) -> str:
         """where the loop is, for messages"""
         return str(self.loop.path)
-
-    @property
-    def log_path(self) -> str:
-        """where the log is, for messages"""
-        return str(self.projection.log.path)
 
 
 def text_size(content: object) -> int:

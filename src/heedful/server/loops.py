@@ -28,6 +28,7 @@ from heedful.storage.address import LOG, NAME, SUFFIX
 
 if TYPE_CHECKING:
     from heedful.loop.log.table import Directory
+    from heedful.server.context import Options
 
 MAIN = "main"
 AGAIN_AFTER = 10.0
@@ -46,41 +47,25 @@ def loop_name(name: str, value: object) -> str:
 
 
 class Loops:
-    """The loops of all tenants in a folder or a database. A loop is opened when a request needs it, and closed when it
-    was not used for a while."""
+    """The loops of all tenants, each opened when a request needs it, and closed after some time without use."""
 
     def __init__(
         self,
         folder: Place,
         pool: Executor,
-        *,
-        own: Sequence[str] = (),
-        most_open: int = 200,
-        idle: float = 300.0,
-        lease: float = 2.0,
-        address: str = "",
-        turns: Turns | None = None,
+        turns: Turns,
+        options: Options,
     ) -> None:
-        """Serve the loops of `folder`, or of a database; they are opened and closed in threads of `pool`.
-
-        - `own`: learners that are the user's code (FILE.py:Class), which loops may have or try.
-        - `most_open`, `idle`: at most so many loops are kept open, each for so many seconds after its last use.
-        - `lease`: for a database, the seconds for which this server is the owner of a loop that it writes to; it renews
-          that.
-        - `address`: the URL to which other servers of the database send clients meanwhile.
-        - `turns`: the turns of tenants, which have to have one for long work; None for new ones."""
-        self._lease, self._address = lease, address
+        """Serve the loops of `folder`, or of a database, as `options` say; they are opened and closed in threads of
+        `pool`, when it is their tenant's turn."""
         self._directory: Directory | None = None
         if isinstance(folder, Address):
             from heedful.loop.log.table import Directory
 
             self._directory = Directory(folder)
         self.folder = folder
-        self.most_open = most_open
-        self.idle = idle
-        self._pool = pool
-        self._turns = Turns() if turns is None else turns
-        self._own = tuple(spec for spec in own if is_own(spec))
+        self._pool, self._turns, self._options = pool, turns, options
+        self._own = tuple(spec for spec in options.own if is_own(spec))
         self.workers: dict[tuple[str, str], LoopWorker] = {}
         """the open loops, by (tenant, name)"""
         self._moving: dict[tuple[str, str], asyncio.Future[None]] = {}  # being opened or closed
@@ -91,8 +76,7 @@ class Loops:
     # ------------------------------------------------------------------------ which there are
 
     def path(self, tenant: str, name: str) -> Place:
-        """Return the place of the tenant's loop `name`, a folder or an address in a database, whether it exists or
-        not."""
+        """Return the place of the tenant's loop `name`, in a folder or a database, whether it exists or not."""
         return self._home(tenant) / f"{name}{SUFFIX}"
 
     def _home(self, tenant: str) -> Place:
@@ -112,16 +96,10 @@ class Loops:
         return [name for name in names if NAME.fullmatch(name) and _is_loop(home / f"{name}{SUFFIX}")]
 
     async def list_names(self, tenant: str) -> list[str]:
-        """Return the names of the tenant's loops, sorted, without opening any. This looks at every loop's folder, and
-        does so in another thread."""
+        """Return what `names` does, in another thread, as it looks at every loop's folder."""
         return await self._turns.run(self._pool, tenant, "long", self.names, tenant)
 
     # ------------------------------------------------------------------------ opening, closing
-
-    def at(self, tenant: str, name: str) -> LoopWorker | None:
-        """Return the worker of the tenant's loop `name` if it is open; otherwise None."""
-        worker = self.workers.get((tenant, name))
-        return None if worker is None or worker.moved else worker
 
     async def open(self, tenant: str, name: str) -> LoopWorker:
         """Return the worker of the tenant's loop `name`, opening it if necessary.
@@ -164,7 +142,7 @@ class Loops:
         self._moving[key] = moved = aio.create_future()
         try:
             loop = await self._turns.run(self._pool, key[0], "opening", opening)
-            loop.projection.log.store.keep_owning(self._lease, self._address)
+            loop.projection.log.store.keep_owning(self._options.lease, self._options.address)
             worker = self.workers[key] = LoopWorker(loop, self._pool, self._turns, key[0])
         finally:
             del self._moving[key]
@@ -207,13 +185,13 @@ class Loops:
         aio = asyncio.get_running_loop()
         if self._directory is not None:
             try:
-                for lack in await aio.run_in_executor(self._pool, self._directory.lacks, self.most_open):
+                for lack in await aio.run_in_executor(self._pool, self._directory.lacks, self._options.most_open):
                     log.warning("%s", lack)
             except Exception as error:
                 log.warning("what the database allows is not known: %s", error)
         try:
             while True:
-                await asyncio.sleep(self._lease / 4)
+                await asyncio.sleep(self._options.lease / 4)
                 try:
                     await aio.run_in_executor(self._pool, self._renew)
                 except Exception as error:
@@ -229,8 +207,7 @@ class Loops:
             self._directory.renew([store for store in stores if isinstance(store, LogTable)])
 
     async def hand_over(self) -> None:
-        """Give up the ownership of all loops of a database at once, so that other servers can take over. Requests under
-        way are still answered."""
+        """Let other servers own all loops of a database at once; requests under way are still answered."""
         stores = [worker.projection.log.store for worker in self.workers.values()]
         aio = asyncio.get_running_loop()
         for error in await aio.run_in_executor(self._pool, call_all, [store.hand_over for store in stores]):
@@ -239,7 +216,7 @@ class Loops:
     async def _follow(self) -> None:
         aio = asyncio.get_running_loop()
         while self._directory is not None:
-            await asyncio.sleep(self._lease / 2)
+            await asyncio.sleep(self._options.lease / 2)
             try:
                 owned = await aio.run_in_executor(self._pool, self._directory.last_of_owned)
             except Exception as error:
@@ -253,9 +230,8 @@ class Loops:
                     log.warning("loop %s of another server could not be followed: %s", key, error)
 
     async def _follow_one(self, key: tuple[str, str], last: int) -> None:
-        """Open the loop with this (tenant, name), which some server owns, and learn what that one has written up to
-        event `last`."""
-        if key not in self.workers and len(self.workers) < self.most_open:
+        """Open the loop `key`, which some server owns, and learn what that one has written up to event `last`."""
+        if key not in self.workers and len(self.workers) < self._options.most_open:
             await self.open(*key)
         worker = self.workers.get(key)
         if worker is not None and not worker.projection.log.store.owns and worker.projection.is_behind(last):
@@ -263,10 +239,9 @@ class Loops:
                 await worker.run(worker.projection.look)
 
     def _too_many(self) -> list[tuple[str, str]]:
-        """Return (tenant, name) of each loop that has to be closed so that at most `most_open` stay open.
+        """Return (tenant, name) of the loops to close so that `most_open` stay open.
 
-        Each is of the tenant that has the most open, so that none takes the places of others, and of theirs the one
-        that was not used for the longest time."""
+        Each is the longest unused of the tenant that has the most open, so that none takes the places of others."""
         opened = Counter(tenant for tenant, _ in self.workers)
         idle: dict[str, list[tuple[float, str]]] = {}
         for (tenant, name), worker in self.workers.items():
@@ -275,7 +250,7 @@ class Loops:
         for workers in idle.values():
             workers.sort(reverse=True)
         surplus: list[tuple[str, str]] = []
-        while len(self.workers) - len(surplus) > self.most_open and idle:
+        while len(self.workers) - len(surplus) > self._options.most_open and idle:
             tenant = max(idle, key=lambda name: opened[name])
             surplus.append((tenant, idle[tenant].pop()[1]))
             opened[tenant] -= 1
@@ -287,7 +262,7 @@ class Loops:
         """Close loops that were not used for `idle` seconds, and those beyond the `most_open` that may be open."""
         now = time.monotonic()
         for key, worker in list(self.workers.items()):
-            if not worker.busy and now - worker.used > self.idle:
+            if not worker.busy and now - worker.used > self._options.idle:
                 await self.close(key)
         for key in self._too_many():
             await self.close(key)
@@ -296,8 +271,7 @@ class Loops:
             await asyncio.get_running_loop().run_in_executor(self._pool, return_memory)
 
     async def finish_forgetting(self) -> None:
-        """Remove what is left of the data of erased people from the files of all loops, where an earlier attempt
-        failed."""
+        """Remove the data of erased people from the files of all loops, where an earlier attempt failed."""
         now = time.monotonic()
         for worker in list(self.workers.values()):
             if worker.unerased is not None and now - worker.unerased > AGAIN_AFTER:
@@ -375,8 +349,7 @@ def call_all(jobs: Sequence[Callable[[], object]]) -> list[Exception]:
 
 
 def _is_loop(path: Place) -> bool:
-    """Return whether there may be a loop at `path`. In a database, and where it cannot be seen, this is True: opening
-    the loop tells."""
+    """Return whether there may be a loop at `path`; where only opening it can tell, this is True."""
     try:
         return isinstance(path, Address) or path_kind(path / LOG) == "file"
     except OSError:

@@ -18,7 +18,7 @@ from types import FrameType
 import uvicorn
 
 from heedful.server.app import App, create_app
-from heedful.server.context import Options
+from heedful.server.context import Options, ServerContext
 from heedful.server.problems import FILES, unavailable
 from heedful.server.protocol import Protocol
 from heedful.server.server_log import log
@@ -150,8 +150,7 @@ class Server(uvicorn.Server):
 
 
 def config(app: App, grace: int = 10) -> uvicorn.Config:
-    """Return the configuration with which uvicorn serves `app`; a server that stops waits `grace` seconds for
-    requests in progress."""
+    """Return uvicorn's configuration for `app`; at its end it waits `grace` seconds for requests in progress."""
     try:
         import uvloop  # noqa: F401
 
@@ -175,8 +174,7 @@ def config(app: App, grace: int = 10) -> uvicorn.Config:
 
 
 def more_files() -> int | None:
-    """Raise the limit of files that this process may have open as far as the system allows, and return the new limit;
-    None if there is no limit."""
+    """Raise the limit of files that this process may have open; return the new limit, None for no limit."""
     try:
         import resource
     except ModuleNotFoundError:
@@ -212,19 +210,17 @@ def listening(
     `port` 0 finds a free port; `options` are those of the server. With `hosts` the loops are served by so
     many Ray actors (`heedful.server.hosts`). Raise PermissionError, without an errno, if the host
     is not loopback and no key was ever made, and OSError if it cannot listen there."""
-    app = _front(folder, options, hosts) if hosts else create_app(folder, options)
+    if hosts:
+        from heedful.server.hosts import Front
+
+        app: App = Front(ServerContext(folder, options), hosts)
+    else:
+        app = create_app(folder, options)
     if host not in LOOPBACK and not app.service.keys.exist():
         message = f"--host: expected 127.0.0.1 until there is a key, got {host}; make one: heedful keys create NAME"
         raise PermissionError(message)
     with listening_socket(host, port) as listener:
         yield app, listener
-
-
-def _front(folder: Place, options: Options, hosts: int) -> App:
-    from heedful.server.context import ServerContext
-    from heedful.server.hosts import Front
-
-    return Front(ServerContext(folder, options), hosts)
 
 
 def serve(

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from heedful.core.validation import describe
 from heedful.loop import Loop
-from heedful.server.problems import of_rows
 from heedful.storage import Closed, Damaged, Place
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.protocol import Interaction
 
 
-def loop_maker(body: Mapping[str, object]) -> Callable[[Place], Loop]:
-    """Return a function that creates a loop at the place it is given, from the JSON fields `body` of a request.
+def create_loop(body: Mapping[str, Any], folder: Place) -> Loop:
+    """Create a loop in `folder` from the JSON fields `body` of a request: learner, items, encodings and settings.
 
-    The fields name the learner, the items, the encodings and the settings. The function raises ValueError, naming the
-    field, if one makes no sense."""
-    return partial(_create, body)
-
-
-def _create(body: Mapping[str, Any], folder: Place) -> Loop:
+    Raise ValueError, naming the field, if one makes no sense."""
     from heedful.features import TEXTS, declare, encode_names, infer
     from heedful.loop.interactions.registry import interaction_type
     from heedful.loop.settings import Settings
@@ -90,8 +84,7 @@ def _pairs(crosses: object) -> list[list[str]]:
 
 
 def _check_columns(kind: type[Interaction[Any]], features: bool | None, kinds: Mapping[str, str]) -> None:
-    """Raise ValueError if a request sets `features` or `kinds`, which describe the items' columns, for a `kind` of loop
-    that does not take them."""
+    """Raise ValueError if `features` or `kinds` of a request describe columns at which this `kind` does not look."""
     from heedful.loop.interactions.registry import interactions
 
     if features is not None and kind.item_features != "asked":
@@ -104,14 +97,14 @@ def _check_columns(kind: type[Interaction[Any]], features: bool | None, kinds: M
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Within the block, errors that name a row ("row 3: ...") are raised as errors of the field `name` ("items[2]:
-    ...")."""
+    """Raise errors of the block that name a row ("row 3: ...") as errors of the field `name` ("items[2]: ...")."""
     try:
         yield
     except (Closed, Damaged):
         raise
     except ValueError as error:
-        raise ValueError(of_rows(name, str(error))) from None
+        message = re.sub(r"^row (\d+): ", lambda match: f"{name}[{int(match[1]) - 1}]: ", str(error))
+        raise ValueError(message) from None
 
 
 def _rows(name: str, value: object) -> list[Mapping[str, Any]]:

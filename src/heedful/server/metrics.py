@@ -53,15 +53,18 @@ class Durations:
 
 
 class Metrics:
-    """The counters of one server since it started."""
+    """The counters of one server since it started, and their text for Prometheus."""
 
-    def __init__(self) -> None:
+    def __init__(self, workers: Mapping[tuple[str, str], LoopWorker], folder: Place, pool: Executor) -> None:
+        """Count for the server of `folder`, with its open loops, `workers`; texts are made in a thread of `pool`."""
+        self.workers, self.folder, self._pool = workers, folder, pool
         self.requests: Counter[tuple[str, str, int]] = Counter()
         """requests, by (tenant, route, HTTP status)"""
         self.durations: dict[tuple[str, str], Durations] = {}
         """durations of requests, by (tenant, route)"""
         self.events: Counter[tuple[str, str, str, str]] = Counter()
         """events, by (tenant, loop, kind such as "feedback", outcome such as "duplicate")"""
+        self._texts: dict[str | None, tuple[float, asyncio.Future[bytes]]] = {}  # by tenant, since when, and what
 
     def request(self, tenant: str, route: str, status: int, seconds: float) -> None:
         """Count a request of `tenant` to `route` that was answered with an HTTP `status` after `seconds`."""
@@ -71,36 +74,6 @@ class Metrics:
             durations = self.durations[tenant, route] = Durations()
         durations.add(seconds)
 
-
-def exposition(
-    metrics: Metrics, workers: Mapping[tuple[str, str], LoopWorker], folder: Place, tenant: str | None
-) -> bytes:
-    """Return the metrics of `tenant` in Prometheus's text format; None for all tenants, with those of the process.
-
-    `workers` are the open loops by (tenant, name), `folder` is where loops are, for the free disk space."""
-    from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
-
-    registry = CollectorRegistry(auto_describe=False)
-    if tenant is None:
-        for collector in (ProcessCollector, PlatformCollector, GCCollector):
-            collector(registry=registry)
-    registry.register(_Collector(metrics, workers, folder, tenant))
-    return generate_latest(registry)
-
-
-class Texts:
-    """The metrics of a server as text for Prometheus. Texts are made in another thread, for each tenant at most once in
-    `EVERY` seconds."""
-
-    def __init__(
-        self, metrics: Metrics, workers: Mapping[tuple[str, str], LoopWorker], folder: Place, pool: Executor
-    ) -> None:
-        """Make texts in a thread of `pool`, from `metrics`, from the open loops `workers`, {(tenant, name): worker},
-        and from the free space of the disk that has `folder`."""
-        self._about = metrics, workers, folder
-        self._pool = pool
-        self._texts: dict[str | None, tuple[float, asyncio.Future[bytes]]] = {}  # since when, and what
-
     async def text(self, tenant: str | None) -> bytes:
         """Return the metrics of `tenant` in Prometheus's text format; None for all tenants, with those of the process.
 
@@ -108,17 +81,26 @@ class Texts:
         now = clock()
         since, text = self._texts.get(tenant, (-EVERY, None))
         if text is None or (text.done() and (now - since > EVERY or text.exception() is not None)):
-            aio = asyncio.get_running_loop()
-            text = aio.run_in_executor(self._pool, lambda: exposition(*self._about, tenant))
+            text = asyncio.get_running_loop().run_in_executor(self._pool, exposition, self, tenant)
             self._texts[tenant] = now, text
         return await asyncio.shield(text)  # others wait for it too, even if this request goes away
 
 
+def exposition(metrics: Metrics, tenant: str | None) -> bytes:
+    """Return the metrics of `tenant` in Prometheus's text format; None for all tenants, with those of the process."""
+    from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
+
+    registry = CollectorRegistry(auto_describe=False)
+    if tenant is None:
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=registry)
+    registry.register(_Collector(metrics, tenant))
+    return generate_latest(registry)
+
+
 class _Collector:
-    def __init__(
-        self, metrics: Metrics, workers: Mapping[tuple[str, str], LoopWorker], folder: Place, tenant: str | None
-    ) -> None:
-        self._metrics, self._workers, self._folder, self._tenant = metrics, workers, folder, tenant
+    def __init__(self, metrics: Metrics, tenant: str | None) -> None:
+        self._metrics, self._tenant = metrics, tenant
 
     def _mine(self, tenant: str) -> bool:
         return self._tenant is None or tenant == self._tenant
@@ -157,7 +139,7 @@ class _Collector:
             (counter, "committed_events", "events in them", lambda worker: worker.committed),
             (gauge, "notes", "what a person should look at", lambda worker: len(worker.loop.notes)),
         )
-        workers = sorted(dict(self._workers).items())
+        workers = sorted(dict(self._metrics.workers).items())
         for kind, name, about, value in families:
             family = kind(f"heedful_{name}", f"Of loops that are open: {about}.", labels=("tenant", "loop"))
             for labels, worker in workers:
@@ -166,9 +148,9 @@ class _Collector:
             yield family
         if self._tenant is None:
             free = gauge("heedful_disk_free_bytes", "Where the loops are.")
-            if isinstance(self._folder, Path):
-                free.add_metric((), shutil.disk_usage(self._folder).free)
+            if isinstance(self._metrics.folder, Path):
+                free.add_metric((), shutil.disk_usage(self._metrics.folder).free)
             yield free
             opened = gauge("heedful_open_loops", "Loops that are open.")
-            opened.add_metric((), len(self._workers))
+            opened.add_metric((), len(workers))
             yield opened

@@ -27,7 +27,7 @@ from heedful.server.decisions import answer_fields, outcome
 from heedful.server.page_tokens import check_token
 from heedful.server.problems import Problem
 from heedful.server.rate_limit import Buckets
-from heedful.server.schema import Click, names
+from heedful.server.schema import Click
 
 SIZE = 2**13
 """The most bytes of a reported click; one with the longest names has about 5,000."""
@@ -85,10 +85,7 @@ class ClickEndpoint:
             await send(message)
 
     def _check_sender(self, headers: codecs.Headers) -> bytes | None:
-        """Return the header Origin of a request; None without one, as programs send it.
-
-        Raise Problem (403) unless pages of this origin may report clicks: those of the server's option, and those of
-        the name by which the server was asked."""
+        """Return the header Origin, None without one; raise Problem (403) if pages from there may not report."""
         origin = headers.get(b"origin")
         if origin is None:
             return None
@@ -106,9 +103,7 @@ class ClickEndpoint:
             detail = f"Content-Type: expected text/plain or application/json, got {got}"
             raise Problem("unsupported", detail, field="Content-Type")
         limits = self._service.limits._replace(body=min(SIZE, self._service.limits.body))
-        fields = codecs.check_fields(
-            codecs.decode(await codecs.read(headers, receive, limits), codecs.JSON), names(Click)
-        )
+        fields = codecs.check_fields(codecs.decode(await codecs.read(headers, receive, limits), codecs.JSON), Click)
         for name in Click.__struct_fields__:
             if not isinstance(fields.get(name), str):
                 raise ValueError(f"{name}: expected a text, got {describe(fields.get(name))}")
@@ -117,7 +112,7 @@ class ClickEndpoint:
     async def _learn(self, tenant: str, loop: str, click: Click) -> dict[str, Any]:
         """Apply a click to the `loop` of the `tenant` and return the answer as JSON fields."""
         loops = self._service.loops
-        with loops.at(tenant, loop) or await loops.open(tenant, loop) as worker:
+        with await loops.open(tenant, loop) as worker:
             event = {"decision": click.decision, "id": event_id(click), "clicks": [click.item]}
             answer = await worker.feedback(event)
             self._service.metrics.events[tenant, loop, "feedback", outcome(answer)] += 1

@@ -23,7 +23,7 @@ from typing import Literal, NoReturn
 import msgspec
 
 from heedful.core.validation import describe
-from heedful.server.auth import Caller, Signer
+from heedful.server.auth import CachedKey, Caller
 from heedful.server.problems import Problem
 
 LONGEST = 7 * 86_400.0
@@ -52,7 +52,9 @@ class _Claims(msgspec.Struct, forbid_unknown_fields=True):
     """when it was made, which some libraries add; not used"""
 
 
-def check_token(token: str, loop: str, decision: str, signer_of: Callable[[str], Signer | None], now: float) -> Caller:
+def check_token(
+    token: str, loop: str, decision: str, signer_of: Callable[[str], CachedKey | None], now: float
+) -> Caller:
     """Return whose key signed a `token` that is good for feedback on `decision` of `loop` at the time `now`.
 
     `signer_of(prefix)` returns the valid key with that prefix, None if there is none; `now` is in seconds since 1970.

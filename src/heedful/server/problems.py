@@ -100,13 +100,6 @@ def out_of_files(error: OSError) -> bool:
     return False
 
 
-def of_rows(name: str, message: str) -> str:
-    """Return a `message` about a row of a table as one about an entry of a list: "row 3: ..." as "items[2]: ...".
-
-    `name` is that of the list in the request ("items")."""
-    return re.sub(r"^row (\d+): ", lambda match: f"{name}[{int(match[1]) - 1}]: ", message)
-
-
 def bad_input(message: str) -> Problem:
     """Return the error text `message`, "field: expected ..., got ...", as a Problem (422) that names the field."""
     match = _FIELD.match(message)

@@ -27,8 +27,7 @@ FRAMES = 8
 
 
 class HeadBuffer:
-    """A transport for a single answer. It holds the head of the answer back and sends it together with the body, in one
-    system call, not two."""
+    """A transport for one answer, which sends its head together with the body, in one system call."""
 
     __slots__ = ("_head", "_transport")
 
@@ -62,8 +61,7 @@ class Refused(Exception):
 
 
 class Protocol(HttpToolsProtocol):
-    """uvicorn's HTTP/1.1 protocol of one connection, with heedful's limits: it refuses requests that arrive too slowly,
-    or whose head or body is too large."""
+    """uvicorn's HTTP/1.1 protocol of one connection, with heedful's limits of time and size."""
 
     began: float | None = None
     """when the request began that has not arrived completely, in the event loop's seconds; None if there is none"""

@@ -13,8 +13,7 @@ from heedful.server.loop_worker import LoopWorker
 
 
 class ApiRequest(NamedTuple):
-    """A request for the HTTP interface, after its API key was checked: its sender, parameters, decoded body, and the
-    loop's worker."""
+    """A request for the HTTP interface, after its API key was checked."""
 
     service: ServerContext
     """what all requests of the server share: loops, keys, metrics, options"""

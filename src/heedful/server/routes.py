@@ -94,7 +94,7 @@ class Route(NamedTuple):
             return self.codec(request, kind, body)
         value = codecs.decode(body, kind)
         if isinstance(self.takes, type):
-            value = codecs.check_fields(value, schema.names(self.takes))
+            value = codecs.check_fields(value, self.takes)
         return codecs.with_key(value, codecs.key(request.headers)) if self.headers == _KEY else value
 
 
@@ -198,8 +198,7 @@ class Endpoint:
         self._service, self._route, self._label = service, route, route.label
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        """Answer a request; `scope["path_params"]` has the variable parts of the path, as Starlette's router puts them
-        there."""
+        """Answer a request; `scope["path_params"]` has the variable parts of the path."""
         began, service, route, tenant = time.perf_counter(), self._service, self._route, ""
         headers: codecs.Headers = dict(scope["headers"])
         response: Response | None = None
@@ -227,8 +226,7 @@ class Endpoint:
             await send(message)
 
     async def _value(self, scope: Any, receive: Receive, headers: codecs.Headers, caller: Caller) -> object:
-        """Return what the route's handler returns, a value or a Response, after opening the loop that the path names
-        and decoding the body."""
+        """Return what the handler of the route returns, after opening the loop in the path and decoding the body."""
         service, route, path = self._service, self._route, scope["path_params"]
         query: dict[str, str] = {}
         if scope["query_string"]:
@@ -237,7 +235,7 @@ class Endpoint:
         worker = None
         if "loop" in path:
             tenant, name = caller.tenant, path["loop"]
-            worker = service.loops.at(tenant, name) or await service.loops.open(tenant, name)
+            worker = await service.loops.open(tenant, name)
         with _NOTHING if worker is None else worker:
             request = ApiRequest(service, caller, headers, query, path, None, worker)
             if route.takes is None:
@@ -288,6 +286,5 @@ def mount(service: ServerContext) -> Starlette:
 
 
 def check_caller(service: ServerContext, headers: codecs.Headers, scope: str | None) -> Caller:
-    """Return the sender of a request with these `headers`. Raise Problem unless their key has `scope` (None: any
-    key)."""
+    """Return the sender of a request; raise Problem unless their key has `scope` (None: any key)."""
     return service.authenticator.admit(headers.get(b"authorization"), headers.get(b"host"), source(headers), scope)

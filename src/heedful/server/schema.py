@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -345,9 +344,3 @@ class Serving(NamedTuple):
 
     status: Literal["ok"]
     """that it is"""
-
-
-@cache
-def names(body: type[msgspec.Struct]) -> frozenset[str]:
-    """Return the names of the fields that a body may have."""
-    return frozenset(body.__struct_fields__)

@@ -20,11 +20,9 @@ _lock = threading.Lock()
 
 
 def _is_new(record: logging.LogRecord) -> bool:
-    """Return whether to log `record`: not if an equal line was logged within `QUIET` seconds, as it counts in the next
-    such line then.
+    """Return whether to log `record`; if an equal line was logged within `QUIET` seconds, the next one counts it.
 
-    Lines are equal that name one `cause` (in `extra`), or that have one text and level, and the same error, raised at
-    the same place."""
+    Lines are equal that name one `cause` (in `extra`), or that have one text, level and error, raised at one place."""
     text = record.getMessage()
     line: tuple[object, ...] = record.levelno, getattr(record, "cause", text)
     if record.exc_info:

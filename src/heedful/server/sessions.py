@@ -6,10 +6,9 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from hashlib import sha256
 from typing import NamedTuple
 
-from heedful.server.database import open_database
+from heedful.server.database import digest_of, open_database
 from heedful.storage import Place
 
 IDLE = 12 * 3600.0
@@ -37,8 +36,7 @@ class _CachedSession(NamedTuple):
 
 
 class Sessions:
-    """The sessions of browsers that signed in with a key, as stored in the file `server.db` of a folder of loops. Each
-    belongs to an API key."""
+    """The sessions of browsers that signed in with a key, in the file `server.db` of a folder of loops."""
 
     def __init__(self, home: Place, *, idle: float = IDLE, clock: Callable[[], float] = time.time) -> None:
         """Open the sessions of the loops in `home`, a folder or a database.
@@ -55,13 +53,13 @@ class Sessions:
         again.
 
         The session of the token `instead_of` ends, and expired ones are removed."""
-        token, former = secrets.token_urlsafe(32), _digest(instead_of or "")
+        token, former = secrets.token_urlsafe(32), digest_of(instead_of or "")
         oldest = "SELECT digest FROM sessions WHERE prefix = ? ORDER BY ends DESC LIMIT 1000000000 OFFSET ?"
         with self._database.writing() as connection:
             connection.execute("DELETE FROM sessions WHERE ends <= ? OR digest = ?", (self._now(), former))
             connection.execute(f"DELETE FROM sessions WHERE digest IN ({oldest})", (prefix, MOST - 1))
             insertion = "INSERT INTO sessions (digest, prefix, ends) VALUES (?, ?, ?)"
-            connection.execute(insertion, (_digest(token), prefix, self._end()))
+            connection.execute(insertion, (digest_of(token), prefix, self._end()))
         self._seen.clear()
         return token
 
@@ -70,7 +68,7 @@ class Sessions:
         session; None if there is no such session.
 
         Raise TimeoutError if another process is writing."""
-        digest = _digest(token)
+        digest = digest_of(token)
         session = self._find(token, digest, FRESH)
         if (
             session is not None and self._end() - session.ends > self._idle * 1e6 / 20
@@ -85,7 +83,7 @@ class Sessions:
         """Return whether the session of this token still exists, without extending it; True if the database cannot be
         read."""
         try:
-            return self._find(token, _digest(token), HOLDS) is not None
+            return self._find(token, digest_of(token), HOLDS) is not None
         except OSError:  # sessions stay valid until the file can be read
             return True
 
@@ -114,7 +112,7 @@ class Sessions:
 
     def end(self, token: str) -> None:
         """End the session of this token, if there is one."""
-        digest = _digest(token)
+        digest = digest_of(token)
         if self._database.exists():
             with self._database.writing() as connection:
                 connection.execute("DELETE FROM sessions WHERE digest = ?", [digest])
@@ -125,7 +123,3 @@ class Sessions:
 
     def _end(self) -> int:
         return int((self._clock() + self._idle) * 1e6)
-
-
-def _digest(token: str) -> bytes:
-    return sha256(token.encode()).digest()

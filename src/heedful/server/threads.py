@@ -100,7 +100,8 @@ class Threads(Executor):
         self._jobs: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
-        self._left = 0
+        self.left = 0
+        """how much work is under way or waits for a thread"""
         self._ended = False
 
     def submit(self, work: Callable[..., T], /, *args: Any, **more: Any) -> Future[T]:
@@ -110,18 +111,13 @@ class Threads(Executor):
         with self._lock:
             if self._ended:
                 raise RuntimeError("the server has ended")
-            self._left += 1
+            self.left += 1
             self._jobs.put((future, lambda: work(*args, **more)))
-            if len(self._threads) < min(self._most, self._left):
+            if len(self._threads) < min(self._most, self.left):
                 thread = threading.Thread(target=self._work, name=f"{self._name}_{len(self._threads)}", daemon=True)
                 self._threads.append(thread)
                 thread.start()
         return future
-
-    @property
-    def left(self) -> int:
-        """how much work is under way or waits for a thread"""
-        return self._left
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
@@ -131,12 +127,11 @@ class Threads(Executor):
                     _settle(future, work)
             finally:
                 with self._lock:
-                    self._left -= 1
+                    self.left -= 1
             del job, future, work  # nothing is kept until the next one comes
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more work; with `wait`, wait until what was taken is done. With `cancel_futures`, what no thread has
-        begun is not done."""
+        """Take no more work; `wait` until what was taken is done, with `cancel_futures` what was begun."""
         with self._lock:
             self._ended = True
         if cancel_futures:
@@ -144,7 +139,7 @@ class Threads(Executor):
                 while (job := self._jobs.get_nowait()) is not None:
                     job[0].cancel()
                     with self._lock:
-                        self._left -= 1
+                        self.left -= 1
         for _ in self._threads:
             self._jobs.put(None)
         if wait:

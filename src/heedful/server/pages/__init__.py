@@ -112,15 +112,14 @@ def _check_scopes(service: ServerContext, request: Request, caller: Caller, scop
 
 
 async def _respond(service: ServerContext, route: Page, request: Request, caller: Caller) -> Response:
-    """Return the response of the page `route`, after reading the query and the form, and opening the loop in the
-    path."""
+    """Return the response of the page `route`, after reading the query and the form, and opening the loop."""
     query = unique_fields(request.query_params.multi_items())
     form = await form_of(request, service) if request.method == "POST" else {}
     name = request.path_params.get("loop")
     if name is None:
         return await route.work(Visit(service, caller, request, query, form, None))
     try:
-        worker = service.loops.at(caller.tenant, name) or await service.loops.open(caller.tenant, name)
+        worker = await service.loops.open(caller.tenant, name)
     except Problem as problem:
         if problem.kind != "not-found":
             raise
@@ -148,8 +147,7 @@ def _problem(request: Request, problem: Problem, caller: Caller | None = None) -
 
 
 def _sign_in(request: Request) -> str:
-    """Return the URL (path and query) of the page for signing in, from which the visitor comes back to the page that
-    `request` asked for."""
+    """Return the URL for signing in, from which the visitor comes back to the page that `request` asked for."""
     path, query = request.scope["path"], request.scope["query_string"].decode("latin-1")
     here = f"{path}?{query}" if query else path
     goal = here if request.method in ("GET", "HEAD") else "/"
@@ -167,8 +165,7 @@ async def error_page(request: Request, error: Exception) -> Response:
 
 
 async def static(request: Request) -> Response:
-    """Send the file of the folder static that the path names; these are public. Raise Problem (404) if there is
-    none."""
+    """Send the public file of the folder static that the path names; raise Problem (404) if there is none."""
     path = request.path_params["path"]
     if path not in static_files():
         raise Problem("not-found", "there is no such file")

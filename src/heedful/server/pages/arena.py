@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 from markupsafe import Markup
@@ -21,32 +20,18 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """What a browser may do with the leaderboard as a page, which has its style in it and no script."""
 
 
-class ArenaParts(NamedTuple):
-    """The leaderboard of an arena on a page."""
-
-    table: Markup
-    """the table, as HTML"""
-    sentences: list[str]
-    """what follows from it, without names of people"""
-    odd: list[tuple[str, tuple[str, ...]]]
-    """(a sentence on people whose votes look odd, their names)"""
-
-
-def arena_parts(loop: Loop, people: Sequence[str] | None) -> ArenaParts | None:
-    """Return the leaderboard of an arena, from the answers of `people` (None: of all); None if nobody could judge yet,
-    or if it is no arena."""
-    if study_of(loop.path).kind != "answers":
-        return None
-    board = leaderboard_of(loop, people)
-    # `board_section` escapes what it is given, so templates may show it as it is.
+def arena_parts(loop: Loop, people: Sequence[str] | None) -> dict[str, object] | None:
+    """Return what templates show of an arena's leaderboard, from the answers of `people` (None: of all); None if nobody
+    could judge yet, or if it is no arena."""
+    board = leaderboard_of(loop, people) if study_of(loop.path).kind == "answers" else None
     if board is None:
         return None
-    return ArenaParts(Markup(board_section(board)), insight(board), odd_judges(board))
+    # `board_section` escapes what it is given, so templates may show it as it is.
+    return {"table": Markup(board_section(board)), "sentences": insight(board), "odd": odd_judges(board)}
 
 
 def board_file(loop: Loop, study: Study, people: Sequence[str] | None, form: str) -> bytes | None:
-    """Return the leaderboard of an arena as a file with the ending `form`, one of TYPES; None if nobody could judge
-    yet."""
+    """Return the leaderboard of an arena as a file of one of TYPES, `form`; None if nobody could judge yet."""
     board = leaderboard_of(loop, people)
     if board is None:
         return None

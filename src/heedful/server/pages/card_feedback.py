@@ -59,8 +59,7 @@ async def write_answer(
 
 
 async def take_back(visit: Visit, event: str) -> Answer:
-    """Undo the feedback with the id `event` in the loop of the page; return what became of that, which may be a
-    rejection."""
+    """Undo the feedback with the id `event`; return what became of that, which may be a rejection."""
     answer = await visit.worker.run(visit.loop.undo, event)
     visit.note("undo", outcome(answer))
     return answer

@@ -62,8 +62,7 @@ class Hand(NamedTuple):
         return self.ranked.index(name) + 1
 
     def agreement(self, name: str, title: str) -> str:
-        """Return a sentence on whether the model agrees with the shown position of the card `name`, called by its
-        `title`."""
+        """Return a sentence on whether the model agrees with where the card `name`, called `title`, is shown."""
         if self.place(name) == self.names.index(name) + 1:
             return f"What it learned so far puts {title} there, too."
         return f"By what it learned so far {title} would stand {ordinal(self.place(name))}."

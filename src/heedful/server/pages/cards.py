@@ -39,8 +39,7 @@ def title_of(loop: Loop, name: str) -> str:
 
 
 def with_titles(loop: Loop, lessons: Sequence[LessonTold]) -> list[LessonTold]:
-    """Return `lessons` (pieces of feedback) with the items' titles in place of their names, if they are still on
-    offer."""
+    """Return `lessons` with the items' titles in place of their names, if they are still on offer."""
     names = dict.fromkeys(name for lesson in lessons for name in (*lesson.chosen, *lesson.over))
     titles = {card.name: card.title for card in cards(loop, list(names))}
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from heedful.loop import records
 from heedful.server.pages import question_flow
 from heedful.server.pages.card_selection import TEACH
+from heedful.server.pages.forms import person_of
 from heedful.server.pages.page import Page, Visit, back, render
 from heedful.server.pages.standing import study_in, summary
 from heedful.studies.answers import OWN
@@ -79,10 +79,8 @@ def _base(visit: Visit) -> str:
 
 def _person_of(fields: Mapping[str, str]) -> str:
     """Return the person named in a form or a query, OWN if none is. Raise ValueError if the name is not valid."""
-    person = fields.get("person", "").strip()
-    if not person:
-        return OWN
-    if len(records.check_id("person", person)) > question_flow.LONGEST:
+    person = person_of(fields) or OWN
+    if len(person) > question_flow.LONGEST:
         raise ValueError(f"person: expected at most {question_flow.LONGEST} characters, got {len(person)}")
     return person
 

@@ -18,6 +18,8 @@ Words = Mapping[str, tuple[str, str]]
 
 STRONGEST = 8
 """The number of weights that a page lists; the others are folded away."""
+NAMED = 2
+"""The most features that a message on a change names."""
 PLUSES = 3
 """The most plus signs after a phrase."""
 STRONG = 0.5
@@ -125,18 +127,17 @@ class Phrases:
         known = spreads or {}
         return [Bar(name, self.of(name, w), w, abs(w) / most, known.get(name)) for name, w in ordered]
 
-    def describe_changes(self, before: Mapping[str, float], after: Mapping[str, float], most: int = 2) -> list[str]:
-        """Return phrases for the `most` features whose weights changed most from `before` to `after` (weights by
-        feature).
+    def describe_changes(self, before: Mapping[str, float], after: Mapping[str, float]) -> list[str]:
+        """Return phrases for the `NAMED` features whose weights, by feature, changed most from `before` to `after`.
 
         If other features changed about as much, a last phrase says how many."""
         change = self._parts({name: after[name] - before.get(name, 0.0) for name in after})
         greatest = max(map(abs, change.values()), default=0.0)
         features = [name for name, by in change.items() if by != 0.0 and abs(by) >= MOVED * greatest]
         features.sort(key=lambda name: -abs(change[name]))
-        alike = sum(abs(change[name]) >= LEVEL * greatest for name in features) - most
+        alike = sum(abs(change[name]) >= LEVEL * greatest for name in features) - NAMED
         more = [f"{alike} other{'' if alike == 1 else 's'} as much"] if alike > 0 else []
-        return [*[self.of(name, change[name]) for name in features[:most]], *more]
+        return [*[self.of(name, change[name]) for name in features[:NAMED]], *more]
 
 
 def level(bars: Sequence[Bar]) -> bool:

@@ -51,8 +51,7 @@ class Input(Field):
 
 
 class FieldsWidget(NamedTuple):
-    """The controls with which a page takes feedback: one for each field of a form, and a button for each form that has
-    only one possible value."""
+    """The controls with which a page takes feedback."""
 
     form: str
     """the name of the form whose fields are shown"""
@@ -117,8 +116,7 @@ def items_of(loop: Loop, fields: Mapping[str, object]) -> list[str]:
 
 
 def _value(field: Input, names: Sequence[str], posted: Mapping[str, str]) -> object:
-    """Return the value of a field in the HTML form `posted`, as posted for the cards `names`; None if it was left
-    empty."""
+    """Return the value of a field in the HTML form `posted` for the cards `names`; None if it was left empty."""
     if field.kind == "items":
         return [name for name in names if posted.get(field.input_name_of(name))] or None
     if field.on_cards and field.kind != "item":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from starlette.responses import Response
 
 from heedful.core.validation import describe
@@ -23,28 +21,12 @@ ECHOED = 300
 """The most characters of an invalid field that are shown again in the form."""
 
 
-class KeyForm(NamedTuple):
-    """The fields of the form that makes a key, as they were posted."""
-
-    name: str = ""
-    """what the key is to be called"""
-    scopes: tuple[str, ...] = ()
-    """what it may do: some of `keys.SCOPES`"""
-    rate: str = ""
-    """its limit in requests per second, as typed; "" for that of the caller's own key"""
-
-
-async def list_keys(visit: Visit) -> Response:
-    """Render the list of keys, with the form that makes another."""
-    return await _render(visit)
-
-
 async def make(visit: Visit) -> Response:
     """Handle the form that makes a key: render the page with the new key, which is shown only this once.
 
     If a field is invalid, render the form again (422) with the reason."""
     scopes = tuple(scope for scope in SCOPES if f"scope-{scope}" in visit.form)
-    posted = KeyForm(visit.form.get("name", "").strip(), scopes, visit.form.get("rate", "").strip())
+    name, typed = visit.form.get("name", "").strip(), visit.form.get("rate", "").strip()
     try:
         if more := sorted(set(scopes) - visit.caller.scopes):
             raise ValueError(f"scopes: expected what your own key may, got {more[0]} too")
@@ -52,17 +34,17 @@ async def make(visit: Visit) -> Response:
         if first and not {"read", "admin"} <= set(scopes):
             raise ValueError("scopes: expected read and admin too, as the first key has to make the others")
         own_rate, most = _limits(visit, await _all(visit))
-        rate = _rate(posted.rate, own_rate, most)
+        rate = _rate(typed, own_rate, most)
         made, text = await in_thread(
             visit.service.pool,
             visit.service.keys.create,
-            posted.name,
+            name,
             tenant=visit.caller.tenant,
             scopes=scopes,
             rate=rate,
         )
     except ValueError as error:
-        again = KeyForm(mask_prefix(posted.name)[:ECHOED], scopes, mask_prefix(posted.rate)[:ECHOED])
+        again = {"name": mask_prefix(name)[:ECHOED], "scopes": scopes, "rate": mask_prefix(typed)[:ECHOED]}
         return await _render(visit, 422, fields=again, wrong=mask_prefix(str(error)))
     if not first:
         return await _render(visit, secret=text, made=made.name)
@@ -84,8 +66,7 @@ def _rate(text: str, default: float | None, most: float | None) -> float | None:
 
 
 def _limits(visit: Visit, keys: list[Key]) -> tuple[float | None, float | None]:
-    """Return (the rate limit set for the caller's key, the one in force for it), in requests per second; None for no
-    limit."""
+    """Return (rate limit set for the caller's key, the one in force for it), in requests per second, or None."""
     rate = next((key.rate for key in keys if key.prefix == visit.caller.prefix), None)
     return rate, visit.service.options.rate if rate is None else rate
 
@@ -110,7 +91,7 @@ async def _all(visit: Visit) -> list[Key]:
 
 
 async def _render(visit: Visit, status: int = 200, **more: object) -> Response:
-    """Render the page of keys with the HTTP `status`."""
+    """Render the list of keys, with the form that makes another, with the HTTP `status`."""
     keys = await _all(visit)
     first = not keys
     _, most = _limits(visit, keys)
@@ -123,7 +104,7 @@ async def _render(visit: Visit, status: int = 200, **more: object) -> Response:
         "folder": folder_for(visit.service, visit.request),
         "first": first,
         "scopes": [(scope, MEANING[scope]) for scope in allowed],
-        "fields": KeyForm(scopes=tuple(allowed if first else ("decide", "feedback"))),
+        "fields": {"name": "", "scopes": allowed if first else ("decide", "feedback"), "rate": ""},
         "most": "" if most is None else f"{most:g}",
         "wrong": "",
         "secret": "",
@@ -134,7 +115,7 @@ async def _render(visit: Visit, status: int = 200, **more: object) -> Response:
 
 
 PAGES = (
-    Page("GET", "/keys", ("admin",), list_keys),
+    Page("GET", "/keys", ("admin",), _render),
     Page("POST", "/keys", ("admin",), make),
     Page("POST", "/keys/revoke", ("admin",), revoke),
 )

@@ -41,8 +41,7 @@ EVENTS = 50
 
 
 class LessonQuery(NamedTuple):
-    """What the visitor chose to see on the page: whose feedback, before which event, and whether with an
-    explanation."""
+    """What the visitor chose to see on the page."""
 
     person: str | None
     """the person whose feedback and weights are shown; None for everybody"""
@@ -53,8 +52,7 @@ class LessonQuery(NamedTuple):
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> LessonQuery:
-        """Return the choice that the fields `fields` of a query or a form make. Raise ValueError, naming the field, if
-        one is invalid."""
+        """Return the choice in the fields of a query or form; raise ValueError, naming the field, if one is invalid."""
         person = person_of(fields)
         return cls(person, whole(fields, "before", 0, 1) or None, 1 if person and fields.get("why") else None)
 
@@ -77,8 +75,7 @@ async def show(visit: Visit) -> Response:
 
 
 async def undo(visit: Visit) -> Response:
-    """Handle the button that undoes a piece of feedback, whose id is in the field `event` of the form; show the page of
-    what the loop learned again."""
+    """Handle the button that undoes the feedback in the field `event` of the form; show the page again."""
     query = LessonQuery.of(visit.form)
     answer_fields(await take_back(visit, visit.form.get("event", "")))
     if not visit.scripted:
@@ -87,8 +84,7 @@ async def undo(visit: Visit) -> Response:
 
 
 async def _render(visit: Visit, query: LessonQuery, message: str = "") -> Response:
-    """Render the page of what a loop learned; `query` is what the visitor chose to see, `message` is a message on their
-    last request."""
+    """Render the page of what a loop learned; `message` is on the visitor's last request."""
     context, oldest = await visit.worker.read(_context, visit.loop, query, visit.service.options.words)
     path = f"{visit.base}/learned"
     return render(
@@ -110,8 +106,7 @@ async def _render(visit: Visit, query: LessonQuery, message: str = "") -> Respon
 
 
 def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, object], int | None]:
-    """Return (names and values for the template; the sequence number of the last piece of feedback listed, None if
-    there is no older one)."""
+    """Return (values for the template by name, where the list of feedback goes on, None if it has no more)."""
     loop.projection.look()  # another process may have written to it
     log, interaction = loop.projection.log, loop.projection.interaction
     head, _ = log.last()
@@ -206,8 +201,7 @@ def _report_context(loop: Loop) -> dict[str, object]:
 
 
 def _regret_picture(simulation: MeasuredRegret) -> Picture | None:
-    """Return a picture of the mean regret of a `simulation` over time, with the bound that a theorem sets for its
-    learner, if one holds; None before two points of it are known."""
+    """Return a picture of the mean regret over time, with its bound if one holds; None before two points of it."""
     if simulation.regret is None or len(simulation.curve) < 2:
         return None
     x, regret, limit = zip(

@@ -4,6 +4,7 @@ The list itself opens no loop: a script requests each row when it comes into vie
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from starlette.responses import Response
@@ -79,16 +80,11 @@ def row_of(loop: Loop, name: str) -> dict[str, object]:
 
 
 def _sizes(loop: Loop) -> list[int]:
-    """Return the sizes in bytes of the files in the loop's folder, if it has one; a file that is removed meanwhile is
-    left out."""
+    """Return the sizes in bytes of the files in the loop's folder, if it has one."""
     sizes: list[int] = []
-    if not isinstance(loop.path, Path):
-        return sizes
-    for path in loop.path.iterdir():
-        try:
+    for path in loop.path.iterdir() if isinstance(loop.path, Path) else ():
+        with suppress(FileNotFoundError):  # it was removed meanwhile
             sizes.append(path.stat().st_size)
-        except FileNotFoundError:
-            continue
     return sizes
 
 

@@ -60,8 +60,7 @@ AT_ONCE = 2**14
 
 
 class Visit(NamedTuple):
-    """A request for a page whose sender was admitted, with the fields of its query and form and the loop that its path
-    names."""
+    """A request for a page whose sender was admitted."""
 
     service: ServerContext
     """what all requests of the server share: loops, keys, sessions, options"""
@@ -78,8 +77,7 @@ class Visit(NamedTuple):
 
     @property
     def worker(self) -> LoopWorker:
-        """The worker of the loop that the path of the page names; only for paths that name one (else
-        AssertionError)."""
+        """The worker of the loop that the path names; only for paths that name one (else AssertionError)."""
         assert self.loop_worker is not None
         return self.loop_worker
 
@@ -108,8 +106,7 @@ class Visit(NamedTuple):
         return self.caller.scopes.issuperset(scopes)
 
     def note(self, kind: str, result: str) -> None:
-        """Add 1 to the metrics' count of events of this `kind` ("feedback", "decision", ...) with this `result`
-        ("applied", "duplicate", ...), for the loop that the path names."""
+        """Count an event of the path's loop in the metrics, of a `kind` (feedback, ...) and `result` (applied, ...)."""
         self.service.metrics.events[self.caller.tenant, self.name, kind, result] += 1
 
 
@@ -144,8 +141,7 @@ def page(template: str, status: int = 200, /, **context: object) -> HTMLResponse
 
 
 def problem_page(template: str, problem: Problem, **context: object) -> HTMLResponse:
-    """Return a page made from the file `template` that shows `problem`, with the HTTP status and headers of the
-    problem. The template also knows the names in `context`."""
+    """Return a page made from `template` that shows `problem`, with its HTTP status and headers."""
     response = page(template, problem.status, problem=problem, **context)
     response.headers.update(problem.headers)
     return response
@@ -246,6 +242,5 @@ def _within(folder: Traversable, under: str = "") -> Iterator[tuple[str, bytes]]
 
 
 def static_url(path: str) -> str:
-    """Return the URL of the file `path` of the folder static; it contains a digest, so that it changes with the
-    file."""
+    """Return the URL of the file `path` of the folder static, with a digest, so that it changes with the file."""
     return f"/static/{path}?v={static_files()[path][1]}"

@@ -53,21 +53,13 @@ ANSWERS, TAKEN_BACK = 1000, 100
 one question may be taken back."""
 
 
-class Rates(NamedTuple):
-    """The rate limiters of the pages for participants."""
+class Rates:
+    """The rate limiters of the pages for participants: `people` and `person_undo` by participant, the others by
+    link."""
 
-    people: Buckets
-    """by participant: all their requests"""
-    links: Buckets
-    """by link: requests of visitors who have not agreed to take part"""
-    begin: Buckets
-    """by link: visitors who agree to take part"""
-    look: Buckets
-    """by link: requests for the ranking"""
-    person_undo: Buckets
-    """by participant: answers that they take back"""
-    link_undo: Buckets
-    """by link: answers that its participants take back"""
+    def __init__(self) -> None:
+        self.people, self.links, self.begin = Buckets(*PERSON_RATE), Buckets(*LINK_RATE), Buckets(*BEGIN_RATE)
+        self.look, self.person_undo, self.link_undo = Buckets(*LOOK_RATE), Buckets(*OWN_RATE), Buckets(*UNDO_RATE)
 
 
 class ParticipantVisit(NamedTuple):
@@ -108,15 +100,14 @@ def routes(service: ServerContext) -> list[Route]:
         ("POST", "/undo", undo),
         ("GET", "/pictures/{number}", picture),
     )
-    rates = Rates(*[Buckets(*rate) for rate in (PERSON_RATE, LINK_RATE, BEGIN_RATE, LOOK_RATE, OWN_RATE, UNDO_RATE)])
+    rates = Rates()
     return [
         Route(f"/s/{{token}}{path}", _endpoint(service, rates, path, work), methods=[how]) for how, path, work in works
     ]
 
 
 def _endpoint(service: ServerContext, rates: Rates, path: str, work: Work) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint of a path below a link: it checks the link and the rates, opens the study, and calls
-    `work`."""
+    """Return the endpoint of a path below a link: it checks link and rates, opens the study, and calls `work`."""
 
     async def endpoint(request: Request) -> Response:
         began, tenant = time.perf_counter(), ""
@@ -140,7 +131,7 @@ def _endpoint(service: ServerContext, rates: Rates, path: str, work: Work) -> Ca
             else:
                 rates.people.take(person, began)
             try:
-                worker = service.loops.at(tenant, link.loop) or await service.loops.open(tenant, link.loop)
+                worker = await service.loops.open(tenant, link.loop)
             except Problem as problem:
                 raise (Problem("not-found", ENDED) if problem.kind == "not-found" else problem) from None
             with worker:
@@ -157,8 +148,7 @@ def _endpoint(service: ServerContext, rates: Rates, path: str, work: Work) -> Ca
 
 
 def _person_of(request: Request, link: Link) -> str | None:
-    """Return the participant's name in the log, from the cookie of `request`; None without a cookie that `link`
-    made."""
+    """Return the participant's name in the log, from the cookie of `request`; None without one that `link` made."""
     person = link.person(request.cookies.get(COOKIE, ""))
     return None if person is None else f"{link.segment or NOBODY}/{person}"
 
@@ -205,8 +195,7 @@ async def show(visit: ParticipantVisit) -> Response:
 
 
 async def agree(visit: ParticipantVisit) -> Response:
-    """Handle the button by which a visitor agrees to take part: set a cookie with a new identity, and redirect to the
-    first question."""
+    """Handle the button by which a visitor agrees to take part: set a cookie with a new identity."""
     response = back(visit.base)
     if visit.person is None:
         if not await in_thread(visit.service.signing, visit.service.links.begin, visit.token):
@@ -279,8 +268,7 @@ async def _respond(visit: ParticipantVisit, person: str, form: Mapping[str, str]
 
 
 def _questions(visit: ParticipantVisit) -> int:
-    """Return how many questions a participant is asked: as many as the study says, at most one for each pair of
-    items, or of answers to the same prompt."""
+    """Return how many questions a participant is asked: at most one for each pair that can be compared."""
     outputs = outputs_of(visit.worker.loop.path) if visit.study.kind == "answers" else None
     pairs = comb(len(visit.worker.projection.catalogue.current), 2) if outputs is None else outputs.questions
     return min(visit.study.questions, pairs)

@@ -17,15 +17,6 @@ MARGIN = 0.94
 """The largest share of a plate's width, and of its height, that a picture may take up."""
 
 
-class PlateSize(NamedTuple):
-    """The width and height of a picture in percent of its frame ("plate"): "94.00%"."""
-
-    width: str
-    """its width in percent of the frame's width"""
-    height: str
-    """its height in percent of the frame's height"""
-
-
 class Plates(NamedTuple):
     """The frames in which pictures are shown side by side, all of one shape, and the sizes of the pictures in them."""
 
@@ -33,8 +24,8 @@ class Plates(NamedTuple):
     """a key of SHAPES"""
     wide: bool
     """whether the plates are put one above the other in a narrow window"""
-    pictures: tuple[PlateSize, ...]
-    """the size of each picture, in the order given"""
+    pictures: tuple[tuple[str, str], ...]
+    """(width, height) of each picture in percent of those of its frame, as text: ("94.00%", "62.67%")"""
 
 
 def plates(ratios: Sequence[float]) -> Plates:
@@ -46,7 +37,5 @@ def plates(ratios: Sequence[float]) -> Plates:
     shape = min(SHAPES, key=lambda name: abs(log(SHAPES[name] / middle)))
     across = SHAPES[shape]
     side = MARGIN * min(min(across / sqrt(ratio), sqrt(ratio)) for ratio in ratios)  # the root of the area
-    shown = [
-        PlateSize(f"{100 * side * sqrt(ratio) / across:.2f}%", f"{100 * side / sqrt(ratio):.2f}%") for ratio in ratios
-    ]
-    return Plates(shape, across >= WIDE, tuple(shown))
+    sizes = [(f"{100 * side * sqrt(ratio) / across:.2f}%", f"{100 * side / sqrt(ratio):.2f}%") for ratio in ratios]
+    return Plates(shape, across >= WIDE, tuple(sizes))

@@ -61,8 +61,7 @@ def _last(loop: Loop, person: str | None) -> LoggedDecision | None:
 
 
 def _why(loop: Loop, last: LoggedDecision) -> dict[str, object] | None:
-    """Return the values that the template needs to say why the first item of the list `last` was shown; None if the
-    person was forgotten meanwhile."""
+    """Return why the first item of `last` was shown, for the template; None if the person was forgotten meanwhile."""
     try:
         explanation = loop.explain(last.id)
     except LookupError:

@@ -24,7 +24,7 @@ from heedful.loop.settings import candidate_manifest
 from heedful.results import experiment as results
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Experiment, PlannedExperiment
-from heedful.server.api import check_known
+from heedful.server.api import check_known, number
 from heedful.server.decisions import answer_fields, outcome
 from heedful.server.keys import mask_prefix
 from heedful.server.pages import evaluation_view
@@ -43,8 +43,8 @@ SAID = {
 AT_ONCE = 10_000
 """The most events of a log in which the evidence of promotions is computed again whenever the page is shown. That reads
 the whole log for each promotion; in longer logs only the query parameter `evidence` asks for it."""
-ALPHA, SHARE, DAYS = "0.05", "20", "14"
-"""What the forms hold at first: the error probability, the share of people in percent, and the days of a plan."""
+FIRST = {"alpha": "0.05", "share": "20", "days": "14", "learner": "", "candidate": "", "by": "", "reason": ""}
+"""What the forms hold at first, by field; `share` is in percent of the people, `days` are those of a plan."""
 
 
 class Shown(NamedTuple):
@@ -87,15 +87,14 @@ async def show(visit: Visit) -> Response:
 
 
 async def _with_evaluation(visit: Visit, shown: Shown) -> Shown:
-    """Return a copy of `shown`, the content of the page, with the evaluation of the learners that the query names, or
-    with the reason why that was refused."""
+    """Return `shown` with the evaluation of the learners in the query, or with why that was refused."""
     try:
         names = list(dict.fromkeys(visit.query["learner"].split()))
         if len(names) > MOST_LEARNERS:
             raise ValueError(f"learner: expected at most {MOST_LEARNERS} names, got {len(names)}")
         for name in names:
             check_known(visit.loop, name.partition("@")[0])
-        alpha = _number(visit.query, "alpha", ALPHA)
+        alpha = number({**FIRST, **visit.query}, "alpha")
         evaluation = await visit.worker.read(visit.loop.evaluate, *names, alpha=alpha)
     except ValueError as error:
         return shown._replace(unevaluated=_refusal(error))
@@ -103,12 +102,11 @@ async def _with_evaluation(visit: Visit, shown: Shown) -> Shown:
 
 
 async def _with_plan(visit: Visit, shown: Shown) -> Shown:
-    """Return a copy of `shown`, the content of the page, with the plan of an experiment by the numbers in the query, or
-    with the reason why that was refused."""
+    """Return `shown` with the plan of an experiment by the query, or with why that was refused."""
     try:
         check_interleaves(visit.loop.projection)
-        part, days = _share(visit.query), _number(visit.query, "days", DAYS)
-        alpha = _number(visit.query, "alpha", ALPHA)
+        part, days = _share(visit.query), number({**FIRST, **visit.query}, "days")
+        alpha = number({**FIRST, **visit.query}, "alpha")
         plan = await visit.worker.read(visit.loop.plan_experiment, part, days=days, alpha=alpha)
     except ValueError as error:
         return shown._replace(unstarted=_refusal(error))
@@ -128,7 +126,7 @@ async def start(visit: Visit) -> Response:
             learner,
             share=_share(visit.form),
             frozen=bool(visit.form.get("frozen")),
-            alpha=_number(visit.form, "alpha", ALPHA),
+            alpha=number({**FIRST, **visit.form}, "alpha"),
             id=visit.form.get("id") or None,
         )
     except ValueError as error:
@@ -184,18 +182,9 @@ def _refusal(error: Exception) -> str:
     return sentence(mask_prefix(str(error)))
 
 
-def _number(fields: Mapping[str, str], name: str, default: str) -> float:
-    """Return the field `name` as a number, `default` if it is missing. Raise ValueError, naming it, if it is none."""
-    text = fields.get(name, default)
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"{name}: expected a number, got {describe(text)}") from None
-
-
 def _share(fields: Mapping[str, str]) -> float:
     """Return the field `share` of `fields`, in percent of the people, as a number from 0 to 1."""
-    percent = _number(fields, "share", SHARE)
+    percent = number({**FIRST, **fields}, "share")
     if not (math.isfinite(percent) and 0.0 <= percent <= 100.0):
         raise ValueError(f"share: expected 0 to 100 percent, got {describe(fields.get('share'))}")
     return percent / 100.0
@@ -222,8 +211,7 @@ async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
         base=visit.base,
         path=f"{visit.base}/proof",
         pairs=compares_pairs(visit.loop),
-        fields={"alpha": ALPHA, "share": SHARE, "days": DAYS, "learner": "", "candidate": "", "by": "", "reason": ""}
-        | {name: mask_prefix(value) for name, value in fields.items()},
+        fields=FIRST | {name: mask_prefix(value) for name, value in fields.items()},
         frozen=bool(fields.get("frozen")),
         new_id=new_id,
         **context,
@@ -262,8 +250,7 @@ def _context(loop: Loop, again: bool) -> dict[str, Any]:
 
 
 def evidence(experiment: Experiment) -> float:
-    """Return the length of the bar of an experiment's evidence, in percent: the logarithm of the e-value relative to
-    that of 1 / alpha."""
+    """Return the length of the bar of an experiment's evidence, log(e-value) / log(1 / alpha), in percent."""
     needed = math.log(1.0 / experiment.alpha)
     return round(100.0 * min(max(math.log(max(experiment.verdict.e_value, 1.0)) / needed, 0.0), 1.0), 1)
 

@@ -148,8 +148,7 @@ def _request(loop: Loop, study: Study, person: str, number: int) -> dict[str, ob
 
 
 def _compared(loop: Loop, study: Study, id: str, names: Sequence[str]) -> tuple[str, list[Thing]]:
-    """Return (prompt, what is compared) of the question that the decision `id` asks about the items `names`; "" if it
-    has no prompt."""
+    """Return (prompt, what is compared) of the question in the decision `id`; "" if it has no prompt."""
     outputs = outputs_of(loop.path) if study.kind == "answers" else None
     if outputs is None:
         return "", things(loop, study, names)
@@ -203,8 +202,7 @@ def _mark(worker: LoopWorker, id: str) -> str:
 
 
 def _status_of(worker: LoopWorker, event: str, choice: str) -> str:
-    """Return "duplicate" if the log has the answer `event` with this `choice`, "other" if with another, "" if it has
-    none."""
+    """Return "duplicate" if the log has the answer `event` with this `choice`, "other" with another, else ""."""
     feedback = worker.projection.log.find("feedback", event)
     if feedback is None:
         return ""
@@ -231,8 +229,7 @@ def _plates(worker: LoopWorker, shown: Sequence[Thing]) -> Plates | None:
 
 
 async def image_response(worker: LoopWorker, number: str) -> Response:
-    """Return the response that sends the picture with this `number`, a digest of its bytes. Raise Problem (404) if the
-    study has none."""
+    """Return the picture with this `number`, a digest of its bytes; raise Problem (404) if there is none."""
     image = await worker.read(picture_in, worker.loop.path, number)
     if image is None:
         raise Problem("not-found", "there is no such picture")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
-from typing import NamedTuple
 
 from heedful.core.wording import count
 from heedful.data.spreadsheet import rows_of, write_rows
@@ -21,24 +20,6 @@ QUESTION = 62
 """The most characters in a line of the question above the picture."""
 LEFT, RIGHT, ROW = 330.0, 770.0, 30.0
 """The left and right end of the scale of utilities, and the height of a row, in the picture's own units."""
-
-
-class Mark(NamedTuple):
-    """One item in the picture of a ranking: a bar, the 90 % interval of its utility, and a mark at the
-    utility. Positions and lengths are in the picture's own units."""
-
-    y: float
-    """the upper edge of its row"""
-    place: int
-    """its position in the ranking, from 1"""
-    name: str
-    """what people saw of the item, in a line"""
-    low: float
-    """the left end of the bar"""
-    width: float
-    """the length of the bar"""
-    at: float
-    """where the utility is"""
 
 
 def table(summary: Summary) -> bytes:
@@ -72,16 +53,16 @@ def picture(summary: Summary, ask: str) -> bytes:
     ).encode()  # fmt: skip
 
 
-def _marks(shown: Sequence[BoardRow], called: Mapping[str, str], top: float) -> list[Mark]:
-    """Return the marks of the items `shown`, best first, one to a row; the first row is `top` units below the upper
-    edge of the picture. `called` has what people saw of each, by name."""
+def _marks(shown: Sequence[BoardRow], called: Mapping[str, str], top: float) -> list[dict[str, object]]:
+    """Return where each item's 90 % interval is drawn, and the mark `at` its utility, the first `top` units from
+    above."""
     least = min(row.bar[0] for row in shown)
     scale = (RIGHT - LEFT) / max(max(row.bar[2] for row in shown) - least, 1e-9)
     marks = []
     for row in shown:
         low, at, high = (LEFT + scale * (value - least) for value in row.bar)
-        y, name = top + ROW * (row.place - 1), _printable(called[row.item])
-        marks.append(Mark(y, row.place, name, round(low, 2), round(high - low, 2), round(at, 2)))
+        place = {"y": top + ROW * (row.place - 1), "place": row.place, "name": _printable(called[row.item])}
+        marks.append(place | {"low": round(low, 2), "width": round(high - low, 2), "at": round(at, 2)})
     return marks
 
 

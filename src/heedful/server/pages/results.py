@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from starlette.responses import Response
@@ -39,44 +38,6 @@ TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "toi": "t
 """ending of a file of answers -> its media type"""
 
 
-class LinkRow(NamedTuple):
-    """A link by which people answer a study, or see its ranking, in the list of them."""
-
-    handle: str
-    """the name by which the page refers to the link"""
-    shows: bool
-    """whether the link shows the ranking, and asks nothing"""
-    segment: str
-    """the group of people who answer by it, or whose ranking it shows; "" for none"""
-    ends: int
-    """when it stops working, in microseconds since 1970"""
-    begun: str
-    """how many people began by it, of how many it admits: "3 of 100\""""
-    state: str
-    """"good", "full", "ended" or "revoked\""""
-
-
-class NewLink(NamedTuple):
-    """A link by which people answer a study, or see its ranking, as the page shows it just after it was made; later its
-    URL cannot be shown again."""
-
-    url: str
-    """the address that is sent to people, with the link's secret token"""
-    code: str
-    """the QR code of the URL, as a data: URI; "" if the package that draws it is not installed"""
-    segment: str
-    """the group of people who answer by the link, or whose ranking it shows; "" for none"""
-    near: bool
-    """whether the URL works on this machine only"""
-    shows: bool
-    """whether the link shows the ranking, and asks nothing"""
-
-
-async def results(visit: Visit) -> Response:
-    """Render the page of results, of everybody or of the `segment` (a group of participants) in the query."""
-    return await _render(visit)
-
-
 async def make(visit: Visit) -> Response:
     """Handle the form that makes a link: render the page with the link, whose URL is shown only this once.
 
@@ -105,7 +66,8 @@ async def make(visit: Visit) -> Response:
         people=whole(visit.form, "people", PEOPLE, 1, MOST_PEOPLE),
         shows=shows == "1",
     )
-    return await _render(visit, _show_once(visit, link, token))
+    origin = visit.request.headers.get("origin") or f"http://{visit.request.headers.get('host', 'localhost')}"
+    return await _render(visit, link, f"{visit.service.options.shared or origin}/s/{token}")
 
 
 async def revoke(visit: Visit) -> Response:
@@ -125,18 +87,8 @@ def qr_code(url: str) -> str:
     return str(segno.make(url, error="m").svg_data_uri(scale=5, border=3, dark="#000", light="#fff"))
 
 
-def _show_once(visit: Visit, link: Link, token: str) -> NewLink:
-    """Return what the page shows of a new link with this `token`, with the URL by which participants reach the
-    server."""
-    origin = visit.request.headers.get("origin") or f"http://{visit.request.headers.get('host', 'localhost')}"
-    base = visit.service.options.shared or origin
-    near = any(name in base for name in ("//127.0.0.1", "//localhost", "//[::1]"))
-    url = f"{base}/s/{token}"
-    return NewLink(url, qr_code(url), link.segment, near, link.shows)
-
-
-async def _render(visit: Visit, made: NewLink | None = None) -> Response:
-    """Render the page of results; `made` is a link that was made just now."""
+async def _render(visit: Visit, made: Link | None = None, url: str = "") -> Response:
+    """Render the page of results, of all or of the query's `segment`; `made` is a link made just now, at `url`."""
     study, loop = await study_in(visit), visit.loop
     whose = await visit.worker.read(segments, loop)
     segment = made.segment if made is not None and made.shows else visit.query.get("segment", "")
@@ -150,15 +102,16 @@ async def _render(visit: Visit, made: NewLink | None = None) -> Response:
     return render(
         visit, "results.html", tab="results", study=study, standing=standing, fresh=fresh, segment=segment,
         segments={name: count(len(people), "person", "people") for name, people in whose.items()},
-        base=visit.base, links=[_row(link) for link in reversed(links)], made=made, days=DAYS,
+        base=visit.base, links=links[::-1], now=int(time.time() * 1e6), days=DAYS,
+        made=made, url=url, code=qr_code(url) if url else "",
+        near=any(name in url for name in ("//127.0.0.1", "//localhost", "//[::1]")),
         people=PEOPLE, without=without, changed=changed, query=_query, board=board,
         many=len(loop.projection.catalogue.current) > MANY,
     )  # fmt: skip
 
 
 def _people(segments: Mapping[str, list[str]], segment: str, without: Sequence[str] = ()) -> list[str] | None:
-    """Return the people of a `segment` (a group of participants), from `segments`, but those in `without`; None, for
-    everybody, if it is "" and nobody is left out."""
+    """Return the people of a `segment` but those in `without`; None, for everybody, without any of the two."""
     if segment and segment not in segments:
         raise Problem("not-found", f"nobody of the segment {describe(segment)} answered")
     everybody = [name for of, people in segments.items() if of != NOT_OWN for name in people]
@@ -175,8 +128,7 @@ def _without(visit: Visit) -> list[str]:
 
 
 def _query(segment: str, without: Sequence[str] = ()) -> str:
-    """Return the query of the results of a `segment` without the people `without`: "?segment=staff"; "" if both are
-    empty."""
+    """Return the query of the results of a `segment` without some people: "?segment=staff", or "" for all."""
     fields = ({"segment": segment} if segment else {}) | ({"without": json.dumps(list(without))} if without else {})
     return f"?{urlencode(fields)}" if fields else ""
 
@@ -195,8 +147,7 @@ async def _changed(
     without: Sequence[str],
     standing: Summary | None,
 ) -> str:
-    """Return a sentence on whether the first place of the ranking changes as the people `without` are left out; "" if
-    one of the two rankings is not known yet."""
+    """Return a sentence on whether the first place changes without these people; "" if it is not known yet."""
     everybody, rest = _people(whose, segment), _people(whose, segment, without)
     if study.kind == "answers":
         boards = [await visit.worker.read(leaderboard_of, visit.loop, people) for people in (everybody, rest)]
@@ -205,13 +156,6 @@ async def _changed(
         before, _ = await summary(visit.worker, everybody, segment)
         first = [shown.called[shown.board.items[0]] for shown in (before, standing) if shown is not None]
     return what_changes(without, *first) if len(first) == 2 else ""
-
-
-def _row(link: Link) -> LinkRow:
-    good, full = link.good(int(time.time() * 1e6)), link.begun >= link.most
-    state = "revoked" if link.revoked is not None else "ended" if not good else "full" if full else "good"
-    begun = "–" if link.shows else f"{link.begun:,} of {link.most:,}"
-    return LinkRow(link.handle, link.shows, link.segment, link.ends, begun, state)
 
 
 # ---------------------------------------------------------------------------- files
@@ -318,7 +262,7 @@ def _with_date(answer: StudyAnswer) -> dict[str, object]:
 
 
 PAGES = (
-    Page("GET", "/loops/{loop}/results", ("read",), results),
+    Page("GET", "/loops/{loop}/results", ("read",), _render),
     Page("GET", "/loops/{loop}/results/answers.{form}", ("read",), export),
     Page("GET", "/loops/{loop}/results/ranking.{form}", ("read",), export_ranking),
     Page("GET", "/loops/{loop}/results/leaderboard.{form}", ("read",), export_board),

@@ -44,6 +44,10 @@ class Scale(NamedTuple):
     hidden: bool
     """whether the buttons for actions are hidden until they are asked for"""
 
+    def prediction(self, value: float) -> str:
+        """Return a predicted number as text, with as many decimals as the scale needs."""
+        return f"{value:.0f}" if self.whole else Axis(self.low, self.high).number(value)
+
 
 def scale_of(loop: Loop) -> Scale | None:
     """Return the numbers that people may give in this loop; None if they answer in another way."""
@@ -96,16 +100,12 @@ class ScaleWidget(NamedTuple):
         """True if the keys 0 to 9 give the numbers."""
         return bool(self.buttons) and self.buttons[0] >= 0 and self.buttons[-1] <= 9
 
-    def prediction(self, value: float) -> str:
-        """Return a predicted number as text, with as many decimals as the scale needs."""
-        return _prediction(self.scale, value)
-
     def shown(self, mark: Mark) -> float | None:
         """Return the prediction on a card (`mark`) as exactly as the card shows it; None without a prediction."""
         return (
             None
             if mark.predicted is None
-            else float(self.prediction(mark.predicted).replace("−", "-").replace(",", ""))
+            else float(self.scale.prediction(mark.predicted).replace("−", "-").replace(",", ""))
         )
 
     def number(self, value: float) -> str:
@@ -117,8 +117,7 @@ class ScaleWidget(NamedTuple):
         return _exact(value).replace("-", "−")
 
     def nearest(self, mark: Mark) -> int | None:
-        """Return the button nearest to the prediction on a card (`mark`); None without buttons or without a
-        prediction."""
+        """Return the button nearest to the prediction of a `mark`; None without buttons or prediction."""
         return None if mark.predicted is None or not self.buttons else math.floor(mark.predicted + 0.5)
 
     def share(self, value: float) -> float:
@@ -155,10 +154,6 @@ def board(loop: Loop, scale: Scale, hand: Hand, person: str | None, acting: bool
         () if scale.hidden and not acting else tuple(scale.actions),
         0 if person is None else len(current) - len(items_left(loop, person)),
     )
-
-
-def _prediction(scale: Scale, value: float) -> str:
-    return f"{value:.0f}" if scale.whole else Axis(scale.low, scale.high).number(value)
 
 
 def _exact(value: float) -> str:
@@ -255,7 +250,7 @@ def reply(
         return f"{head} It is no longer on offer."
     if after is None:
         return head
-    now = _prediction(scale, after)
+    now = scale.prediction(after)
     if before is None or again:
         return f"{head} Predicted now: {now}."
-    return f"{head} Predicted before: {_prediction(scale, before)}, now: {now}."
+    return f"{head} Predicted before: {scale.prediction(before)}, now: {now}."

@@ -45,8 +45,7 @@ def same_origin(request: Request) -> None:
 
 
 def _is_ours(host: str | None, origin: str | None, site: str | None) -> bool:
-    """Return whether a page of this server sent a request, by the values of its headers Host, Origin and Sec-Fetch-Site
-    (None for a missing one)."""
+    """Return whether a page of this server sent a request, by these headers of it, None for a missing one."""
     if site is not None:  # set by the browser itself: no page can forge it
         return site == "same-origin"
     return bool(host and origin) and str(origin).partition("://")[2].lower() == str(host).lower()

@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 
 from heedful.loop import Loop
 from heedful.results.board import Board, BoardRow
-from heedful.results.table import Column
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.card_selection import compares_pairs
 from heedful.server.pages.page import Visit
@@ -24,8 +23,6 @@ from heedful.studies.things import Thing, labels, things
 
 MOST = 200
 """The most places of the ranking that a page shows."""
-SHOWN = ("place", "item", "utility", "best", "place_low", "comparisons")
-"""The columns of the table on a page; the utility is drawn."""
 MANY = 100
 """With more items than this the page says that computing the ranking takes a while."""
 REST = 4.0
@@ -48,35 +45,28 @@ class DrawnRow(NamedTuple):
     """its numbers"""
     thing: Thing
     """the item as people see it, with what they saw of it in a line as its title"""
-    low: float
-    """the left end of its bar, that of a 90 % interval of the utility, in percent of the drawing's width"""
-    mid: float
-    """its utility, in percent of the drawing's width"""
-    high: float
-    """the right end of its bar, in percent of the drawing's width"""
+    bar: tuple[float, ...]
+    """where its 90 % interval begins, its utility is and the interval ends, in percent of the drawing's width"""
 
 
 class Summary(NamedTuple):
     """The ranking of the items of a study as a page shows it, with sentences on what is known."""
 
     board: Board
-    """the whole ranking, as numbers"""
-    columns: tuple[Column, ...]
-    """the columns of the table"""
-    stop: bool
-    """whether enough is known to stop asking"""
-    verdict: str
-    """the result, in a sentence"""
-    left: str
-    """about how many questions are left, in words; "" if it may stop"""
-    apart: str
-    """a sentence on which items cannot be told apart"""
+    """the whole ranking"""
+    named: Board
+    """the same, in which items are called what people saw of them"""
     rows: tuple[DrawnRow, ...]
     """the first items of the ranking, best first, at most `MOST`"""
     called: Mapping[str, str]
     """what people saw of each item, in a line, by its name"""
     odd: tuple[tuple[str, tuple[str, ...]], ...]
     """(a sentence on people whose answers look odd, their names)"""
+
+    @property
+    def verdict(self) -> str:
+        """The result, in a sentence."""
+        return "" if self.named.verdict is None else self.named.verdict.sentence(self.named.sure)
 
 
 class _CachedRanking(NamedTuple):
@@ -169,24 +159,16 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
     span = max(max(row.bar[2] for row in ranking) - low, 1e-9)
     study = study_of(loop.path)
     called = labels(loop, board.items)
-    named = board.called(called)
     seen = things(loop, study, [row.item for row in ranking])
     shown = {thing.name: thing._replace(title=called[thing.name]) for thing in seen}
 
     def drawn(row: BoardRow) -> DrawnRow:
-        at = [float(round(PERCENT * (value - low) / span, 2)) for value in row.bar]
-        return DrawnRow(row, shown[row.item], *at)
+        bar = tuple([float(round(PERCENT * (value - low) / span, 2)) for value in row.bar])
+        return DrawnRow(row, shown[row.item], bar)
 
-    verdict = named.verdict
-    stop = verdict is not None and verdict.stop
-    left = "" if verdict is None or verdict.left is None else verdict.left.told
     return Summary(
         board=board,
-        columns=tuple([column for column in board.columns() if column.name in SHOWN]),
-        stop=stop,
-        verdict="" if verdict is None else verdict.sentence(board.sure),
-        left="" if stop else left,
-        apart=named.apart(),
+        named=board.called(called),
         rows=tuple([drawn(row) for row in ranking if row.item in shown]),
         called=called,
         odd=tuple([(each.message, each.people) for each in habits(loop, None if people is None else set(people))]),

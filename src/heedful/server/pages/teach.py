@@ -15,7 +15,7 @@ from heedful.loop.interactions.telling import unordered
 from heedful.loop.interactions.words import Words
 from heedful.results.answers import Answer
 from heedful.server.decisions import answer_fields
-from heedful.server.events import always, stream
+from heedful.server.events import stream
 from heedful.server.pages import fields_widget, scale_widget, session
 from heedful.server.pages.card_feedback import earlier_answers, take_back, write_answer
 from heedful.server.pages.card_order import Hand, Placement
@@ -81,7 +81,7 @@ async def live(visit: Visit) -> Response:
     """Stream the events of the loop (server-sent events), from which the page's script updates it."""
     query = {name: text for name, text in visit.query.items() if name in ("after", "kinds")}
     headers: dict[bytes, bytes] = dict(visit.request.scope["headers"])
-    holds = partial(session.holds, visit.service, visit.request) if visit.caller.prefix else always
+    holds = partial(session.holds, visit.service, visit.request) if visit.caller.prefix else None
     return await stream(visit.service, visit.caller, visit.worker, query, headers, holds)
 
 
@@ -137,17 +137,14 @@ def _context(visit: Visit, hand: Hand, person: str | None, reply: Reply) -> dict
 
 
 def _board(visit: Visit, hand: Hand, person: str | None) -> ScaleWidget | fields_widget.FieldsWidget | None:
-    """Return the controls on the cards of `hand`, with answers of `person`; None if people answer by ordering the
-    cards."""
+    """Return the controls on the cards of `hand`; None if people answer by ordering the cards."""
     if (scale := scale_widget.scale_of(visit.loop)) is not None:
         return scale_widget.board(visit.loop, scale, hand, person, wants_actions(visit))
     return fields_widget.board(visit.loop) if widget_of(visit.loop) == "fields" else None
 
 
 def _unordered(words: Words, hand: Hand, board: object) -> str:
-    """Return a sentence on why the predictions on the cards of `hand` do not fall from top to bottom; "" if they do.
-
-    `words` are those of the loop's kind of feedback, and `board` is what is on the cards."""
+    """Return why the predictions on the cards do not fall from top to bottom, in a sentence; "" if they do."""
     if not isinstance(board, ScaleWidget):
         return ""
     marks = [board.marks[name] for name in hand.names if name in board.marks]
@@ -216,8 +213,7 @@ async def _take_number(visit: Visit, scale: Scale, names: Sequence[str], event: 
 
 
 async def _take_fields(visit: Visit, names: Sequence[str], event: str, person: str | None) -> Response:
-    """Log feedback with the fields of a form, and show new cards; `names` are the cards, `event` is the id of the
-    feedback."""
+    """Log feedback with the fields of a form under the id `event`, and show new cards."""
     fields = fields_widget.parse(visit.loop, names, visit.form)
     if not visit.form.get("decision"):  # these cards were not logged as a list
         _check_cards(fields_widget.items_of(visit.loop, fields), names)
@@ -234,8 +230,7 @@ def _check_cards(items: Sequence[str], names: Sequence[str]) -> None:
 
 
 async def undo(visit: Visit) -> Response:
-    """Handle the button that undoes a piece of feedback, whose id is in the field `back` or `event` of the form; show
-    the cards of the page again."""
+    """Handle the button that undoes the feedback in the field `back` or `event`; show the cards again."""
     form, person = visit.form, person_of(visit.form)
     event = records.check_id("event", form.get("back") or form.get("event", ""))  # an action's button has `back`
     answer_fields(await take_back(visit, event))
@@ -245,8 +240,7 @@ async def undo(visit: Visit) -> Response:
 
 
 def _parse_order(kind: str, form: Mapping[str, str]) -> list[str]:
-    """Return the names of the items, best first, that a posted form (`form`) puts before all others; [] if the person
-    wants none of them."""
+    """Return the names of the items that a posted form puts before all others, best first; [] for none."""
     if kind == "pick":
         return [records.check_id("item", form.get("item", ""))]
     if kind == "order":
@@ -257,8 +251,7 @@ def _parse_order(kind: str, form: Mapping[str, str]) -> list[str]:
 
 
 async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | None, reply: Reply) -> Response:
-    """Show the cards after an answer: if a script asked, the parts of the page that change; otherwise redirect to the
-    page."""
+    """Show the cards: to a script the parts of the page that change; otherwise redirect to the page."""
     if not visit.scripted:
         query: dict[str, str] = {}
         if isinstance(hand, Hand):

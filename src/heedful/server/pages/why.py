@@ -37,8 +37,7 @@ async def show(visit: Visit) -> Response:
 
 
 def _explanation(loop: Loop, id: str, item: str) -> dict[str, object]:
-    """Return the values that the template needs of the decision `id` and of why `item` had its score in it, by name; if
-    `item` is "", of the first item shown."""
+    """Return why `item`, or the first shown if it is "", had its score in the decision `id`, for the template."""
     loop.projection.look()  # another process may have written to it
     logged = find_decision(loop.projection, id)
     names = [logged.names[j] for j in logged.record.shown]
