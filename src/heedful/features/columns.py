@@ -1,5 +1,5 @@
-"""Kinds of columns (number, category, text, prose, vector, ignored): which features each makes of a value, and which
-values it rejects.
+"""Kinds of columns (number, logarithm, category, text, prose, vector, ignored): which features each makes of a value,
+and which values it rejects.
 
 A column has just the parameters that it needs to make its features. All features of a missing value are 0; if the
 column had missing values when it was inferred, one more feature ("horsepower missing") is 1 for them.
@@ -53,7 +53,7 @@ class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def kind(self) -> str:
-        """Kind of the column: "number", "category", "text", "prose", "vector" or "ignored"."""
+        """Kind of the column: "number", "logarithm", "category", "text", "prose", "vector" or "ignored"."""
         return str(self.__struct_config__.tag)
 
     def check(self) -> None:
@@ -103,6 +103,15 @@ class Number(_Column, frozen=True, tag="number"):
             scaled = _shorten((value / 2 - self.mean / 2) / self.scale * 2)
         out[start] = scaled
         return True
+
+
+class Logarithm(Number, frozen=True, tag="logarithm"):
+    """A numeric column with a long tail: one feature, (`logarithm` of the value - `mean`) / `scale`, clipped to
+    -1000..1000. `mean` and `scale` are those of the logarithms."""
+
+    def write(self, value: object, out: list[float], start: int, unknown: Counter[str] | None) -> bool:
+        value = number(self.name, value)
+        return super().write(None if value is None else logarithm(value), out, start, unknown)
 
 
 class Category(_Column, frozen=True, tag="category", dict=True):
@@ -217,7 +226,7 @@ class Ignored(_Column, frozen=True, tag="ignored"):
         return True
 
 
-Column: TypeAlias = Number | Category | Text | Prose | Vector | Ignored
+Column: TypeAlias = Number | Logarithm | Category | Text | Prose | Vector | Ignored
 
 
 # ---------------------------------------------------------------------------- values of a row
@@ -247,6 +256,13 @@ def number(name: str, value: object) -> float | None:
         if abs(plain) <= MOST:
             return plain
     raise ValueError(f"{name}: expected a finite number, got {describe(value)}")
+
+
+def logarithm(value: float) -> float:
+    """Return log(1 + value), and -log(1 - value) of a negative value: increasing, smooth and odd.
+
+    It is rounded to six decimals, so that it is the same bits with every mathematical library."""
+    return round(math.copysign(math.log1p(abs(value)), value), 6)
 
 
 LONGEST_TEXT = 1_000_000
