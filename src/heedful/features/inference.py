@@ -312,13 +312,22 @@ def _kind_of_texts(column: _ColumnSummary, texts: list[str], numbers: int, limit
     if all(t.startswith(("http://", "https://")) for t in texts):
         return "ignored", "addresses"
     description = f"{different} different texts in {n} rows"
-    if 2 * different <= n and sum(map(len, texts)) <= _LONGEST_LEVEL * n:
-        more = f", the {limits.max_levels} most frequent are levels" if different > limits.max_levels else ""
+    more = f", the {limits.max_levels} most frequent are levels" if different > limits.max_levels else ""
+    short = sum(map(len, texts)) <= _LONGEST_LEVEL * n
+    if short and 2 * different <= n:
         return "category", description + more
     average = sum(len(words(t)) for t in texts) / n
     if average >= 2:
         return "text", f"{description} of {average:.3g} words"
+    recurring = _recurring(texts)
+    if short and 2 * recurring >= n:
+        return "category", f"{description}, {recurring} of which share theirs{more}"
     return "ignored", f"{description}, {f'{numbers} of them numbers, ' if numbers else ''}{TOO_FEW}"
+
+
+def _recurring(texts: Sequence[str]) -> int:
+    """Return how many of `texts` occur more than once, counting each as often as it occurs."""
+    return sum(times for times in Counter(texts).values() if times > 1)
 
 
 def _kind_of_lists(values: Sequence[object]) -> tuple[str, str]:
@@ -337,9 +346,10 @@ def _kind_of_lists(values: Sequence[object]) -> tuple[str, str]:
 def _kind_of_words(entries: Sequence[object]) -> tuple[str, str]:
     if not all(isinstance(entry, str) and len(entry) <= _LONGEST_NAME for entry in entries):
         return "ignored", "lists of something else than numbers or words"
-    different = len(set(entries))
-    description = f"lists of {different} different words"
-    return ("category", description) if 2 * different <= len(entries) else ("ignored", f"{description}, {TOO_FEW}")
+    description = f"lists of {len(set(entries))} different words"
+    if 2 * _recurring(entries) >= len(entries):
+        return "category", description
+    return "ignored", f"{description}, {TOO_FEW}"
 
 
 def _is_number(string: str) -> bool:
