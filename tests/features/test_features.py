@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.features import TEXTS, Encoding, FeatureCross, declare, infer
-from heedful.features.columns import LIMIT, Category, Logarithm, Number, Vector, logarithm
+from heedful.features.columns import LIMIT, Category, Logarithm, Number, Tags, Vector, logarithm
 from heedful.features.texts import TRAITS
 
 CARS: list[dict[str, Any]] = [
@@ -179,6 +179,10 @@ def test_a_text_has_length_1_whatever_its_length(text: str) -> None:
         (["a b", "a c", "a d", "e"], "ignored", "4 different texts in 4 rows, and too few repeat"),
         (["a b", "a c", "a d", "e f"], "text", "4 different texts in 4 rows of 2 words"),
         (["x " * 21, "x " * 21, "y " * 21, "y " * 21], "text", "2 different texts in 4 rows of 21 words"),
+        (["a|b", "b|c", "c|a", "a"], "tags", "3 different tags in 4 different texts, | between them"),
+        (["a; b", "b;c d", "c d; a", "b"], "tags", "3 different tags in 4 different texts, ; between them"),
+        (["a|b", "a|b", "c|d", "c|d"], "category", "2 different texts in 4 rows"),
+        (["a|b", "c|d", "e|f", "a|g"], "text", "4 different texts in 4 rows of 2 words"),
         (["2020-01-31", "2020-02-01T12:00:00Z", "1.2.2020", "01-Jan-1995"], "ignored", "dates: "),
         (["https://a.example/x y", "http://b.example/z w", "http://b", "http://c"], "ignored", "addresses"),
         ([[1, 2], [2, 1], None, [0, 0.5]], "vector", "lists of 2 numbers"),
@@ -245,6 +249,24 @@ def test_a_logarithm_that_is_declared_has_the_range_of_usual_values() -> None:
         ValueError, match=r"^query_features: views: range: expected two numbers, the second the greater"
     ):
         declare({"views": {"kind": "logarithm", "range": (3, 1)}})
+
+
+def test_tags_by_hand() -> None:
+    films = ["Animation|Comedy", "Comedy | Drama", "Drama|Drama|", "Comedy", None]
+    encoding = infer([{"id": i, "genres": value} for i, value in enumerate(films)], kinds={"genres": "tags"})
+    assert encoding.names == ["genres=Animation", "genres=Comedy", "genres=Drama", "genres missing"]
+    column = encoding.columns[1]
+    assert isinstance(column, Tags)
+    assert (column.kind, column.separator, column.example) == ("tags", "|", "Comedy")
+    X = encoding.encode_many([{"genres": value} for value in [*films, ["Drama", "Comedy"], "|", "Drama;Comedy"]])
+    assert X.tolist() == [
+        [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 1, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0],
+    ]  # fmt: skip
+    unknown = Counter[str]()
+    encoding.encode({"genres": "Comedy|Western"}, unknown)
+    assert unknown == {"genres=Western": 1}
+    with pytest.raises(ValueError, match="separator: expected what stands between two tags, got nothing"):
+        Tags(name="genres", levels=("Comedy",), separator="")
 
 
 def test_the_most_frequent_levels_are_kept() -> None:
@@ -382,7 +404,7 @@ def test_names_are_never_the_same() -> None:
         ({"kinds": {"power": "number"}}, r"kinds: expected names of columns \(name, .*\), got 'power'"),
         (
             {"kinds": {"origin": "colour"}},
-            "kinds: origin: expected number, logarithm, category, text, prose, vector, ignored, got",
+            "kinds: origin: expected number, logarithm, category, tags, text, prose, vector, ignored, got",
         ),
         ({"kinds": {"origin": "number"}}, "row 1: origin: expected a finite number, got 'USA'"),
         ({"kinds": {"origin": "vector"}}, "row 1: origin: expected a list of numbers, got 'USA'"),
@@ -469,18 +491,19 @@ def test_the_form_of_the_file() -> None:
         '{"kind":"number","name":"a","missing":1,"example":"","why":"2 different numbers","mean":2.0,"scale":1.0},'
         '{"kind":"logarithm","name":"l","missing":0,"example":"","why":"","mean":1.0,"scale":2.0},'
         '{"kind":"category","name":"b","missing":0,"example":"","why":"","levels":["x"]},'
+        '{"kind":"tags","name":"g","missing":0,"example":"","why":"","levels":["y"],"separator":"|"},'
         '{"kind":"text","name":"t","missing":0,"example":"","why":"","words":["the",""]},'
         '{"kind":"prose","name":"p","missing":0,"example":"","why":""},'
         '{"kind":"vector","name":"v","missing":0,"example":"","why":"","size":2,"scale":0.5}],"identifier":"id"}'
     )
     encoding = Encoding.from_json(written)
     assert json.loads(encoding.to_json()) == json.loads(written)
-    assert encoding.names[:6] == ["a", "a missing", "l", "b=x", "t~the", "t~bucket 1"]
-    assert encoding.size == 6 + 17 + 2
-    row = {"a": 2.5, "l": 0, "b": "x", "t": "the", "v": [1, -2]}
+    assert encoding.names[:6] == ["a", "a missing", "l", "b=x", "g=y", "t~the"]
+    assert encoding.size == 7 + 17 + 2
+    row = {"a": 2.5, "l": 0, "b": "x", "g": "z|y", "t": "the", "v": [1, -2]}
     got = encoding.encode(row).tolist()
-    assert got[:4] + got[-2:] == [0.5, 0, -0.5, 1, 2, -4]
-    assert sorted(got[4:6]) == [0, 1]
+    assert got[:5] + got[-2:] == [0.5, 0, -0.5, 1, 1, 2, -4]
+    assert sorted(got[5:7]) == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -262,9 +262,10 @@ def test_texts_vectors_products_and_the_callers_score_are_refused_by_name(tmp_pa
     for row in rows:
         words = ["red", "round", "light", "sturdy", "cheap", "noisy", "warm", "soft"]
         row["about"] = " ".join(rng.choice(words, 5)) + f" {row['id']}"
+        row["uses"] = "|".join(rng.choice(["desk", "trip", "gift", "home"], 2, replace=False))
         row["picture"] = [float(x) for x in rng.standard_normal(3).round(2)]
     context = declare({"device": ["phone", "desk"]})
-    kinds = {"about": "text", "picture": "vector"}
+    kinds = {"about": "text", "uses": "tags", "picture": "vector"}
     encoding = infer(rows, identifier="id", kinds=kinds)
     more: dict[str, Any] = {"encoding": encoding, "context": context, "crosses": [("device", "price")]}
     with shop(tmp_path / "shop", rows, **more) as loop:
@@ -272,11 +273,13 @@ def test_texts_vectors_products_and_the_callers_score_are_refused_by_name(tmp_pa
         with pytest.raises(ValueError) as refused:
             exported(loop)
         told = str(refused.value)
-        names = "about,picture,crosses,prior"
+        names = "about,uses,picture,crosses,prior"
         assert f"--option 'without={names}'" in told
         for part in (
             "about, ",
             "hashed words",
+            "uses, ",
+            "several tags in one text",
             "picture, ",
             "a vector",
             "crosses, ",
@@ -286,7 +289,7 @@ def test_texts_vectors_products_and_the_callers_score_are_refused_by_name(tmp_pa
             assert part in told
         assert "no measure of importance" in told
         with pytest.raises(ValueError, match=r"prior, .*scaled within each request"):
-            exported(loop, without="about,picture,crosses")
+            exported(loop, without="about,uses,picture,crosses")
 
         report = Report()
         document = exported(loop, report, without=names)
@@ -298,7 +301,7 @@ def test_texts_vectors_products_and_the_callers_score_are_refused_by_name(tmp_pa
         assert report.rows["features"] == report.used["features"] + report.dropped.total()
 
         # With one context, products are weights of the item's own column.
-        phone = exported(loop, without="about,picture,prior", context='{"device": "phone"}')
+        phone = exported(loop, without="about,uses,picture,prior", context='{"device": "phone"}')
         expected = loop.weights["price"] + loop.weights["device=phone × price"]
         definition = json.loads(phone["calls"][1]["body"]["model"]["model"]["definition"])
         assert definition["price"] == pytest.approx(expected, rel=1e-6)

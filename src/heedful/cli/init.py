@@ -98,7 +98,8 @@ def init(
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN=KIND", help="number, logarithm, category, text, prose, vector or ignored; may be repeated."
+            metavar="COLUMN=KIND",
+            help="number, logarithm, category, tags, text, prose, vector or ignored; may be repeated.",
         ),
     ] = None,
     context: Annotated[

@@ -26,12 +26,14 @@ from heedful.features.columns import (
     Logarithm,
     Number,
     Prose,
+    Tags,
     Text,
     Vector,
     item_name,
     levels,
     logarithm,
     number,
+    split,
     text,
     vector,
 )
@@ -46,6 +48,8 @@ _DATE = re.compile(
 _NAMED = re.compile(r"(?i:id|identifier|key|name|item|sku|.*[_ -]id|id[_ -].*)|.*[a-z]I[dD]", re.DOTALL)
 TOO_FEW = "and too few repeat"
 """How the reason ends for ignoring a column of texts of which few recur."""
+SEPARATORS = "|;"
+"""What stands between tags in one text."""
 _LONGEST_NAME = 100
 _LONGEST_LEVEL = 40  # the greatest average length of a category's values, in characters
 _LINEAR = 3.0  # up to it log(1 + x) is nearly a straight line, so that a column below gains nothing
@@ -91,10 +95,10 @@ def infer(
     value in each row: among columns called id, key, movie_id, name and the like, then among columns of short texts; but
     if that would be a column called title, the table's first column comes before it if it holds distinct whole numbers.
 
-    `kinds`: the kinds of some columns (number, logarithm, category, text, prose, vector, ignored) by name; the others
-    are chosen by their values. A text is hashed into `buckets` buckets; the levels of a category are its `max_levels`
-    most frequent values. Columns in `keep` become features even if they would be ignored (because they name the items,
-    or are the same in all rows): numbers or vectors if the values are such, else categories.
+    `kinds`: the kinds of some columns (number, logarithm, category, tags, text, prose, vector, ignored) by name; the
+    others are chosen by their values. A text is hashed into `buckets` buckets; the levels of a category are its
+    `max_levels` most frequent values. Columns in `keep` become features even if they would be ignored (because they
+    name the items, or are the same in all rows): numbers or vectors if the values are such, else categories.
 
     Raise ValueError if there are no rows, no column names the items, no column has features, `kinds` has an unknown
     column or kind, or a value does not fit the kind of its column.
@@ -311,21 +315,40 @@ def _kind_of_texts(column: _ColumnSummary, texts: list[str], numbers: int, limit
         return "ignored", "dates: make numbers of them, such as an age in days"
     if all(t.startswith(("http://", "https://")) for t in texts):
         return "ignored", "addresses"
-    description = f"{different} different texts in {n} rows"
-    more = f", the {limits.max_levels} most frequent are levels" if different > limits.max_levels else ""
-    short = sum(map(len, texts)) <= _LONGEST_LEVEL * n
+    mark = _separator(texts)
+    tags = split(texts, mark)
+    if n < len(tags) and len(set(tags)) <= different and _is_short(tags) and 2 * _recurring(tags) >= len(tags):
+        cut = _cut_levels(tags, limits)
+        return "tags", f"{len(set(tags))} different tags in {different} different texts, {mark} between them{cut}"
+    description, short = f"{different} different texts in {n} rows", _is_short(texts)
     if short and 2 * different <= n:
-        return "category", description + more
+        return "category", description + _cut_levels(texts, limits)
     average = sum(len(words(t)) for t in texts) / n
     if average >= 2:
         return "text", f"{description} of {average:.3g} words"
     recurring = _recurring(texts)
     if short and 2 * recurring >= n:
-        return "category", f"{description}, {recurring} of which share theirs{more}"
+        return "category", f"{description}, {recurring} of which share theirs{_cut_levels(texts, limits)}"
     return "ignored", f"{description}, {f'{numbers} of them numbers, ' if numbers else ''}{TOO_FEW}"
 
 
-def _recurring(texts: Sequence[str]) -> int:
+def _cut_levels(levels: Collection[str], limits: _Limits) -> str:
+    """Return in words that only the most frequent levels are features; "" if all of them are."""
+    most = limits.max_levels
+    return f", the {most} most frequent are levels" if len(set(levels)) > most else ""
+
+
+def _is_short(levels: Collection[str]) -> bool:
+    """Return whether texts are short enough, on average, for levels of a category."""
+    return sum(map(len, levels)) <= _LONGEST_LEVEL * len(levels)
+
+
+def _separator(texts: Sequence[str]) -> str:
+    """Return what stands between the tags in `texts`: that of SEPARATORS which more of them have."""
+    return max(SEPARATORS, key=lambda mark: sum(mark in entry for entry in texts))
+
+
+def _recurring(texts: Sequence[object]) -> int:
     """Return how many of `texts` occur more than once, counting each as often as it occurs."""
     return sum(times for times in Counter(texts).values() if times > 1)
 
@@ -369,6 +392,7 @@ def _make_column(column: _ColumnSummary, kind: str, why: str, limits: _Limits) -
         "vector": vector,
         "ignored": _anything,
         "category": levels,
+        "tags": levels,
     }.get(kind, text)
     values = []
     for i, value in enumerate(column.cells):
@@ -430,6 +454,12 @@ def _category(rows: list[list[str]], common: dict[str, Any], limits: _Limits) ->
     return Category(levels=tuple(sorted(most)), example=_short(most[0]) if most else "", **common)
 
 
+def _tags(rows: list[list[str]], common: dict[str, Any], limits: _Limits) -> Tags:
+    separator = _separator([level for row_levels in rows for level in row_levels])
+    category = _category([split(row_levels, separator) for row_levels in rows], common, limits)
+    return Tags(levels=category.levels, separator=separator, example=category.example, **common)
+
+
 def _text(texts: list[str], common: dict[str, Any], limits: _Limits) -> Text:
     counts = Counter(word for entry in texts for word in words(entry))
     most = [""] * limits.buckets
@@ -451,6 +481,7 @@ _MAKE: dict[str, Callable[..., Column]] = {
     "number": _number,
     "logarithm": _logarithm,
     "category": _category,
+    "tags": _tags,
     "text": _text,
     "prose": _prose,
     "vector": _vector,

@@ -29,7 +29,7 @@ from heedful.core.validation import describe
 from heedful.core.wording import percent
 from heedful.data.row_report import Report
 from heedful.features import FeatureCross
-from heedful.features.columns import LIMIT, Category, Column, Logarithm, Number
+from heedful.features.columns import LIMIT, Category, Column, Logarithm, Number, Tags
 from heedful.io.formats import Format, Options
 from heedful.loop import Loop
 from heedful.loop.packing import unpack
@@ -253,9 +253,10 @@ def _why_not(column: Column) -> str:
     most = math.log(HUGE) if isinstance(column, Logarithm) else HUGE
     if isinstance(column, Number) and not (abs(column.mean) < most and 1.0 / HUGE < column.scale < most):
         return "numbers that do not fit into float32"
-    if isinstance(column, Number | Category):
+    if isinstance(column, Number | Category) and not isinstance(column, Tags):
         return ""
     reasons = {
+        "tags": "several tags in one text, which no term of an engine matches one by one",
         "text": "a text by its hashed words, which no query of an engine computes",
         "prose": "a text by its style, which no query of an engine computes",
         "vector": "a vector, of whose single numbers an engine makes no feature",
