@@ -283,11 +283,10 @@ def _gain_of_logarithms(numbers: list[float]) -> float:
     if numbers[0] < 0.0 or numbers[-1] <= _LINEAR:
         return 0.0
     logs = np.array([logarithm(x) for x in numbers])
-    power, _, scale = scaled_moments(np.array(numbers))
-    log_scale = float(logs.std())
-    if not log_scale:  # large numbers that are nearly equal
+    if logs[0] == logs[-1]:  # equal numbers, or large ones that nearly are
         return 0.0
-    return len(numbers) * (math.log(scale / log_scale) + power * math.log(2.0)) - float(logs.sum())
+    power, _, scale = scaled_moments(np.array(numbers))
+    return len(numbers) * (math.log(scale / logs.std()) + power * math.log(2.0)) - float(logs.sum())
 
 
 def _kind_to_keep(column: _ColumnSummary, why: str, limits: _Limits) -> tuple[str, str]:
