@@ -11,6 +11,7 @@ features, weights, normalizers and sums are float32.
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -156,8 +157,10 @@ class Engine:
             raise Refused(f"Missing value for field [{factor['field']}]")
         value = float(min(map(float, values)) if values else factor["missing"])  # sorted doc values: the first one
         result = value * float(f32(factor["factor"]))
-        if factor["modifier"] != "none":
+        if factor["modifier"] not in ("none", "ln1p"):
             raise Refused(f"not of this stand-in: {factor}")
+        if factor["modifier"] == "ln1p":
+            result = math.log1p(result) if result > -1.0 else math.nan  # Java's Math.log1p
         if result < 0.0:
             raise Refused(f"field value function must not produce negative scores, but got: [{result}]")
         score = f32(min(result, float(f32(told["max_boost"]))))

@@ -149,7 +149,8 @@ def test_init_tells_what_columns_became_and_what_is_next() -> None:
 
 
 def test_init_gives_the_very_command_that_takes_ignored_texts_in() -> None:
-    Path("small.csv").write_text("id,title,maker,code,price\n1,toner red,a,x1,3\n2,toner blue,b,x2,4\n3,paper,b,x3,5\n")
+    rows = ["1,toner red,a,x1,3", "2,toner blue,b,x2,4", "3,paper,b,x3,5", "4,toner,c,x4,6", "5,pen,d,x5,7"]
+    Path("small.csv").write_text("\n".join(["id,title,maker,code,price", *rows, ""]))
     got = done("init {} small.csv --identifier id --k 3 --people 2.5 --only-shown --strict --control 0", "my shop")
     lines = got.out.splitlines()
     at = lines.index("Ignored, though they may well matter: title, maker. With them:")

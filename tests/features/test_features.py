@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.features import TEXTS, Encoding, FeatureCross, infer
-from heedful.features.columns import LIMIT, Category, Number, Vector
+from heedful.features import TEXTS, Encoding, FeatureCross, declare, infer
+from heedful.features.columns import LIMIT, Category, Logarithm, Number, Tags, Vector, logarithm
 from heedful.features.texts import TRAITS
 
 CARS: list[dict[str, Any]] = [
@@ -160,24 +160,42 @@ def test_a_text_has_length_1_whatever_its_length(text: str) -> None:
         ([1, 2, 3.5, "4"], "number", "4 different numbers"),
         (["1", "2", "NA", ""], "number", "2 different numbers"),
         ([7, 7, None, "NA"], "number", "1 different numbers"),
+        (
+            [1, 3, 9, "81", 2000, 2000],
+            "logarithm",
+            "5 different numbers with a long tail: a normal fits log(1 + x) better",
+        ),
+        ([-1, 3, 9, 81, 2000, 2000], "number", "5 different numbers"),
+        ([0, 0, 0, 0, 0, 0, 3], "number", "2 different numbers"),
+        ([*range(1000)], "number", "1000 different numbers"),
+        ([1e16, 1e16 + 2], "number", "2 different numbers"),
+        ([840096.0485584274] * 5 + [None], "number", "1 different numbers"),
         ([7, 7, 7, 7.0], "ignored", "the same everywhere"),
         (["x", "x", "x", "x"], "ignored", "the same everywhere"),
         ([None, "", " ", math.nan], "ignored", "nothing in it"),
         (["NA", "na", None, "null"], "ignored", "nothing in it"),
         (["a", "a", "b", "b"], "category", "2 different texts in 4 rows"),
         (["a", "a", None, None], "category", "1 different texts in 2 rows"),
-        (["a", "a", "b", "c"], "ignored", "3 different texts in 4 rows, and too few repeat"),
+        (["a", "a", "b", "c"], "category", "3 different texts in 4 rows, 2 of which share theirs"),
+        (["a", "a", "b", "c", "d"], "ignored", "4 different texts in 5 rows, and too few repeat"),
+        (["x y", "x y", "b d", "c e"], "text", "3 different texts in 4 rows of 2 words"),
+        (["a" * 41, "a" * 41, "b" * 41, "c" * 41], "ignored", "3 different texts in 4 rows, and too few repeat"),
         (["7", "8", "9", "n/a"], "ignored", "4 different texts in 4 rows, 3 of them numbers, and too few repeat"),
         ([1, 1, "inf", "inf"], "category", "2 different texts in 4 rows"),
         (["a b", "a c", "a d", "e"], "ignored", "4 different texts in 4 rows, and too few repeat"),
         (["a b", "a c", "a d", "e f"], "text", "4 different texts in 4 rows of 2 words"),
         (["x " * 21, "x " * 21, "y " * 21, "y " * 21], "text", "2 different texts in 4 rows of 21 words"),
+        (["a|b", "b|c", "c|a", "a"], "tags", "3 different tags in 4 different texts, | between them"),
+        (["a; b", "b;c d", "c d; a", "b"], "tags", "3 different tags in 4 different texts, ; between them"),
+        (["a|b", "a|b", "c|d", "c|d"], "category", "2 different texts in 4 rows"),
+        (["a|b", "c|d", "e|f", "a|g"], "text", "4 different texts in 4 rows of 2 words"),
         (["2020-01-31", "2020-02-01T12:00:00Z", "1.2.2020", "01-Jan-1995"], "ignored", "dates: "),
         (["https://a.example/x y", "http://b.example/z w", "http://b", "http://c"], "ignored", "addresses"),
         ([[1, 2], [2, 1], None, [0, 0.5]], "vector", "lists of 2 numbers"),
         ([[1, 2], [2, 1], [], [1]], "ignored", "lists of 0 to 2 numbers"),
         ([[1, 2], [1, 2], [1, 2.0], (1, 2)], "ignored", "the same everywhere"),
         ([["a"], ["b"], ["c"], []], "ignored", "lists of 3 different words, and too few repeat"),
+        ([["a", "b"], ["b"], ["c"], []], "category", "lists of 3 different words"),
         ([[1, "2"], [1, 3], [1, 4], [1, 5]], "ignored", "lists of something else than numbers"),
         ([{"a": 1}, "b", "b", "b"], "ignored", "neither numbers nor texts: dict"),
     ],
@@ -187,6 +205,74 @@ def test_the_rules(values: list[Any], kind: str, why: str) -> None:
     column = infer(rows).columns[2]
     assert (column.name, column.kind) == ("x", kind)
     assert column.why.startswith(why)
+
+
+def test_logarithms_by_hand() -> None:
+    """log(1 + x) is 1, 3 and 5; what lies below 0 counts as far below it as the same above lies above."""
+    rows = [{"id": i, "sold": math.expm1(t)} for i, t in enumerate((1, 3, 5))]
+    encoding = infer(rows, kinds={"sold": "logarithm"})
+    assert encoding.names == ["sold"]
+    column = encoding.columns[1]
+    assert isinstance(column, Logarithm)
+    assert (column.mean, column.scale) == pytest.approx((3, math.sqrt(8 / 3)))
+    assert (column.kind, column.example, column.why) == ("logarithm", "1.71828 to 147.413", "as asked")
+    other = [{"sold": value} for value in (str(math.expm1(7)), 0, -math.expm1(1), True, None, 1e308, -1e308)]
+    logs = [1, 3, 5, 7, 0, -1, math.log(2), 3, math.log(1e308), -math.log(1e308)]
+    expected = (np.array(logs) - 3) / math.sqrt(8 / 3)
+    np.testing.assert_allclose(encoding.encode_many(rows + other)[:, 0], expected, rtol=1e-6)
+    with pytest.raises(ValueError, match=r"^sold: expected a finite number, got 'many'$"):
+        encoding.encode({"sold": "many"})
+    assert kinds(infer(rows, kinds={"sold": "number"}))["sold"] == "number"
+    missing = infer([*rows, {"id": 4}], kinds={"sold": "logarithm"})
+    assert of(missing, {}) == {"sold": 0, "sold missing": 1}
+
+
+@given(logs=st.lists(st.floats(0, 12), min_size=3, max_size=30), linear=st.booleans())
+def test_a_column_is_taken_in_logarithms_if_a_normal_fits_them_better_by_2(logs: list[float], linear: bool) -> None:
+    """Both log-likelihoods are summed term by term, that of the logarithms with its Jacobian."""
+    values = logs if linear else [math.expm1(t) for t in logs]
+    x, y = np.array(values), np.array([logarithm(value) for value in values])
+    if min(x.std(), y.std()) < 1e-9 * (1 + x.max()):
+        return
+
+    def fit(z: Any) -> float:
+        return float(np.sum(-0.5 * ((z - z.mean()) / z.std()) ** 2 - math.log(z.std() * math.sqrt(2 * math.pi))))
+
+    gain = fit(y) - float(y.sum()) - fit(x)
+    column = infer([{"id": i, "x": value} for i, value in enumerate(values)]).columns[1]
+    if abs(gain - 2) > 1e-6:
+        assert column.kind == ("logarithm" if gain > 2 and max(values) > 3 else "number")
+    if column.kind == "logarithm":
+        assert column.why.endswith(f"log-likelihood +{gain:.3g}")
+
+
+def test_a_logarithm_that_is_declared_has_the_range_of_usual_values() -> None:
+    encoding = declare({"views": {"kind": "logarithm", "range": (0, math.expm1(8)), "optional": True}})
+    X = encoding.encode_many([{"views": value} for value in (0, math.expm1(4), math.expm1(8), math.expm1(16), None)])
+    np.testing.assert_allclose(X, [[-1, 0], [0, 0], [1, 0], [3, 0], [0, 1]], atol=1e-6)
+    assert encoding.columns[0].example == "0 to 2979.96"
+    with pytest.raises(
+        ValueError, match=r"^query_features: views: range: expected two numbers, the second the greater"
+    ):
+        declare({"views": {"kind": "logarithm", "range": (3, 1)}})
+
+
+def test_tags_by_hand() -> None:
+    films = ["Animation|Comedy", "Comedy | Drama", "Drama|Drama|", "Comedy", None]
+    encoding = infer([{"id": i, "genres": value} for i, value in enumerate(films)], kinds={"genres": "tags"})
+    assert encoding.names == ["genres=Animation", "genres=Comedy", "genres=Drama", "genres missing"]
+    column = encoding.columns[1]
+    assert isinstance(column, Tags)
+    assert (column.kind, column.separator, column.example) == ("tags", "|", "Comedy")
+    X = encoding.encode_many([{"genres": value} for value in [*films, ["Drama", "Comedy"], "|", "Drama;Comedy"]])
+    assert X.tolist() == [
+        [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 1, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0],
+    ]  # fmt: skip
+    unknown = Counter[str]()
+    encoding.encode({"genres": "Comedy|Western"}, unknown)
+    assert unknown == {"genres=Western": 1}
+    with pytest.raises(ValueError, match="separator: expected what stands between two tags, got nothing"):
+        Tags(name="genres", levels=("Comedy",), separator="")
 
 
 def test_the_most_frequent_levels_are_kept() -> None:
@@ -324,7 +410,7 @@ def test_names_are_never_the_same() -> None:
         ({"kinds": {"power": "number"}}, r"kinds: expected names of columns \(name, .*\), got 'power'"),
         (
             {"kinds": {"origin": "colour"}},
-            "kinds: origin: expected number, category, text, prose, vector, ignored, got",
+            "kinds: origin: expected number, logarithm, category, tags, text, prose, vector, ignored, got",
         ),
         ({"kinds": {"origin": "number"}}, "row 1: origin: expected a finite number, got 'USA'"),
         ({"kinds": {"origin": "vector"}}, "row 1: origin: expected a list of numbers, got 'USA'"),
@@ -409,19 +495,21 @@ def test_the_form_of_the_file() -> None:
     written = (
         '{"version":1,"columns":[{"kind":"ignored","name":"id","missing":0,"example":"1","why":"names the item"},'
         '{"kind":"number","name":"a","missing":1,"example":"","why":"2 different numbers","mean":2.0,"scale":1.0},'
+        '{"kind":"logarithm","name":"l","missing":0,"example":"","why":"","mean":1.0,"scale":2.0},'
         '{"kind":"category","name":"b","missing":0,"example":"","why":"","levels":["x"]},'
+        '{"kind":"tags","name":"g","missing":0,"example":"","why":"","levels":["y"],"separator":"|"},'
         '{"kind":"text","name":"t","missing":0,"example":"","why":"","words":["the",""]},'
         '{"kind":"prose","name":"p","missing":0,"example":"","why":""},'
         '{"kind":"vector","name":"v","missing":0,"example":"","why":"","size":2,"scale":0.5}],"identifier":"id"}'
     )
     encoding = Encoding.from_json(written)
     assert json.loads(encoding.to_json()) == json.loads(written)
-    assert encoding.names[:5] == ["a", "a missing", "b=x", "t~the", "t~bucket 1"]
-    assert encoding.size == 5 + 17 + 2
-    row = {"a": 2.5, "b": "x", "t": "the", "v": [1, -2]}
+    assert encoding.names[:6] == ["a", "a missing", "l", "b=x", "g=y", "t~the"]
+    assert encoding.size == 7 + 17 + 2
+    row = {"a": 2.5, "l": 0, "b": "x", "g": "z|y", "t": "the", "v": [1, -2]}
     got = encoding.encode(row).tolist()
-    assert got[:3] + got[-2:] == [0.5, 0, 1, 2, -4]
-    assert sorted(got[3:5]) == [0, 1]
+    assert got[:5] + got[-2:] == [0.5, 0, -0.5, 1, 1, 2, -4]
+    assert sorted(got[5:7]) == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -555,7 +643,8 @@ def test_any_finite_numbers_stay_finite(values: list[float], other: float) -> No
     column = encoding.columns[2]
     if isinstance(column, Number) and column.scale > 1e-300:  # below, the scale itself has few bits
         a = encoding.encode_many([{"a": value} for value in values])[:, 1].astype(float)
-        rounding = 1e-5 + 1e-15 * max(map(abs, values)) / column.scale  # nearly equal numbers have few bits apart
+        largest = 1.0 if isinstance(column, Logarithm) else max(map(abs, values))
+        rounding = 1e-5 + 1e-15 * largest / column.scale  # nearly equal numbers have few bits apart
         assert a.mean() == pytest.approx(0, abs=rounding)
         assert a.std() == pytest.approx(1, abs=rounding)
 
@@ -675,9 +764,11 @@ def test_any_text_at_all(text: str) -> None:
 
 
 def test_logarithms_are_rounded_where_libraries_agree() -> None:
-    """No log2 of a count up to 100,000 lies so near to a boundary of rounding that a last bit could matter."""
+    """No log2 or log1p of a count up to 100,000 lies so near to a boundary of rounding that a last bit could matter."""
     scaled = np.log2(np.arange(1, 100_001, dtype=np.float64)) * 1e4
     assert np.abs(scaled - np.floor(scaled) - 0.5).min() > 1e-9
+    scaled = np.log1p(np.arange(1, 100_001, dtype=np.float64)) * 1e6
+    assert np.abs(scaled - np.floor(scaled) - 0.5).min() > 1e-7
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from heedful import Loop, Settings
 from heedful.data.row_report import Report
 from heedful.features import UNSEEN, Encoding, declare, infer
-from heedful.features.columns import Category, Number
+from heedful.features.columns import Category, Logarithm, Number
 from heedful.io.formats.ltr import ranking_model
 from loops import choice_loop, rating_loop, small_loop, specs
 from search_engine import Engine, Refused
@@ -109,7 +109,10 @@ def check_agreement(loop: Loop, rows: Sequence[Mapping[str, Any]], document: Map
     for column in encoding.columns:
         if isinstance(column, Number) and column.name not in gone:
             w = abs(loop.weights[column.name])
-            v = np.array([abs(float(row.get(column.name) or 0.0)) + 2 * abs(column.mean) for row in rows])
+            sizes_of = [abs(float(row.get(column.name) or 0.0)) for row in rows]
+            if isinstance(column, Logarithm):  # a relative error of v is an absolute one of log(1 + v)
+                sizes_of = [1.0 + math.log1p(size) for size in sizes_of]
+            v = np.array(sizes_of) + 2 * abs(column.mean)
             coarse += 3 * w * v * EPSILON / column.scale
     n = len(model.weights)
     allowed = 2 * n * EPSILON * (sizes + 2 * constant) + coarse + 1e-6 * sizes.max()
@@ -187,6 +190,9 @@ def test_any_encoding_of_numbers_and_categories(tmp_path_factory: pytest.TempPat
     columns: list[Any] = [
         Number(name=f"n{j}", **told) for j, told in enumerate(data.draw(st.lists(number, max_size=4)))
     ]
+    logarithms = st.lists(st.tuples(st.floats(-9, 9), st.floats(0.1, 3), st.integers(0, 1)), max_size=2)
+    for j, (mean, scale, missing) in enumerate(data.draw(logarithms)):
+        columns.append(Logarithm(name=f"l{j}", mean=mean, scale=scale, missing=missing))
     levels = st.lists(st.text("ab \"'{}\\é=", min_size=1, max_size=4).filter(str.strip), min_size=1, max_size=3)
     for j, texts in enumerate(data.draw(st.lists(levels, min_size=0 if columns else 1, max_size=2))):
         known = tuple(dict.fromkeys(text.strip() for text in texts))
@@ -201,6 +207,8 @@ def test_any_encoding_of_numbers_and_categories(tmp_path_factory: pytest.TempPat
         for column in columns:
             if isinstance(column, Number):
                 value = column.mean + column.scale * data.draw(st.floats(-3, 3))
+                if isinstance(column, Logarithm):
+                    value = math.copysign(math.expm1(abs(value)), value)
                 row[column.name] = None if column.missing and data.draw(st.booleans()) else value
             else:
                 row[column.name] = data.draw(st.sampled_from([*column.levels, "other", None]))
@@ -254,9 +262,10 @@ def test_texts_vectors_products_and_the_callers_score_are_refused_by_name(tmp_pa
     for row in rows:
         words = ["red", "round", "light", "sturdy", "cheap", "noisy", "warm", "soft"]
         row["about"] = " ".join(rng.choice(words, 5)) + f" {row['id']}"
+        row["uses"] = "|".join(rng.choice(["desk", "trip", "gift", "home"], 2, replace=False))
         row["picture"] = [float(x) for x in rng.standard_normal(3).round(2)]
     context = declare({"device": ["phone", "desk"]})
-    kinds = {"about": "text", "picture": "vector"}
+    kinds = {"about": "text", "uses": "tags", "picture": "vector"}
     encoding = infer(rows, identifier="id", kinds=kinds)
     more: dict[str, Any] = {"encoding": encoding, "context": context, "crosses": [("device", "price")]}
     with shop(tmp_path / "shop", rows, **more) as loop:
@@ -264,11 +273,13 @@ def test_texts_vectors_products_and_the_callers_score_are_refused_by_name(tmp_pa
         with pytest.raises(ValueError) as refused:
             exported(loop)
         told = str(refused.value)
-        names = "about,picture,crosses,prior"
+        names = "about,uses,picture,crosses,prior"
         assert f"--option 'without={names}'" in told
         for part in (
             "about, ",
             "hashed words",
+            "uses, ",
+            "several tags in one text",
             "picture, ",
             "a vector",
             "crosses, ",
@@ -278,7 +289,7 @@ def test_texts_vectors_products_and_the_callers_score_are_refused_by_name(tmp_pa
             assert part in told
         assert "no measure of importance" in told
         with pytest.raises(ValueError, match=r"prior, .*scaled within each request"):
-            exported(loop, without="about,picture,crosses")
+            exported(loop, without="about,uses,picture,crosses")
 
         report = Report()
         document = exported(loop, report, without=names)
@@ -290,7 +301,7 @@ def test_texts_vectors_products_and_the_callers_score_are_refused_by_name(tmp_pa
         assert report.rows["features"] == report.used["features"] + report.dropped.total()
 
         # With one context, products are weights of the item's own column.
-        phone = exported(loop, without="about,picture,prior", context='{"device": "phone"}')
+        phone = exported(loop, without="about,uses,picture,prior", context='{"device": "phone"}')
         expected = loop.weights["price"] + loop.weights["device=phone × price"]
         definition = json.loads(phone["calls"][1]["body"]["model"]["model"]["definition"])
         assert definition["price"] == pytest.approx(expected, rel=1e-6)

@@ -1,5 +1,6 @@
 """What a loop is founded on: refused by name where it makes no sense, frozen in the log, the same again from there."""
 
+import json
 import math
 from datetime import timedelta
 from decimal import Decimal
@@ -196,6 +197,18 @@ def test_an_encoding_keeps_no_words_where_texts_are_not_stored() -> None:
     assert "Open" not in less.to_json("v")
     for row in words:
         assert kept.encoding.encode(row).tobytes() == less.encoding.encode(row).tobytes()
+
+
+def test_what_is_no_text_is_kept_where_texts_are_not_stored() -> None:
+    made = [
+        {"id": f"i{j}", "year": 1990 + j, "sold": 10**j, "make": "ab"[j % 2], "for": "x|y", "about": f"It is {j}"}
+        for j in range(8)
+    ]
+    kept = Manifest.of(
+        "perceptron", infer(made, identifier="id", kinds={"for": "tags"}), None, (), Settings(store_text=False)
+    )
+    assert {column.name: column.kind for column in kept.encoding.columns}["sold"] == "logarithm"
+    assert json.loads(kept.item_payload(made[3])) == {"id": "i3", "year": 1993, "sold": 1000, "make": "b", "for": "x|y"}
 
 
 def test_numbers_of_numpy_are_settings() -> None:

@@ -658,7 +658,7 @@ export interface components {
             settings?: Record<string, unknown>;
             identifier?: string;
             kinds?: {
-                [key: string]: "category" | "ignored" | "number" | "prose" | "text" | "vector";
+                [key: string]: "category" | "ignored" | "logarithm" | "number" | "prose" | "tags" | "text" | "vector";
             };
             context?: Record<string, unknown>[];
             crosses?: string[][] | "all";

@@ -102,7 +102,10 @@ def init(
     ] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=KIND", help="number, category, text, prose, vector or ignored; may be repeated."),
+        typer.Option(
+            metavar="COLUMN=KIND",
+            help="number, logarithm, category, tags, text, prose, vector or ignored; may be repeated.",
+        ),
     ] = None,
     context: Annotated[
         Path | None,

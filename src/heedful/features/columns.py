@@ -1,5 +1,5 @@
-"""Kinds of columns (number, category, text, prose, vector, ignored): which features each makes of a value, and which
-values it rejects.
+"""Kinds of columns (number, logarithm, category, tags, text, prose, vector, ignored): which features each makes of a
+value, and which values it rejects.
 
 A column has just the parameters that it needs to make its features. All features of a missing value are 0; if the
 column had missing values when it was inferred, one more feature ("horsepower missing") is 1 for them.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TypeAlias
 
@@ -53,7 +54,8 @@ class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def kind(self) -> str:
-        """Kind of the column: "number", "category", "text", "prose", "vector" or "ignored"."""
+        """Kind of the column: "number", "logarithm", "category", "tags", "text", "prose", "vector" or
+        "ignored"."""
         return str(self.__struct_config__.tag)
 
     def check(self) -> None:
@@ -105,6 +107,15 @@ class Number(_Column, frozen=True, tag="number"):
         return True
 
 
+class Logarithm(Number, frozen=True, tag="logarithm"):
+    """A numeric column with a long tail: one feature, (`logarithm` of the value - `mean`) / `scale`, clipped to
+    -1000..1000. `mean` and `scale` are those of the logarithms."""
+
+    def write(self, value: object, out: list[float], start: int, unknown: Counter[str] | None) -> bool:
+        value = number(self.name, value)
+        return super().write(None if value is None else logarithm(value), out, start, unknown)
+
+
 class Category(_Column, frozen=True, tag="category", dict=True):
     """A categorical column: one feature for each of `levels`, the known values; it is 1 if the value is this level, or
     a list that has it, else 0."""
@@ -132,6 +143,22 @@ class Category(_Column, frozen=True, tag="category", dict=True):
     @cached_property
     def _places(self) -> dict[str, int]:
         return {level: place for place, level in enumerate(self.levels)}
+
+
+class Tags(Category, frozen=True, tag="tags", dict=True):
+    """A column of tags, such as "Animation|Comedy": a category whose value has several levels at once, with `separator`
+    between them."""
+
+    separator: str
+
+    def check(self) -> None:
+        super().check()
+        if not self.separator:
+            raise ValueError("separator: expected what stands between two tags, got nothing")
+
+    def write(self, value: object, out: list[float], start: int, unknown: Counter[str] | None) -> bool:
+        several = levels(self.name, value)
+        return super().write(None if several is None else split(several, self.separator), out, start, unknown)
 
 
 class Text(_Column, frozen=True, tag="text"):
@@ -218,7 +245,7 @@ class Ignored(_Column, frozen=True, tag="ignored"):
         return True
 
 
-Column: TypeAlias = Number | Category | Text | Prose | Vector | Ignored
+Column: TypeAlias = Number | Logarithm | Category | Tags | Text | Prose | Vector | Ignored
 
 
 # ---------------------------------------------------------------------------- values of a row
@@ -248,6 +275,13 @@ def number(name: str, value: object) -> float | None:
         if abs(plain) <= MOST:
             return plain
     raise ValueError(f"{name}: expected a finite number, got {describe(value)}")
+
+
+def logarithm(value: float) -> float:
+    """Return log(1 + value), and -log(1 - value) of a negative value: increasing, smooth and odd.
+
+    It is rounded to six decimals, so that it is the same bits with every mathematical library."""
+    return round(math.copysign(math.log1p(abs(value)), value), 6)
 
 
 LONGEST_TEXT = 1_000_000
@@ -284,6 +318,11 @@ def levels(name: str, value: object) -> list[str] | None:
         return [level for entry in value if (level := text(name, entry)) is not None]
     level = text(name, value)
     return None if level is None else [level]
+
+
+def split(texts: Iterable[str], separator: str) -> list[str]:
+    """Return the tags in `texts`, in which a separator stands between any two."""
+    return [tag for part in texts for tag in map(str.strip, part.split(separator)) if tag]
 
 
 def item_name(name: str, value: object) -> str:

@@ -8,20 +8,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from heedful.core.validation import describe, is_number
-from heedful.features.columns import Category, Column, Number, Vector
+from heedful.features.columns import Category, Column, Logarithm, Number, Vector, logarithm
 from heedful.features.encoding import Encoding
 
-_KINDS = {"number": ("range",), "category": ("levels",), "vector": ("size", "scale")}
+_KINDS = {"number": ("range",), "logarithm": ("range",), "category": ("levels",), "vector": ("size", "scale")}
 
 
 def declare(features: Mapping[str, object]) -> Encoding:
     """Return the encoding of features that are declared by hand: `features` maps the name of each to its declaration.
 
     A declaration is (low, high) for a number or a list of texts for a category. Or in full: {"kind": "number", "range":
-    (0, 40)}, {"kind": "category", "levels": ["web", "app"]}, {"kind": "vector", "size": 8, "scale": 1}. With
-    "optional": true the value may be missing, and one more feature says whether it is. The range of a number is that of
-    usual values, and is mapped to -1..1; values outside are allowed, and mapped to numbers outside. Raise ValueError,
-    naming the feature, for any other declaration.
+    (0, 40)}, {"kind": "logarithm", "range": (0, 10000)}, {"kind": "category", "levels": ["web", "app"]}, {"kind":
+    "vector", "size": 8, "scale": 1}. With "optional": true the value may be missing, and one more feature says whether
+    it is. The range of a number is that of usual values, and is mapped to -1..1; values outside are allowed, and mapped
+    to numbers outside. Of a logarithm it is mapped so after the logarithm was taken. Raise ValueError, naming the
+    feature, for any other declaration.
     """
     if not isinstance(features, Mapping) or not features:
         raise ValueError(f"query_features: expected what each is, by name, got {describe(features)}")
@@ -54,9 +55,12 @@ def _column(name: object, declaration: object) -> Column:
 
 
 def _make_column(kind: str, declaration: Mapping[str, object], common: dict[str, Any]) -> Column:
-    if kind == "number":
+    if kind in ("number", "logarithm"):
         low, high = _range(declaration.get("range"))
-        return Number(mean=low / 2 + high / 2, scale=high / 2 - low / 2, example=f"{low:g} to {high:g}", **common)
+        example, column_type = f"{low:g} to {high:g}", Number
+        if kind == "logarithm":
+            low, high, column_type = logarithm(low), logarithm(high), Logarithm
+        return column_type(mean=low / 2 + high / 2, scale=high / 2 - low / 2, example=example, **common)
     if kind == "category":
         levels = declaration.get("levels")
         if not isinstance(levels, list | tuple) or not levels or not all(isinstance(level, str) for level in levels):

@@ -22,7 +22,7 @@ class Description(NamedTuple):
     """How an encoding treats one column of a table.
 
     - `column`: the name of the column.
-    - `kind`: number, category, text, prose, vector or ignored.
+    - `kind`: number, logarithm, category, tags, text, prose, vector or ignored.
     - `features`: the number of features that it becomes.
     - `example`: one of its values, as text.
     - `missing`: the number of rows without a value when the encoding was inferred.

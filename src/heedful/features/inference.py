@@ -23,13 +23,17 @@ from heedful.features.columns import (
     Category,
     Column,
     Ignored,
+    Logarithm,
     Number,
     Prose,
+    Tags,
     Text,
     Vector,
     item_name,
     levels,
+    logarithm,
     number,
+    split,
     text,
     vector,
 )
@@ -44,8 +48,12 @@ _DATE = re.compile(
 _NAMED = re.compile(r"(?i:id|identifier|key|name|item|sku|.*[_ -]id|id[_ -].*)|.*[a-z]I[dD]", re.DOTALL)
 TOO_FEW = "and too few repeat"
 """How the reason ends for ignoring a column of texts of which few recur."""
+SEPARATORS = "|;"
+"""What stands between tags in one text."""
 _LONGEST_NAME = 100
 _LONGEST_LEVEL = 40  # the greatest average length of a category's values, in characters
+_LINEAR = 3.0  # up to it log(1 + x) is nearly a straight line, so that a column below gains nothing
+_BETTER = 2.0  # by how much the log-likelihood of the logarithms has to be better
 
 
 class _Limits(NamedTuple):
@@ -87,10 +95,10 @@ def infer(
     value in each row: among columns called id, key, movie_id, name and the like, then among columns of short texts; but
     if that would be a column called title, the table's first column comes before it if it holds distinct whole numbers.
 
-    `kinds`: the kinds of some columns (number, category, text, prose, vector, ignored) by name; the others are chosen
-    by their values. A text is hashed into `buckets` buckets; the levels of a category are its `max_levels` most
-    frequent values. Columns in `keep` become features even if they would be ignored (because they name the items, or
-    are the same in all rows): numbers or vectors if the values are such, else categories.
+    `kinds`: the kinds of some columns (number, logarithm, category, tags, text, prose, vector, ignored) by name; the
+    others are chosen by their values. A text is hashed into `buckets` buckets; the levels of a category are its
+    `max_levels` most frequent values. Columns in `keep` become features even if they would be ignored (because they
+    name the items, or are the same in all rows): numbers or vectors if the values are such, else categories.
 
     Raise ValueError if there are no rows, no column names the items, no column has features, `kinds` has an unknown
     column or kind, or a value does not fit the kind of its column.
@@ -245,20 +253,40 @@ def _kind(column: _ColumnSummary, limits: _Limits) -> tuple[str, str]:
     odd = {type(v).__name__ for v in values if not isinstance(v, _SIMPLE)}
     if odd:
         return "ignored", f"neither numbers nor texts: {', '.join(sorted(odd))}"
-    numbers = [v for v in values if not isinstance(v, str) or _is_number(v)]
-    if len(numbers) == len(values):
+    numeric = sum(not isinstance(v, str) or _is_number(v) for v in values)
+    if numeric == len(values):
         try:
-            different = {number(column.name, v) for v in values} | ({None} if column.missing else set())
+            numbers = [number(column.name, v) for v in values]
         except ValueError:
             return "number", ""  # a value is infinite: the error names its row when the column is made
+        different = set(numbers) | ({None} if column.missing else set())
         if len(different) == 1:
             return "ignored", "the same everywhere" if different != {None} else "nothing in it"
-        return "number", f"{len(different - {None})} different numbers"
+        description = f"{len(different - {None})} different numbers"
+        gain = _gain_of_logarithms(sorted(x for x in numbers if x is not None))
+        if gain > _BETTER:
+            fit = f"a normal fits log(1 + x) better, log-likelihood +{gain:.3g}"
+            return "logarithm", f"{description} with a long tail: {fit}"
+        return "number", description
     try:
         texts = [text(column.name, v) or "" for v in values]
     except ValueError:
         return "ignored", "whole numbers too long to write"
-    return _kind_of_texts(column, texts, len(numbers), limits)
+    return _kind_of_texts(column, texts, numeric, limits)
+
+
+def _gain_of_logarithms(numbers: list[float]) -> float:
+    """Return by how much a normal that is fitted to the logarithms of `numbers`, in ascending order, has a greater
+    log-likelihood than one that is fitted to the numbers themselves; 0 where logarithms make no sense.
+
+    Both are densities of the numbers, so that of the logarithms has the factor 1 / (1 + x) (Box and Cox 1964)."""
+    if numbers[0] < 0.0 or numbers[-1] <= _LINEAR:
+        return 0.0
+    logs = np.array([logarithm(x) for x in numbers])
+    if logs[0] == logs[-1]:  # equal numbers, or large ones that nearly are
+        return 0.0
+    power, _, scale = scaled_moments(np.array(numbers))
+    return len(numbers) * (math.log(scale / logs.std()) + power * math.log(2.0)) - float(logs.sum())
 
 
 def _kind_to_keep(column: _ColumnSummary, why: str, limits: _Limits) -> tuple[str, str]:
@@ -286,14 +314,42 @@ def _kind_of_texts(column: _ColumnSummary, texts: list[str], numbers: int, limit
         return "ignored", "dates: make numbers of them, such as an age in days"
     if all(t.startswith(("http://", "https://")) for t in texts):
         return "ignored", "addresses"
-    description = f"{different} different texts in {n} rows"
-    if 2 * different <= n and sum(map(len, texts)) <= _LONGEST_LEVEL * n:
-        more = f", the {limits.max_levels} most frequent are levels" if different > limits.max_levels else ""
-        return "category", description + more
+    mark = _separator(texts)
+    tags = split(texts, mark)
+    if n < len(tags) and len(set(tags)) <= different and _is_short(tags) and 2 * _recurring(tags) >= len(tags):
+        cut = _cut_levels(tags, limits)
+        return "tags", f"{len(set(tags))} different tags in {different} different texts, {mark} between them{cut}"
+    description, short = f"{different} different texts in {n} rows", _is_short(texts)
+    if short and 2 * different <= n:
+        return "category", description + _cut_levels(texts, limits)
     average = sum(len(words(t)) for t in texts) / n
     if average >= 2:
         return "text", f"{description} of {average:.3g} words"
+    recurring = _recurring(texts)
+    if short and 2 * recurring >= n:
+        return "category", f"{description}, {recurring} of which share theirs{_cut_levels(texts, limits)}"
     return "ignored", f"{description}, {f'{numbers} of them numbers, ' if numbers else ''}{TOO_FEW}"
+
+
+def _cut_levels(levels: Collection[str], limits: _Limits) -> str:
+    """Return in words that only the most frequent levels are features; "" if all of them are."""
+    most = limits.max_levels
+    return f", the {most} most frequent are levels" if len(set(levels)) > most else ""
+
+
+def _is_short(levels: Collection[str]) -> bool:
+    """Return whether texts are short enough, on average, for levels of a category."""
+    return sum(map(len, levels)) <= _LONGEST_LEVEL * len(levels)
+
+
+def _separator(texts: Sequence[str]) -> str:
+    """Return what stands between the tags in `texts`: that of SEPARATORS which more of them have."""
+    return max(SEPARATORS, key=lambda mark: sum(mark in entry for entry in texts))
+
+
+def _recurring(texts: Sequence[object]) -> int:
+    """Return how many of `texts` occur more than once, counting each as often as it occurs."""
+    return sum(times for times in Counter(texts).values() if times > 1)
 
 
 def _kind_of_lists(values: Sequence[object]) -> tuple[str, str]:
@@ -312,9 +368,10 @@ def _kind_of_lists(values: Sequence[object]) -> tuple[str, str]:
 def _kind_of_words(entries: Sequence[object]) -> tuple[str, str]:
     if not all(isinstance(entry, str) and len(entry) <= _LONGEST_NAME for entry in entries):
         return "ignored", "lists of something else than numbers or words"
-    different = len(set(entries))
-    description = f"lists of {different} different words"
-    return ("category", description) if 2 * different <= len(entries) else ("ignored", f"{description}, {TOO_FEW}")
+    description = f"lists of {len(set(entries))} different words"
+    if 2 * _recurring(entries) >= len(entries):
+        return "category", description
+    return "ignored", f"{description}, {TOO_FEW}"
 
 
 def _is_number(string: str) -> bool:
@@ -330,9 +387,11 @@ def _make_column(column: _ColumnSummary, kind: str, why: str, limits: _Limits) -
     """Return `column` as a column of this kind. Raise ValueError, naming the row, for a value that does not fit."""
     read: Callable[[str, Any], Any] = {
         "number": number,
+        "logarithm": number,
         "vector": vector,
         "ignored": _anything,
         "category": levels,
+        "tags": levels,
     }.get(kind, text)
     values = []
     for i, value in enumerate(column.cells):
@@ -350,15 +409,29 @@ def _anything(name: str, value: object) -> str | None:
 
 
 def _number(numbers: list[float], common: dict[str, Any], _: _Limits) -> Number:
-    if not numbers:
-        return Number(mean=0.0, scale=1.0, **common)
+    mean, scale = _moments(numbers)
+    return Number(mean=mean, scale=scale, example=_range(numbers), **common)
+
+
+def _logarithm(numbers: list[float], common: dict[str, Any], _: _Limits) -> Logarithm:
+    mean, scale = _moments([logarithm(value) for value in numbers])
+    return Logarithm(mean=mean, scale=scale, example=_range(numbers), **common)
+
+
+def _moments(numbers: list[float]) -> tuple[float, float]:
+    """Return the mean and the standard deviation of `numbers`; if all are equal, a scale by which a different value, if
+    one comes, counts by its relative change."""
     numbers = sorted(value + 0.0 for value in numbers)  # the last bits of a sum depend on the order; -0.0 is 0.0
-    low, high = numbers[0], numbers[-1]
-    if low == high:  # a different value, if one comes, is then scaled by its relative change
-        return Number(mean=low, scale=abs(low) or 1.0, example=f"{low:g}", **common)
+    if not numbers or numbers[0] == numbers[-1]:
+        return (numbers[0], abs(numbers[0]) or 1.0) if numbers else (0.0, 1.0)
     power, mean, scale = scaled_moments(np.array(numbers))
-    mean = min(max(_times(mean, power), low), high)
-    return Number(mean=mean, scale=_times(scale, power) or LEAST, example=f"{low:g} to {high:g}", **common)
+    return min(max(_times(mean, power), numbers[0]), numbers[-1]), _times(scale, power) or LEAST
+
+
+def _range(numbers: list[float]) -> str:
+    """Return the range of `numbers` as text: "50 to 150"."""
+    low, high = min(numbers, default=0.0) + 0.0, max(numbers, default=0.0) + 0.0
+    return f"{low:g} to {high:g}" if low < high else f"{low:g}" if numbers else ""
 
 
 def _vector(vectors: list[list[float]], common: dict[str, Any], _: _Limits) -> Vector:
@@ -380,6 +453,12 @@ def _category(rows: list[list[str]], common: dict[str, Any], limits: _Limits) ->
     return Category(levels=tuple(sorted(most)), example=_short(most[0]) if most else "", **common)
 
 
+def _tags(rows: list[list[str]], common: dict[str, Any], limits: _Limits) -> Tags:
+    separator = _separator([level for row_levels in rows for level in row_levels])
+    category = _category([split(row_levels, separator) for row_levels in rows], common, limits)
+    return Tags(levels=category.levels, separator=separator, example=category.example, **common)
+
+
 def _text(texts: list[str], common: dict[str, Any], limits: _Limits) -> Text:
     counts = Counter(word for entry in texts for word in words(entry))
     most = [""] * limits.buckets
@@ -399,7 +478,9 @@ def _ignore(texts: list[str], common: dict[str, Any], _: _Limits) -> Ignored:
 
 _MAKE: dict[str, Callable[..., Column]] = {
     "number": _number,
+    "logarithm": _logarithm,
     "category": _category,
+    "tags": _tags,
     "text": _text,
     "prose": _prose,
     "vector": _vector,

@@ -245,7 +245,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @staticmethod
     def _without_texts(row: Mapping[str, object], encoding: Encoding) -> dict[str, Any]:
-        keep = {column.name for column in encoding.columns if column.kind in ("number", "category")}
+        keep = {
+            column.name for column in encoding.columns if column.kind in ("number", "logarithm", "category", "tags")
+        }
         return {name: value for name, value in row.items() if name in keep or name == encoding.identifier}
 
     def to_json(self, learner_version: str) -> str:

@@ -268,7 +268,9 @@ class NewLoop(_Body):
     learner: str | UnsetType = UNSET
     settings: Object | UnsetType = UNSET
     identifier: str | UnsetType = UNSET
-    kinds: dict[str, Literal["number", "category", "text", "prose", "vector", "ignored"]] | UnsetType = UNSET
+    kinds: (
+        dict[str, Literal["number", "logarithm", "category", "tags", "text", "prose", "vector", "ignored"]] | UnsetType
+    ) = UNSET
     context: list[Object] | UnsetType = UNSET
     crosses: list[Annotated[list[str], Meta(min_length=2, max_length=2)]] | Literal["all"] | UnsetType = UNSET
     query_features: Annotated[

@@ -4,6 +4,7 @@ The result is one JSON document: the calls that create the feature set and the m
 and what could not be exported. Candidates are ordered by w . x there as here, with x the encoded features:
 
     a number        w (v - mean) / scale    function_score with field_value_factor, and the normalizer "standard"
+    a logarithm     the same, of log(1 + v) the same with the modifier "ln1p"
     a category      w_l if the value is l   constant_score on a term
     missing         w_m if there is none    constant_score on documents without the field
     a constant      above what all other features can take away, so that no total is below 0
@@ -16,6 +17,7 @@ needs another query, and every option is checked.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -27,7 +29,7 @@ from heedful.core.validation import describe
 from heedful.core.wording import percent
 from heedful.data.row_report import Report
 from heedful.features import FeatureCross
-from heedful.features.columns import LIMIT, Category, Column, Number
+from heedful.features.columns import LIMIT, Category, Column, Logarithm, Number, Tags
 from heedful.io.formats import Format, Options
 from heedful.loop import Loop
 from heedful.loop.packing import unpack
@@ -170,7 +172,8 @@ def _column(
     if isinstance(column, Number) and boolean:  # a type of the engine without ranges
         true = {"constant_score": {"filter": {"term": {field: True}}, "boost": 1.0}}
         slope = float(weights[0]) / column.scale
-        features += [_feature(column.name, true, slope), _presence(column, field, -slope * column.mean)]
+        one = math.log1p(1.0) if isinstance(column, Logarithm) else 1.0
+        features += [_feature(column.name, true, slope * one), _presence(column, field, -slope * column.mean)]
     elif isinstance(column, Number):
         features += _number(column, field, float(weights[0]), values, notes)
     elif isinstance(column, Category):
@@ -189,7 +192,7 @@ def _number(column: Number, field: str, weight: float, values: Array | None, not
     least, most = (-1.0, 1.0) if values is None or not values.size else (float(values.min()), float(values.max()))
     room = WIDE if values is None or not values.size else max(MARGIN, most - least)
     low, high = max(least - room, -LIMIT), min(most + room, LIMIT)
-    bottom, top = mean + scale * low, mean + scale * high  # in units of the column
+    bottom, top = mean + scale * low, mean + scale * high  # in units of `mean`
     slack = 1e-5 * scale  # values on offer are known as float32
     size = max(abs(mean + scale * least), abs(mean + scale * most), abs(mean))
     if np.spacing(np.float32(size)) / 2 > COARSE * scale:
@@ -204,7 +207,7 @@ def _number(column: Number, field: str, weight: float, values: Array | None, not
         beyond = "lt" if sign > 0.0 else "gt"
         end = top if sign > 0.0 else -bottom
         # What is on the other side of 0 does not match, so that the feature is 0 as for the number 0.
-        query = _field(field, sign, {"bool": {"must_not": {"range": {field: {beyond: 0}}}}}, end, mean)
+        query = _field(column, field, sign, {"bool": {"must_not": {"range": {field: {beyond: 0}}}}}, end, mean)
         reach = (-sign * mean / scale, (end - sign * mean) / scale)
         w = _float32(sign * weight)
         least = min(0.0, *(w * value for value in reach))
@@ -212,10 +215,10 @@ def _number(column: Number, field: str, weight: float, values: Array | None, not
     features = []
     slope = weight / scale
     if top > 0.0:
-        query = _field(field, 1.0, {"range": {field: {"gte": 0}}}, top, 0.0)
+        query = _field(column, field, 1.0, {"range": {field: {"gte": 0}}}, top, 0.0)
         features.append(_feature(f"{column.name}_above_0", query, slope, top))
     if bottom < 0.0:
-        query = _field(field, -1.0, {"range": {field: {"lt": 0}}}, -bottom, 0.0)
+        query = _field(column, field, -1.0, {"range": {field: {"lt": 0}}}, -bottom, 0.0)
         features.append(_feature(f"{column.name}_below_0", query, -slope, -bottom))
     return [*features, _presence(column, field, -slope * mean)]
 
@@ -226,9 +229,15 @@ def _presence(column: Column, field: str, weight: float) -> Feature:
     return _feature(f"{column.name}_there", query, weight)
 
 
-def _field(field: str, sign: float, query: Mapping[str, Any], most: float, missing: float) -> dict[str, Any]:
-    """Return the query that scores `sign` times a field, at most `most`, where `query` matches."""
-    factor = {"field": field, "factor": sign, "modifier": "none", "missing": missing}
+def _field(
+    column: Number, field: str, sign: float, query: Mapping[str, Any], most: float, missing: float
+) -> dict[str, Any]:
+    """Return the query that scores `sign` times a field, or the logarithm of that, at most `most`, where `query`
+    matches; a missing value counts as `missing`."""
+    modifier = "none"
+    if isinstance(column, Logarithm):  # the engine takes the logarithm of what stands for a missing value, too
+        modifier, missing = "ln1p", math.copysign(math.expm1(abs(missing)), missing)
+    factor = {"field": field, "factor": sign, "modifier": modifier, "missing": missing}
     function = {"query": query, "field_value_factor": factor, "boost_mode": "replace", "max_boost": _float32(most)}
     return {"function_score": function}
 
@@ -241,11 +250,13 @@ def _feature(name: str, query: Mapping[str, Any], weight: float, most: float = 1
 
 def _why_not(column: Column) -> str:
     """Return why a column with a weight cannot become features of an engine; "" if it can."""
-    if isinstance(column, Number) and not (abs(column.mean) < HUGE and 1.0 / HUGE < column.scale < HUGE):
+    most = math.log(HUGE) if isinstance(column, Logarithm) else HUGE
+    if isinstance(column, Number) and not (abs(column.mean) < most and 1.0 / HUGE < column.scale < most):
         return "numbers that do not fit into float32"
-    if isinstance(column, Number | Category):
+    if isinstance(column, Number | Category) and not isinstance(column, Tags):
         return ""
     reasons = {
+        "tags": "several tags in one text, which no term of an engine matches one by one",
         "text": "a text by its hashed words, which no query of an engine computes",
         "prose": "a text by its style, which no query of an engine computes",
         "vector": "a vector, of whose single numbers an engine makes no feature",
