@@ -13,6 +13,7 @@ import pytest
 from heedful import Loop, Settings, declare, infer
 from heedful.io import import_lines, rehearse
 from heedful.io.exports import as_time
+from heedful.loop.decide import DecisionRequest
 from heedful.loop.log import Log
 from heedful.loop.projection import Projection
 from heedful.loop.silence import MOST, PREFIX, Unanswered, is_silence
@@ -350,7 +351,7 @@ def test_after_a_quiet_night_a_commit_says_few(tmp_path: Path, clock: Clock) -> 
     with Loop.open(tmp_path / "l") as loop:
         clock.at = 101.0
         loop.decide(id="d51")
-        assert len(silences(loop)) == 2 * (MOST + 1)
+        assert len(silences(loop)) == 2 * MOST + 1
         loop.decide(id="d52")
         assert silences(loop) == [f"d{i}" for i in range(50)]
 
@@ -373,6 +374,25 @@ def test_opening_reads_no_further_than_the_newest_silence(tmp_path: Path, clock:
         newest = loop.projection.find_decision(silences(loop)[-1]).seq
         Unanswered(Reader(loop.projection.log), 60.0)  # type: ignore[arg-type]
         assert min(read) == max(seq for seq in read if seq <= newest) == newest
+
+
+def test_who_must_not_wait_reads_no_log(tmp_path: Path, clock: Clock) -> None:
+    """The first commit that needs the lists that wait is made by a thread that may take its time."""
+    with banners(tmp_path / "l", none_after=60.0) as loop:
+        loop.decide(id="d0")
+    with Loop.open(tmp_path / "l") as loop:
+
+        def decide(id: str) -> list[str] | None:
+            request = loop.decider.read(id=id)
+            assert isinstance(request, DecisionRequest)
+            answers = loop.projection.attempt([loop.decider.propose(request)])
+            return None if answers is None else [f"{each.event} {each.status}" for each in answers]
+
+        assert decide("d1") is None
+        loop.decide(id="d1")
+        clock.at = 100.0
+        assert decide("d2") == ["d2 applied"]
+        assert silences(loop) == ["d0", "d1"]
 
 
 # ---------------------------------------------------------------------------- who only reads, and imports

@@ -120,7 +120,8 @@ class Projection(Writer):
             with self.log.writing(patient, durable=durable and self.waits_for_disk(pending)):
                 self._wrote = True
                 version = self._version
-                if not patient and (self._stale or self.log.head() != self._head):
+                unread = self._unanswered is None and self.settings.none_after is not None
+                if not patient and (self._stale or unread or self.log.head() != self._head):
                     raise Busy("there is something to catch up with")
                 head = self._catch_up()
                 silent, unanswered = self._look_for_silence(pending)

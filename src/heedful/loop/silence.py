@@ -24,8 +24,8 @@ NONE = FeedbackRecord("none")
 PREFIX = "silence-"
 """What the ids of these answers begin with; the id of the decision follows."""
 MOST = 20
-"""How many of these answers are written with a commit, besides one for each of its events, so that a commit after a
-quiet night takes a few milliseconds."""
+"""How many of these answers are written with a commit, besides one for each decision since the last: after a quiet
+night a commit takes a few milliseconds more, and an import keeps up."""
 _PAYLOAD = records.encode(NONE)
 
 
@@ -41,14 +41,15 @@ def is_silence(event: Event) -> bool:
 
 
 def broken_silences(history: History) -> set[int]:
-    """Return the sequence numbers of the answers that silence stood for on lists that were answered later: what counts
-    answers leaves them out.
-
-    Answers that were undone or rolled back do not count."""
-    retractions = history.log.retractions()
-    given = [event for event in history.log.events(kinds=["feedback"]) if event.seq not in retractions]
-    answered = {event.target for event in given if not is_silence(event)}
-    return {event.seq for event in given if event.target in answered and is_silence(event)}
+    """Return the sequence numbers of the answers that silence stood for on lists that were answered later, by feedback
+    that still counts: what counts answers leaves them out."""
+    retractions, silent, broken = history.log.retractions(), dict[int | None, int](), set[int]()
+    for event in history.log.events(kinds=["feedback"]):
+        if is_silence(event):
+            silent[event.target] = event.seq
+        elif event.target in silent and event.seq not in retractions:
+            broken.add(silent[event.target])
+    return broken
 
 
 class Unanswered:
@@ -58,23 +59,29 @@ class Unanswered:
         """Read `log` back to the newest decision whose silence was an answer, after `none_after` seconds: what came
         before that one is settled. To be called in a transaction."""
         self._wait = round(1e6 * none_after)
-        self._shown = OrderedDict[int, int]()
-        self._until = 0
-        rows, settled = [], 0
-        for row in log.moments_back():
-            if row[0] <= settled:
+        self._until = self._since = settled = 0
+        waiting, done = list[tuple[int, int]](), set[int]()
+        for seq, kind, target, time, id in log.moments_back():
+            if seq <= settled:
                 break
-            rows.append(row)
-            if not settled and row[1] == "feedback" and row[4].startswith(PREFIX):
-                settled = row[2] or 0
-        for seq, kind, target, time, _ in rows[::-1]:
-            self.take(seq, kind, target, time)
+            about = target or seq
+            if kind == "feedback" and not settled and id.startswith(PREFIX):
+                settled = about
+            elif kind != "feedback" and about not in done:
+                waiting.append((about, min(time, now())))
+            if kind == "decision":
+                self._until = max(self._until, min(time, now()))
+                done.discard(about)
+            else:
+                done.add(about)
+        self._shown = OrderedDict(waiting[::-1])
 
     def take(self, seq: int, kind: str, target: int | None, time: int) -> None:
         """Take in an event of the log: its sequence number, its kind, the event that it is about, and its time."""
         time = min(time, now())  # another system may say what it likes
         if kind == "decision":
             self._shown[seq] = time
+            self._since += 1
             self._until = max(self._until, time)
         elif kind == "activate" and target is not None:
             self._shown.pop(target, None)
@@ -93,10 +100,11 @@ class Unanswered:
             return []  # decisions that are imported, for instance: the feedback on them comes with the next commit
         until, over = max((self._until, *made)), list[int]()
         for seq, shown in self._shown.items():
-            if until - shown < self._wait or len(over) >= MOST + len(pending):
+            if until - shown < self._wait or len(over) >= MOST + self._since:
                 break
             if seq not in answered:
                 over.append(seq)
+        self._since = 0
         due = {seq: self._shown.pop(seq) + self._wait for seq in over}
         there = {event.seq: event for event in history.log.many(over)} if over else {}
         known = [history.decision(there[seq]) for seq in over if seq in there]  # or else somebody was forgotten
