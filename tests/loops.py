@@ -158,7 +158,7 @@ def whole_log(folder: Path) -> bytes:
 
 def set_clock(monkeypatch: Any, clock: Callable[[], int]) -> None:
     """Let a loop's clock be `clock`, in microseconds since 1970."""
-    for module in ("decide", "feedback", "founding", "offer", "retraction", "style", "trials"):
+    for module in ("decide", "feedback", "founding", "offer", "retraction", "silence", "style", "trials"):
         monkeypatch.setattr(f"heedful.loop.{module}.now", clock)
 
 

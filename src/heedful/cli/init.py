@@ -188,8 +188,8 @@ def init(
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="After how many seconds a list without an answer counts as answered with none, for pages that report "
-            "clicks alone.",
+            help="After how many seconds the loop answers none to a list that nobody has answered, for pages that "
+            "report clicks alone.",
             show_default="silence says nothing",
         ),
     ] = None,

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from heapq import merge
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ from heedful.loop.history import History
 from heedful.loop.interactions.lists import list_clicks, place_weights
 from heedful.loop.interactions.protocol import Interaction, LoggedAnswer, Step, find_candidate
 from heedful.loop.records import check_time
-from heedful.loop.silence import silent_steps
+from heedful.loop.silence import broken_silences
 from heedful.results.evaluation import Evaluation, LearnerEvaluation, Measure, PositionBias, Value, Verdict
 
 LISTS = (
@@ -110,13 +109,13 @@ def evaluate(
     clicks, answered = _Clicks(len(folds)), Marks()
     lists, places = _Lists(interaction, len(folds), least_probability), _Places(interaction, len(folds))
     models = [fold.model for fold in folds]
-    steps = projection.steps(models, spans=[fold.span for fold in folds])
-    for event, decision, feedback in merge(steps, silent_steps(projection), key=lambda each: each[0].seq):
+    broken = broken_silences(projection)
+    for event, decision, feedback in projection.steps(models, spans=[fold.span for fold in folds]):
         if up_to is not None and event.seq > up_to:
             break
         step = projection.step(event, decision, feedback)
         try:
-            if event.seq > after:
+            if event.seq > after and event.seq not in broken:
                 who = decision.seq if decision.person is None else decision.person
                 answered.add(decision.seq)
                 said = LoggedAnswer(interaction, [model.view(decision.person) for model in models], step)

@@ -48,6 +48,7 @@ from heedful.loop.serving import (
     read_promotion,
     takes_part,
 )
+from heedful.loop.silence import is_silence
 from heedful.results.experiment import (
     Agreement,
     Answered,
@@ -113,7 +114,7 @@ def look(history: History, event: Event, up_to: int = 2**62) -> Experiment:
             runs = _runs(event, orders(log, log.retractions(each.seq), each.seq))
         elif each.kind != "feedback":
             runs = False
-        elif each.seq not in retractions:
+        elif each.seq not in retractions and not is_silence(each):
             sums.answer(each)
     now = history.experiment
     return sums.found(now is not None and now[0].seq == event.seq)
@@ -461,7 +462,7 @@ def plan_experiment(history: History, share: float, days: float, alpha: float) -
     told, who, late, tied = set[int](), Counter[str](), set[str](), 0
     for event in history.log.events(min(seen, default=0), kinds=["feedback"]):
         asked = seen.get(event.target or 0)
-        if asked is None or asked.seq in told or event.seq in retractions:
+        if asked is None or asked.seq in told or event.seq in retractions or is_silence(event):
             continue
         decision = history.decision(asked)
         answer = history.interaction.answer(decision, records.decode_feedback(event.payload))

@@ -31,6 +31,7 @@ from heedful.loop.interactions.protocol import Interaction, LoggedAnswer, Step, 
 from heedful.loop.model import LoopModel, View
 from heedful.loop.records import DecisionRecord
 from heedful.loop.signals import Valued, WatchedLoop, one_person, ratio_signal, rise_signal
+from heedful.loop.silence import broken_silences, is_silence
 from heedful.loop.windows import windows
 from heedful.results.health import Bin, Corrections, Health, HealthWindow, Largest, Signal, SignalName
 from heedful.results.report import SampleRatio
@@ -122,6 +123,7 @@ class _Reading:
         self.lists: dict[int, ShownList] = {}
         """learned and control lists, by the sequence number of their decision"""
         self._until = 0
+        self._broken = broken_silences(projection)
 
     def read(self) -> None:
         projection, waiting = self._projection, dict[int, str | None]()
@@ -159,7 +161,8 @@ class _Reading:
             return
         event, person = step.event, step.decision.person
         decision = self.shown[row]
-        decision.first = event.time if decision.first is None else min(decision.first, event.time)
+        if not is_silence(event):  # or nobody has answered, which signals are about
+            decision.first = event.time if decision.first is None else min(decision.first, event.time)
         interaction, model = self._interaction, self._model
         answer = interaction.answer(step.decision, step.feedback)
         shown = self.lists.get(step.decision.seq)
@@ -176,6 +179,8 @@ class _Reading:
         except Exception as failure:  # whatever a learner of somebody's own raises
             learner = self._projection.manifest.learner
             raise ValueError(f"learner: {learner} failed on feedback {event.id}: {failure}") from failure
+        if event.seq in self._broken:
+            return
         moved = float(np.abs(after - before).sum()) if before.shape == after.shape else 0.0
         record, scale, gained = step.decision.record, interaction.scale, None
         if interaction.linear:

@@ -25,6 +25,7 @@ from heedful.loop.publication import PublishedState
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.replay import replay
 from heedful.loop.serving import KINDS
+from heedful.loop.silence import Unanswered
 from heedful.loop.strangers import why_nothing_learned
 from heedful.loop.writer import AGAIN, PendingEvent, Writer
 from heedful.results.answers import Answer
@@ -69,6 +70,7 @@ class Projection(Writer):
         self._stale = False  # the model is not the fold: something was undone, a lesson failed or was interrupted
         self._wrote = False  # who only reads keeps no snapshot either
         self._retractions = Retractions()
+        self._unanswered: Unanswered | None = None  # read from the log with the next commit that needs it
         self._head = self._version = 0
         if self.log.unfinished() and not self.log.store.read_only:
             with suppress(Owned):  # the owner of the loop finishes that
@@ -112,16 +114,19 @@ class Projection(Writer):
         with nothing changed, if it would have to wait for another writer and `patient` is False.
         """
         with self.turn:
-            answers: list[Any] = [None] * len(pending)
             fresh: list[int] = []
             group: dict[tuple[str, str], Event] = {}
             repeated = list[PendingEvent]()
             with self.log.writing(patient, durable=durable and self.waits_for_disk(pending)):
                 self._wrote = True
                 version = self._version
-                if not patient and (self._stale or self.log.head() != self._head):
+                unread = self._unanswered is None and self.settings.none_after is not None
+                if not patient and (self._stale or unread or self.log.head() != self._head):
                     raise Busy("there is something to catch up with")
                 head = self._catch_up()
+                silent, unanswered = self._look_for_silence(pending)
+                pending = [*silent, *pending]
+                answers: list[Any] = [None] * len(pending)
                 there = self._there(pending)
                 for i, each in enumerate(pending):
                     event = each.event
@@ -149,6 +154,10 @@ class Projection(Writer):
             if self._head > head:  # folded again, the model has what other processes appended meanwhile
                 self.log.look_for_forgotten()
                 self.keeper.forget_memory(self)
+            elif unanswered is not None:
+                for event in group.values():
+                    unanswered.take(event.seq, event.kind, event.target, event.time)
+                self._unanswered = unanswered
             self._head = max(head, self._head)
             self._stale = False
             self._publish()
@@ -156,7 +165,17 @@ class Projection(Writer):
                 self.keeper.mark(self, self._fold, self._head, self._following.keep())
             if patient and self.due:
                 self.keep()
-            return answers
+            return answers[len(silent) :]
+
+    def _look_for_silence(self, pending: Sequence[PendingEvent]) -> tuple[list[PendingEvent], Unanswered | None]:
+        """Return (answers to lists on which none came in time, to be written with `pending`; the lists that are not
+        answered then, to be kept once all of it is written). Within a transaction that has caught up."""
+        after, unanswered = self.settings.none_after, self._unanswered
+        if after is None:
+            return [], None
+        self._unanswered = None  # whatever interrupts: it is read again
+        unanswered = Unanswered(self.log, after) if unanswered is None else unanswered
+        return unanswered.answers(self, pending), unanswered
 
     def _there(self, pending: Sequence[PendingEvent]) -> dict[tuple[str, str], Event]:
         """Return the events in the log that have the same kind and id as one of `pending`, by (kind, id)."""
@@ -317,6 +336,8 @@ class Projection(Writer):
     def _take_in(self, event: Event, decided: Event | None) -> None:
         """Let the model learn one `event` that another process wrote: feedback to the decision `decided`, a change of
         an item, or an order to imitate."""
+        if self._unanswered is not None:
+            self._unanswered.take(event.seq, event.kind, event.target, event.time)
         if event.kind == "item":
             self._put(event)
         elif event.kind == "decision" and self.imitates:
@@ -330,7 +351,7 @@ class Projection(Writer):
 
     def rebuild(self) -> None:
         """Make the model again from the log, without what was undone, and publish it."""
-        self._stale = True
+        self._stale, self._unanswered = True, None
         retractions, served = self.log.retractions(), self.learner
         self._look_who_serves(retractions)
         self._following.end()

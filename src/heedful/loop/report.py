@@ -25,7 +25,7 @@ from heedful.loop.interactions.words import MUTE, Words
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
-from heedful.loop.silence import NONE, is_over
+from heedful.loop.silence import is_over, is_silence
 from heedful.loop.simulation import SimulatedAnswer, Simulation, Truth
 from heedful.loop.windows import windows
 from heedful.results.report import (
@@ -86,7 +86,7 @@ def report(history: History, last: int) -> Report:
             ratio = sample_ratio(answered, settings, looked.until, interaction.orders)
         given = [each.shown(each.thumbs[0][0] if each.thumbs else None) for each in looked.lists]
         thumb_ratio = sample_ratio(given, settings, looked.until, False, noun="a thumb")
-    lists = _with_silence(looked.lists[::-1], settings.none_after, looked.until)
+    lists = _with_silence(looked.lists[::-1], settings.none_after, looked.decided)
     learned, control = _arm(lists, True), _arm(lists, False)
     unequal = ratio.said if ratio is not None and ratio.differs else ""
     counted = lists if settings.none_after is None else [each for each in lists if each.score is not None]
@@ -150,8 +150,8 @@ class _Look:
         self._state = history.published
         self.tally = history.interaction.tally()
         self._drawn = DrawnArms(history.log)
-        self.until = 0
-        """when the last event was, in microseconds since 1970"""
+        self.until = self.decided = 0
+        """when the last event and the last decision were, in microseconds since 1970"""
         self._retractions = history.log.retractions()
         self._activated: dict[int | None, int] = {}
         self._answers: dict[int | None, list[Event]] = {}
@@ -186,19 +186,20 @@ class _Look:
         answers = self._answers.pop(event.seq, [])[::-1]
         decision, read = self._history.decision(event), self._history.interaction.answer
         kept = [(each, records.decode_feedback(each.payload)) for each in answers if each.seq not in self._retractions]
-        given = [(each, feedback, read(decision, feedback)) for each, feedback in kept]
+        counts = [each for each in kept if not is_silence(each[0])] or kept  # or else nobody has answered
+        given = [(each, feedback, read(decision, feedback)) for each, feedback in counts]
         record = decision.record
-        self.decisions, self.since = self.decisions + 1, event.time
+        self.decisions, self.since, self.decided = self.decisions + 1, event.time, max(self.decided, event.time)
         self.unknown += bool(record.unknown)
         when = self._activated.get(event.seq) if record.deferred else event.time
         if when is None:
             self.waiting += 1
             return
-        self._count(len(answers) - len(given), given, decision, when)
+        self._count(len(answers) - len(kept), given, decision, when)
         if record.arm == "imported":
             self.imported += 1
         elif record.shown and record.arm in ("learned", "control"):  # unknown items alone say nothing of either arm
-            self._said |= {answer.mute for _, _, answer in given}
+            self._said |= {answer.mute for each, _, answer in given if not is_silence(each)}
             self.lists.append(self._scored(event, decision, when, given))
 
     def _scored(self, event: Event, decision: LoggedDecision, when: int, given: Sequence[Given]) -> _ScoredList:
@@ -213,8 +214,6 @@ class _Look:
         verdicts = [(each.time, answer.verdict) for each, _, answer in given]
         thumbs = [(time, float(verdict[1] > 0.0)) for time, verdict in verdicts if verdict is not None]
         drawn = self._drawn.drawn(record, person)
-        if not given and self._history.settings.none_after is not None:
-            score = interaction.score(decision, [NONE])
         return _ScoredList(
             event.seq, when, record.arm == "learned", person, score, answered, clicked, tuple(thumbs), drawn
         )
@@ -228,6 +227,8 @@ class _Look:
             return
         said = []
         for event, feedback, answer in given:
+            if is_silence(event):
+                continue  # which nobody gave
             step = history.step(event, decision, feedback)
             lesson = history.model.lesson(step.context, feedback, step.extra)
             counts["given"] += 1

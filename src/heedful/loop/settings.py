@@ -68,9 +68,9 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     late_after: float = 3600.0
     """how many seconds after a decision was shown feedback counts as late; it is learned all the same"""
     none_after: float | None = None
-    """how many seconds after a list was shown silence is an answer: a list without feedback then counts as answered
-    with none where lists are compared, such as in a report. For pages that report clicks alone. It is no event and
-    teaches nothing. None: silence says nothing; only where lists are ordered by features"""
+    """how many seconds after a list was shown silence is an answer: the loop then answers none to a list without
+    feedback, which teaches what none teaches. For pages that report clicks alone. None: silence says nothing; only
+    where lists are ordered by features"""
     store_text: bool = True
     """whether the log keeps texts, and attributes that come with requests, as they were given; otherwise only their
     features, and of items the numbers and categories"""

@@ -187,6 +187,20 @@ class LogReader:
                 return
             before = rows[-1][0]
 
+    def moments_back(self) -> Iterator[tuple[int, str, int | None, int, str]]:
+        """Yield (sequence number, kind, sequence number of what it is about, time, id) of each decision, activation and
+        feedback, the newest first.
+
+        The log is read a page at a time, no further than the caller iterates, without what decisions showed."""
+        query = (
+            "SELECT seq, kind, target, time, id FROM event WHERE seq < ? "
+            f"AND +kind IN ('decision', 'activate', 'feedback') ORDER BY seq DESC LIMIT {PAGE}"
+        )
+        before = 2**62
+        while rows := self.store.few(query, [before]):
+            yield from rows
+            before = rows[-1][0]
+
     def lessons(self, after: int = 0, person: str | None = None) -> Generator[tuple[Event, Event]]:
         """Yield (feedback, the decision that it answers) for all feedback with a sequence number above `after`, in
         order.
