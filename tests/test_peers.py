@@ -18,7 +18,9 @@ from heedful.learners.ratings.baselines import ItemMean
 
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = ROOT / "bench" / "peers"
-PACKAGES = {"choix", "implicit", "mord", "river", "scikit-learn", "scikit-surprise", "vowpalwabbit"}
+PACKAGES = {
+    "choix", "implicit", "lightgbm", "mord", "river", "scikit-learn", "scikit-surprise", "skordinal", "vowpalwabbit",
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
