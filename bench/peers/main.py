@@ -2,9 +2,9 @@
 
 Rankings, clicks, grades, ratings, choices, one of a few, HTTP (docs/benchmarks.md says what each is). Each entrant runs
 in a process of its own, one after the other, once for every seed (A, B, C, A, B, C, ...). First each entrant with
-settings tries all of them on another seed; the best is taken, for heedful's as for the peers'. Speed is of the processor
-time of its calls; the simulated people are not in it. Memory is what a process takes above what it had before the
-entrant was made, its packages included. Prints tables, and writes bench/results/peers.json. `--quick` takes short
+settings tries all of them on another seed; the best is taken, for heedful's as for the peers'. Speed is of the
+processor time of its calls; the simulated people are not in it. Memory is what a process takes above what it had before
+the entrant was made, its packages included. Prints tables, and writes bench/results/peers.json. `--quick` takes short
 streams, one seed, the middle setting of each entrant, leaves compiled rows out, and writes nothing.
 """
 
@@ -165,7 +165,8 @@ def main() -> None:
         [before] = results(name)
         now = {kind: {"machine": description(), **each} for kind, each in compared.items()}
         both = before["comparisons"] | now
-        record(name, before | {"comparisons": {kind: both[kind] for kind in [*KINDS, "http"] if kind in both}})
+        told = {kind: both[kind] for kind in [*KINDS, "http"] if kind in both}
+        record(name, before | {"versions": before["versions"] | figures["versions"], "comparisons": told})
     else:
         record(name, figures)
 
