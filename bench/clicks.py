@@ -18,18 +18,20 @@ A list of ten is shown and answered
 - by grades of all ten, 1 to 3 (four of five are 1), in a loop of grades.
 
 NDCG@10 of the learned order of the queries held out, after 50, 500 and 2,000 answers, over `--seeds` (from `--first`
-on), with standard errors; and that of the order before any answer.
+on), with standard errors; and that of the order before any answer. With `--only FORM` one row is measured, which takes
+its place in the file with its commit and seeds.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from machine import record
+from machine import ROOT, description, record
 from rich.console import Console
 from rich.table import Table
 
@@ -191,8 +193,8 @@ def learned(queries: list[tuple[Any, Any]], form: str, answer: Any, seed: int) -
     return [*found, float(np.mean(ups[:50])), float(np.mean(ups))]
 
 
-def mostly_down(folder: Path, first: int, seeds: int) -> None:
-    """Print and write what is learned on the files of MQ2008 in the `folder`."""
+def mostly_down(folder: Path, first: int, seeds: int, only: str | None) -> None:
+    """Print and write what is learned on the files of MQ2008 in the `folder`, of one form of answers if `only` says."""
     data = load_letor(*sorted(folder.glob("S*.txt*")))
     spans = zip(data.offsets[:-1], data.offsets[1:])
     X = np.column_stack([data.X, np.zeros(len(data.X))])  # the caller gives no score
@@ -200,12 +202,19 @@ def mostly_down(folder: Path, first: int, seeds: int) -> None:
     columns = ("before", *(f"after {look:,}" for look in LOOKS), "up, first 50", "up, all")
     table, results = Table(f"NDCG@10, {len(queries)} queries, {seeds} seeds", "answers", *columns), {}
     for name, (form, answer) in FORMS.items():
+        if only not in (None, name):
+            continue
         got = np.array([learned(queries, form, answer, seed) for seed in range(first, first + seeds)])
         mean, error = got.mean(axis=0), got.std(axis=0, ddof=1) / np.sqrt(seeds)
         results[name] = {column: [round(a, 4), round(b, 4)] for column, a, b in zip(columns, mean, error)}
         table.add_row(name, *(f"{a:.3f} ± {b:.3f}" for a, b in zip(mean, error)))
     Console(width=150).print(table)
-    record("mostly_down", {"seeds": seeds, "first": first, "mean, standard error": results})
+    told: dict[str, Any] = {"seeds": seeds, "first": first, "mean, standard error": results}
+    if only:
+        own = {"commit": description()["commit"], "seeds": seeds, "first": first}
+        told = json.loads((ROOT / "bench" / "results" / "mostly_down.json").read_text())
+        told["mean, standard error"][only] = own | results[only]
+    record("mostly_down", told)
 
 
 # ---------------------------------------------------------------------------- clicks
@@ -253,10 +262,11 @@ def main() -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--mostly-down", type=Path, metavar="DIR", help="the folder with the files S1 to S5 of MQ2008")
+    parser.add_argument("--only", choices=FORMS, metavar="FORM", help="of --mostly-down, answers of one form alone")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=20)
     chosen = parser.parse_args()
     if chosen.mostly_down is None:
         main()
     else:
-        mostly_down(chosen.mostly_down, chosen.first, chosen.seeds)
+        mostly_down(chosen.mostly_down, chosen.first, chosen.seeds, chosen.only)

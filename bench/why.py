@@ -1,12 +1,15 @@
 """How long `Loop.why` takes: with feedback left out of the fold one by one, and to first order.
 
-`python bench/why.py` writes bench/results/why.json. Loops of each kind are taught n lists or pairs of 20 items with 10
+`python bench/why.py` writes bench/results/why.json; with `--only LEARNER` its rows alone, with their commit, take their
+place there. Loops of each kind are taught n lists or pairs of 20 items with 10
 features (ratings: of items by number); the last decision's first item is asked about, with `budget` without limit and
 with 0. Times are CPU seconds, the least of some repetitions.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import math
 import tempfile
 import time
@@ -15,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from machine import record
+from machine import ROOT, description, record
 from rich.console import Console
 from rich.table import Table
 
@@ -33,12 +36,12 @@ KINDS: dict[str, tuple[dict[str, Any], Callable[[tuple[str, ...], Any], dict[str
     "posterior": (
         {"learner": "posterior"},
         lambda shown, rng: {"clicks": [shown[rng.integers(1, 5)]]},
-        (100, 300, 1_000),
+        (30, 100, 300),
     ),
     "ordinal-logistic": (
         {"learner": "ordinal-logistic:n_ranks=5"},
         lambda shown, rng: {"grade": {shown[0]: int(rng.integers(1, 6))}},
-        (100, 300, 1_000),
+        (30, 100, 300),
     ),
     "bmf": (
         {"settings": Settings(ratings=(1, 5), repeats=True)},
@@ -84,9 +87,16 @@ def cpu(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def main() -> None:
-    results, table = [], Table("learner", "feedback", "left out, s", "first order, s", "method of that")
-    for name, (_, _, sizes) in KINDS.items():
-        for n in sizes:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", choices=KINDS, metavar="LEARNER")
+    only = parser.parse_args().only
+    path = ROOT / "bench" / "results" / "why.json"
+    before = json.loads(path.read_text()) if only else {}
+    results = [row for row in before.get("runs", []) if row["learner"] in KINDS and row["learner"] != only]
+    own = {"commit": description()["commit"]} if only else {}
+    table = Table("learner", "feedback", "left out, s", "first order, s", "method of that")
+    for name in [only] if only else KINDS:
+        for n in KINDS[name][2]:
             with tempfile.TemporaryDirectory() as folder, taught(Path(folder) / "l", name, n) as loop:
                 known = loop.projection.find_decision("last")
                 assert known is not None
@@ -94,10 +104,10 @@ def main() -> None:
                 exact, told = cpu(lambda: loop.why("last", item, budget=math.inf))
                 assert told.events_by == "leave-one-out"
                 quick, other = cpu(lambda: loop.why("last", item, budget=0.0))
-            results.append({"learner": name, "n": n, "exact": exact, "quick": quick, "method": other.events_by})
+            results.append({"learner": name, "n": n, "exact": exact, "quick": quick, "method": other.events_by} | own)
             table.add_row(name, f"{n:,}", f"{exact:.3f}", f"{quick:.3f}", other.events_by)
     Console().print(table)
-    record("why", {"items": ITEMS, "features": FEATURES, "people": PEOPLE, "runs": results})
+    record("why", before | {"items": ITEMS, "features": FEATURES, "people": PEOPLE, "runs": results})
 
 
 if __name__ == "__main__":

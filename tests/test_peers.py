@@ -18,7 +18,9 @@ from heedful.learners.ratings.baselines import ItemMean
 
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = ROOT / "bench" / "peers"
-PACKAGES = {"choix", "implicit", "mord", "river", "scikit-learn", "scikit-surprise", "vowpalwabbit"}
+PACKAGES = {
+    "choix", "implicit", "lightgbm", "mord", "river", "scikit-learn", "scikit-surprise", "skordinal", "vowpalwabbit",
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -91,6 +93,46 @@ def test_grades_and_ratings_come_as_in_a_simulation(monkeypatch: pytest.MonkeyPa
     found = ratings.measure(ratings.Job("heedful, item-mean", 1, 50, {}))
     alone = trace(ItemMean(), ratings.stream(1, 50), 50, 1, interpreted=True)
     assert found["regret"] == alone.mean()
+
+
+def test_every_learner_of_clicks_gets_the_same_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that is fitted again meets what one that learns each list does, and is fitted when it should be."""
+    clicks = module("clicks")
+    met: dict[str, list[Any]] = {"one by one": [], "refitted": []}
+
+    class Each:
+        def learn(self, x: Any, clicked: Any) -> None:
+            met["one by one"].append((x[:10], np.isin(np.arange(10), clicked)))
+
+        def score(self, X: Any) -> Any:
+            return X[..., 0]
+
+    class Again(clicks.Refitted):  # type: ignore[misc, name-defined]
+        def fit(self, X: Any, clicks: Any, places: Any) -> None:
+            assert len(X) == len(clicks) == len(places)
+            met["refitted"].append((X, clicks, places))
+
+        def score(self, X: Any) -> Any:
+            return X[..., 0]
+
+    for name, player in (("one by one", Each), ("refitted", Again)):
+        monkeypatch.setitem(clicks.ENTRANTS, name, clicks.Entrant("", "", player))
+        found = clicks.measure(clicks.Job(name, 1, 60, {}))
+        assert found["NDCG linear 50"] == clicks.measure(clicks.Job(name, 1, 60, {}))["NDCG linear 50"]
+    sizes = [len(X) // clicks.SHOWN for X, _, _ in met["refitted"]]
+    assert sizes[:2] == [50, 55]  # whenever there are 10 % more
+    X, told, places = met["refitted"][1]
+    each = met["one by one"][:55]
+    assert np.array_equal(X, np.concatenate([x for x, _ in each]))
+    assert np.array_equal(told, np.concatenate([clicked for _, clicked in each]))
+    assert places.tolist() == [*range(10)] * 55
+
+
+def test_the_true_utilities_are_above_the_order_of_the_site() -> None:
+    clicks = module("clicks")
+    order, best = (clicks.measure(clicks.Job(name, 2, 50, {})) for name in ("the site's order", "the true utilities"))
+    for truth in clicks.TRUTHS:
+        assert 0.5 < order[f"NDCG {truth} 50"] < best[f"NDCG {truth} 50"] < 1.0
 
 
 def test_the_seed_of_the_peers_factors_is_that_of_no_stream() -> None:

@@ -1,11 +1,11 @@
 """heedful next to its peers: quality, speed and memory, in one run. Started by bench/peers/run.py.
 
-Rankings, grades, ratings, choices, one of a few, HTTP (docs/benchmarks.md says what each is). Each entrant runs in a
-process of its own, one after the other, once for every seed (A, B, C, A, B, C, ...). First each entrant with settings
-tries all of them on another seed; the best is taken, for heedful's as for the peers'. Speed is of the processor time of
-its calls; the simulated people are not in it. Memory is what a process takes above what it had before the entrant was
-made, its packages included. Prints tables, and writes bench/results/peers.json. `--quick` takes short streams, one
-seed, the middle setting of each entrant, leaves compiled rows out, and writes nothing.
+Rankings, clicks, grades, ratings, choices, one of a few, HTTP (docs/benchmarks.md says what each is). Each entrant runs
+in a process of its own, one after the other, once for every seed (A, B, C, A, B, C, ...). First each entrant with
+settings tries all of them on another seed; the best is taken, for heedful's as for the peers'. Speed is of the
+processor time of its calls; the simulated people are not in it. Memory is what a process takes above what it had before
+the entrant was made, its packages included. Prints tables, and writes bench/results/peers.json. `--quick` takes short
+streams, one seed, the middle setting of each entrant, leaves compiled rows out, and writes nothing.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from rich.console import Console
 from rich.table import Table
 
 KINDS = {
-    "ranking": ("lists", "lists"), "ordinal": ("instances", "instances"), "ratings": ("ratings", "ratings"),
-    "choices": ("fits", "studies"), "arms": ("visits", "visits"),
+    "ranking": ("lists", "lists"), "clicks": ("lists", "lists"), "ordinal": ("instances", "instances"),
+    "grades": ("rows", "split"), "ratings": ("ratings", "ratings"), "choices": ("fits", "studies"),
+    "arms": ("visits", "visits"),
 }  # fmt: skip
 """The comparisons: what their speed counts, and what a run has so many of."""
 SEEDS, OTHER_SEED = 3, 1_000
@@ -67,7 +68,7 @@ def tuned(kind: str, name: str, entrant: Entrant, module: ModuleType, rounds: in
 def compare(kind: str, quick: bool, data: str = "") -> Figures:
     """All entrants of a comparison, by turns."""
     module = importlib.import_module(f"peers.{kind}")
-    rounds, seeds = (module.QUICK, 1) if quick else (module.ROUNDS, SEEDS)
+    rounds, seeds = (module.QUICK, 1) if quick else (module.ROUNDS, getattr(module, "SEEDS", SEEDS))
     there = versions({entrant.package for entrant in module.ENTRANTS.values()})
     why = json.loads(MISSING.read_text()) if MISSING.exists() else {}
     chosen, runs = {}, {}
@@ -143,7 +144,9 @@ def main() -> None:
         parser.error(f"--only: expected bench/results/{name}.json of a full run, in which it takes its place")
     start, compared = time.time(), {}
     for kind in ["ranking"] if given.data else given.only or [*KINDS, "http"]:
-        if kind != "http":
+        if kind == "grades" and not versions({"skordinal"})["skordinal"]:
+            print("grades are left out: they need skordinal, with which their sets come")
+        elif kind != "http":
             compared[kind] = compare(kind, given.quick, given.data and str(Path(given.data).resolve()))
         elif http := serving(given.quick):
             compared[kind] = http
@@ -161,7 +164,9 @@ def main() -> None:
     if given.only:  # takes the place of what was measured before, and says itself on what machine
         [before] = results(name)
         now = {kind: {"machine": description(), **each} for kind, each in compared.items()}
-        record(name, before | {"comparisons": before["comparisons"] | now})
+        both = before["comparisons"] | now
+        told = {kind: both[kind] for kind in [*KINDS, "http"] if kind in both}
+        record(name, before | {"versions": before["versions"] | figures["versions"], "comparisons": told})
     else:
         record(name, figures)
 

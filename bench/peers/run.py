@@ -21,7 +21,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 VENV = HERE / ".venv"
 LOCK = HERE / "requirements.lock"
-PEERS = ("choix", "implicit", "mord", "river", "scikit-learn", "scikit-surprise", "vowpalwabbit")
+PEERS = (
+    "choix", "implicit", "lightgbm", "mord", "river", "scikit-learn", "scikit-surprise", "skordinal", "vowpalwabbit",
+)  # fmt: skip
 
 
 def blocks(lock: str) -> dict[str, str]:

@@ -6,7 +6,10 @@ from statistics import mean, median, stdev
 from typing import Any, NamedTuple
 
 Figures = dict[str, Any]
-BOUNDS = ("the true probabilities", "a constant rank", "one at random", "a route that does nothing")
+BOUNDS = (
+    "the true probabilities", "the true utilities", "a constant rank", "one at random", "the site's order",
+    "a route that does nothing",
+)  # fmt: skip
 """Rows that no learner competes with."""
 
 
