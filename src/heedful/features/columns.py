@@ -351,7 +351,7 @@ def vector(name: str, value: object) -> list[float] | None:
     if isinstance(value, list) and set(map(type, value)) == {float} and all(map(math.isfinite, value)):
         return value  # nearly always
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and np.isfinite(value).all():
-        return value.astype(np.float64).tolist()
+        return list(map(float, value))
     components = []
     for j, element in enumerate(value):
         component = None if isinstance(element, str) else number(f"{name}[{j}]", element)
