@@ -25,7 +25,7 @@ from heedful.loop.interactions.words import MUTE, Words
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
-from heedful.loop.silence import is_over, is_silence
+from heedful.loop.silence import is_silence
 from heedful.loop.simulation import SimulatedAnswer, Simulation, Truth
 from heedful.loop.windows import windows
 from heedful.results.report import (
@@ -259,8 +259,10 @@ def answered_at(interaction: Interaction[Any], decision: LoggedDecision, given: 
 
 
 def _with_silence(lists: Sequence[_ScoredList], none_after: float | None, until: int) -> list[_ScoredList]:
-    """Return `lists` as they count: if silence is an answer after `none_after` seconds, younger ones are not scored."""
-    return [each if is_over(none_after, each.time, until) else each._replace(score=None) for each in lists]
+    """Return `lists` as they count at the time `until`, in microseconds since 1970: if silence is an answer after
+    `none_after` seconds, younger ones are not scored."""
+    over = until - 1e6 * (none_after or 0.0)
+    return [each if none_after is None or each.time <= over else each._replace(score=None) for each in lists]
 
 
 def _thumbs(lists: Sequence[_ScoredList], ratio: SampleRatio | None) -> Shares | None:

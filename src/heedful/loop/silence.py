@@ -29,12 +29,6 @@ night a commit takes a few milliseconds more, and an import keeps up."""
 _PAYLOAD = records.encode(NONE)
 
 
-def is_over(none_after: float | None, shown: int, until: int) -> bool:
-    """Return whether a list that was shown at the time `shown` counts at the time `until`, both in microseconds since
-    1970: if silence is an answer after `none_after` seconds, not before these have passed."""
-    return none_after is None or until - shown >= 1e6 * none_after
-
-
 def is_silence(event: Event) -> bool:
     """Return whether the feedback in `event` was written because nobody had answered."""
     return event.id.startswith(PREFIX) and event.payload == _PAYLOAD
