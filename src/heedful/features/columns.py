@@ -113,7 +113,10 @@ class Logarithm(Number, frozen=True, tag="logarithm"):
 
     def write(self, value: object, out: list[float], start: int, unknown: Counter[str] | None) -> bool:
         value = number(self.name, value)
-        return super().write(None if value is None else logarithm(value), out, start, unknown)
+        if value is None:
+            return False
+        out[start] = _shorten((logarithm(value) - self.mean) / self.scale)
+        return True
 
 
 class Category(_Column, frozen=True, tag="category", dict=True):
@@ -281,7 +284,7 @@ def logarithm(value: float) -> float:
     """Return log(1 + value), and -log(1 - value) of a negative value: increasing, smooth and odd.
 
     It is rounded to six decimals, so that it is the same bits with every mathematical library."""
-    return round(math.copysign(math.log1p(abs(value)), value), 6)
+    return math.copysign(round(math.log1p(abs(value)) * 1e6) / 1e6, value)
 
 
 LONGEST_TEXT = 1_000_000
