@@ -31,7 +31,7 @@ from rich.table import Table
 
 KINDS = {
     "ranking": ("lists", "lists"), "clicks": ("lists", "lists"), "ordinal": ("instances", "instances"),
-    "grades": ("rows", "split"), "ratings": ("ratings", "ratings"), "choices": ("fits", "studies"),
+    "grades": ("rows", "splits"), "ratings": ("ratings", "ratings"), "choices": ("fits", "studies"),
     "arms": ("visits", "visits"),
 }  # fmt: skip
 """The comparisons: what their speed counts, and what a run has so many of."""
