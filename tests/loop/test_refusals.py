@@ -454,9 +454,8 @@ def test_what_makes_no_sense_is_refused_by_name_and_nothing_is_made(
 def test_an_encoding_that_a_loop_has_no_use_for_is_refused(folder: Path) -> None:
     items = rows(4, 2)
     encoding, context = infer(items, identifier="id"), infer([{"c": 1.0}, {"c": 2.0}], identifier="")
-    rated, chosen = Settings(ratings=(1, 5)), Settings(choices="best")
+    chosen = Settings(choices="best")
     given: list[tuple[dict[str, Any], str]] = [
-        ({"encoding": encoding, "settings": rated}, "encoding: features: expected none in a loop of ratings"),
         ({}, "encoding: expected an Encoding"),
         ({"encoding": encoding, "items": items, "settings": chosen, "context": context}, "context: expected none"),
     ]
