@@ -224,7 +224,7 @@ def grown(loop: Loop, n: int, start: int) -> None:
 
 @pytest.mark.slow
 def test_the_newest_of_a_long_log_take_no_more_reading_than_of_a_short_one(
-    loop: Loop, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows are counted, whatever way they come: not one more from a log that is ten times as long."""
     read = {"rows": 0}
@@ -242,16 +242,17 @@ def test_the_newest_of_a_long_log_take_no_more_reading_than_of_a_short_one(
     monkeypatch.setattr(Log, "_event", counted_event)
     monkeypatch.setattr(Log, "_scan", counted_scan)
     counts = []
-    for n, start in ((1000, 0), (9000, 1000)):
-        grown(loop, n, start)
-        loop.undo(f"e{start + 10}")
-        loop.undo(f"e{start + n - 3}")
-        loop.projection.keeper.forget_memory(loop.projection)
-        read["rows"] = 0
-        found = loop.lessons(50)
-        counts.append(read["rows"])
-        assert [told.event for told in found] == [f"e{i}" for i in range(start + n - 1, start + n - 51, -1)]
-        assert [told.event for told in found if told.undone] == [f"e{start + n - 3}"]
+    with small_loop(tmp_path / "loop", "perceptron", control=0.0) as loop:
+        for n, start in ((1000, 0), (9000, 1000)):
+            grown(loop, n, start)
+            loop.undo(f"e{start + 10}")
+            loop.undo(f"e{start + n - 3}")
+            loop.projection.keeper.forget_memory(loop.projection)
+            read["rows"] = 0
+            found = loop.lessons(50)
+            counts.append(read["rows"])
+            assert [told.event for told in found] == [f"e{i}" for i in range(start + n - 1, start + n - 51, -1)]
+            assert [told.event for told in found if told.undone] == [f"e{start + n - 3}"]
     assert counts[1] - counts[0] < 10  # a few undos more
     assert counts[1] < 2000
 

@@ -120,7 +120,7 @@ def test_told_to_end_it_ends_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_who_never_reads_does_not_hold_the_end_up_for_ever(tmp_path: Path) -> None:
-    folder = made(tmp_path / "served", "a")
+    folder = made(tmp_path / "served", "a", learner="perceptron")
     with Loop.open(folder / "a.heedful") as loop:
         d = loop.decide(id="d")
         for start in range(0, 10_000, 5000):
@@ -144,7 +144,7 @@ def test_who_never_reads_does_not_hold_the_end_up_for_ever(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_who_never_read_and_went_away_is_forgotten(tmp_path: Path) -> None:
-    folder = made(tmp_path / "served", "a")
+    folder = made(tmp_path / "served", "a", learner="perceptron")
     with Loop.open(folder / "a.heedful") as loop:
         d = loop.decide(id="d")
         loop.feedback_many({"decision": "d", "id": f"e{n}", "clicks": [d.shown[3]]} for n in range(5000))

@@ -286,7 +286,7 @@ def test_catching_up_does_not_stop_the_server(tmp_path: Path) -> None:
         with Loop.open(folder / "a.heedful") as loop:
             d = loop.decide(id="big", person="p1")
             for k in range(2):
-                loop.feedback_many({"decision": "big", "id": f"m{k}-{n}", "clicks": [d.shown[3]]} for n in range(5000))
+                loop.feedback_many({"decision": "big", "id": f"m{k}-{n}", "clicks": [d.shown[3]]} for n in range(1000))
         with httpx.Client(base_url=client.base_url, timeout=60.0) as other:
             asked = [pool.submit(other.post, "/v1/loops/a/decisions", json={"person": "p1"}) for _ in range(30)]
             assert answered(client, asked, "/healthz") > 2

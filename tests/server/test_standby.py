@@ -25,7 +25,7 @@ EVENTS = 50_000 if FACTOR > 1 else 5_000
 
 def taught(url: str, name: str, n: int) -> None:
     """Make a loop with `n` pieces of feedback and no snapshot."""
-    with small_loop(f"{url}#{name}", control=0.0, shrink=3.0, snapshot_every=10**9) as loop:
+    with small_loop(f"{url}#{name}", "perceptron", control=0.0, shrink=3.0, snapshot_every=10**9) as loop:
         shown = [loop.decide(id=f"d{i}", person=f"p{i % 20}").shown for i in range(20)]
         for begin in range(0, n, 5_000):
             ids = range(begin, min(begin + 5_000, n))
