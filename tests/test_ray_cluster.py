@@ -35,11 +35,14 @@ def listening() -> set[str]:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux says in /proc who listens where")
 def test_a_cluster_that_is_started_here_is_for_nobody_else(tmp_path: Path) -> None:
-    """Whoever connects to Ray runs code: others cannot from another machine, nor from this one without the token."""
+    """Whoever connects to Ray runs code: others cannot from another machine, nor from this one without the token. Its
+    workers are as nice as whoever started it."""
     code = (
-        "import os; from heedful.core import engine; from test_ray_cluster import listening; engine.connect_ray(1)\n"
+        "import os; from heedful.core import engine; from test_ray_cluster import listening\n"
+        "ray = engine.connect_ray(1)\n"
+        "nicer = ray.get(ray.remote(lambda: os.nice(0)).remote()) - os.nice(0)\n"
         "asked = os.environ['RAY_AUTH_MODE'], len(os.environ['RAY_AUTH_TOKEN'])\n"
-        "print(sorted(listening()), *asked, flush=True); input()"
+        "print(sorted(listening()), *asked, nicer, flush=True); input()"
     )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     environment |= {"PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(tmp_path)}
@@ -59,5 +62,5 @@ def test_a_cluster_that_is_started_here_is_for_nobody_else(tmp_path: Path) -> No
         assert started.stdout is not None
         told = started.stdout.readline()
         started.stdin.close()
-    assert told == "['0000000000000000FFFF00000100007F', '0100007F'] token 64\n"
+    assert told == "['0000000000000000FFFF00000100007F', '0100007F'] token 64 0\n"
     assert not (tmp_path / ".ray" / "auth_token").exists()

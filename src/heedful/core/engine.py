@@ -383,6 +383,7 @@ def connect_ray(jobs: int | None = None) -> Any:
             raise ConnectionError(f"engine: {expectation}: {remedy}")
         options = {"address": "local", "num_cpus": jobs or cores(), "include_dashboard": False}
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # then it listens on 127.0.0.1 alone
+        os.environ.setdefault("RAY_worker_niceness", "0")  # else by 15, and people wait for what workers do
         if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     import ray
