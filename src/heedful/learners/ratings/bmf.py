@@ -191,8 +191,8 @@ class BMF(NamedTuple):
         taste = items.mean[x.items, 1:] @ w[1:]
         level, person = expected[:, 0] + facts[ORIGIN], np.full(n, w[0])
         by_user = np.isin(x.items, items_of(state.pairs, x.user))
-        told = level + expected[:, 1:].sum(axis=1) + item + person + taste
-        correction = np.where(by_user, self.ratings(state, x) - told, 0.0)
+        total = level + expected[:, 1:].sum(axis=1) + item + person + taste
+        correction = np.where(by_user, self.ratings(state, x) - total, 0.0)
         rest = zip(("this item", "this person", "taste", "their own ratings of it"), (item, person, taste, correction))
         return (("all ratings", level), *enumerate(expected[:, 1:].T), *rest)
 
