@@ -276,6 +276,27 @@ def test_features_say_what_a_new_item_is_worth() -> None:
     assert np.ptp(found[0]) < 0.1
 
 
+@pytest.mark.parametrize(
+    ("item", "features", "told"),
+    [
+        (0, [1.0, 2.0, 3.0], "features: expected 2 finite numbers, got"),
+        (0, [1.0], "features: expected 2 finite numbers, got"),
+        (0, [[1.0, 2.0]], "features: expected 2 finite numbers, got"),
+        (0, [np.nan, 1.0], "features: expected 2 finite numbers, got"),
+        (0, "red", "features: expected"),
+        (-1, [1.0, 2.0], "item: expected"),
+        (10**7, [1.0, 2.0], "item: expected"),
+    ],
+)
+def test_features_that_make_no_sense_are_refused_and_nothing_is_changed(item: int, features: Any, told: str) -> None:
+    learner = BMF(n_features=2)
+    state = history(learner, 5)
+    before = copy_arrays(state)
+    with pytest.raises(ValueError, match=told):
+        learner.with_item(state, item, np.array(features))
+    assert identical(before, state)
+
+
 def test_features_that_change_and_items_that_go_leave_the_sums_right() -> None:
     """The sums over items with ratings, from which coefficients are learned, are those of what is there now."""
     learner = Featured(n_factors=2, n_features=2)

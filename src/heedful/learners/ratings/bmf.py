@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.declaration import declare
-from heedful.core.validation import check_between, check_count, check_flag
+from heedful.core.validation import check_between, check_count, check_flag, describe, numbers
 from heedful.jit.kernel import Ints, kernel, noinline, primitive
 from heedful.learners.ratings.baselines import best_items, check_pair
 from heedful.learners.ratings.bmf_model import (
@@ -55,7 +55,7 @@ from heedful.learners.ratings.interaction_matrix import (
 )
 from heedful.learners.ratings.mean_field import predictive_moments, set_features, with_rows
 from heedful.learners.ratings.ridge import cholesky
-from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, check_slate
+from heedful.spaces.slate import MOST, Slate, SlateContext, SlateRatings, WeightedRatings, check_slate
 
 Array = npt.NDArray[np.float64]
 
@@ -200,11 +200,18 @@ class BMF(NamedTuple):
 
     def with_item(self, state: BMFState, item: int, features: Array) -> BMFState:
         """Return the state in which the item with the index `item` has these `features` (n_features,), from which its
-        bias is expected before it is rated. It may overwrite `state`."""
+        bias is expected before it is rated. It may overwrite `state`.
+
+        Raise ValueError, naming the argument, unless `item` is an index below 10^7 and `features` are that many finite
+        numbers."""
+        check_count("item", item, least=0, most=MOST - 1)
+        values = numbers("features", features, "numbers")
+        if values.shape != (self.n_features,) or not np.isfinite(values).all():
+            raise ValueError(f"features: expected {self.n_features} finite numbers, got {describe(features)}")
         models = []
         for model in (state.plain, state.factored):
             model = with_capacity(model, 0, item + 1, -1, state.seed)
-            set_features(model.items, item, features)
+            set_features(model.items, item, values)
             models.append(model)
         return state._replace(plain=models[0], factored=models[1])
 
