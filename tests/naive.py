@@ -235,10 +235,11 @@ class Posterior:
 
     PLACES = 10
 
-    def __init__(self, N, k, base=False):
+    def __init__(self, N, k, base=False, products=0):
         self.N, self.k, self.lists, self.rows = N, k, 0, 0
         self.spread, self.squares, self.sizes = np.ones(N), np.zeros(N), np.zeros(N)
-        self.unit = np.full(N, float(N))  # prior precision, at first that of N features with the spread 1
+        self.share = self.shares(N, products)
+        self.unit = sum(self.share) / self.share  # prior precision, at first that of N features with the spread 1
         self.ahead = np.zeros(N)  # its prior mean
         if base:
             self.unit[-1] = self.ahead[-1] = 1.0
@@ -246,6 +247,10 @@ class Posterior:
         self.L = np.diag([*self.unit, *others])
         self.m = np.array([*self.ahead, *([0.0] * 23)])
         self.usual, self.thumbs = None, 0
+
+    def shares(self, N, products):
+        """Of the prior variance: the products, which stand before the last feature, together a tenth of the others."""
+        return np.array([0.1 * (N - products) / products if N - 1 - products <= j < N - 1 else 1.0 for j in range(N)])
 
     def observe(self, Z, y, weight=1.0):
         def loss(w):
@@ -271,11 +276,11 @@ class Posterior:
         self.sizes = self.sizes + (x**2).sum(axis=0)
         if self.lists in [2**i for i in range(11)]:
             h = self.L @ self.m
-            differing = sum(self.squares[j] > 0 for j in range(self.N) if self.ahead[j] == 0)
+            differing = sum(self.share[j] for j in range(self.N) if self.squares[j] > 0 and self.ahead[j] == 0)
             for j in range(self.N):
                 new = (self.squares[j] + 2 * self.sizes[j] / self.rows) / (self.rows + 2)
                 if self.squares[j] > 0:
-                    unit = new * (1 if self.ahead[j] else differing)
+                    unit = new * (1 if self.ahead[j] else differing / self.share[j])
                     self.L[j, j] += unit - self.unit[j]
                     h[j] += self.ahead[j] * (unit / new**0.5 - self.unit[j] / self.spread[j] ** 0.5)
                     self.spread[j], self.unit[j] = new, unit
@@ -788,9 +793,9 @@ class OrdinalLogistic(Posterior):
 
     Around the first instance: w . x_1 - b_r ~ Normal(log((k - r) / r), 100). An offset: v . x - a, of one person."""
 
-    def __init__(self, N, k, prior=4.0):
-        self.N, self.k, self.prior, self.rows = N, k, prior, 0
-        self.unit, self.squares, self.mean = np.full(N, N / prior), np.zeros(N), None
+    def __init__(self, N, k, prior=4.0, products=0):
+        self.N, self.k, self.prior, self.rows, self.share = N, k, prior, 0, self.shares(N, products)
+        self.unit, self.squares, self.mean = sum(self.share) / self.share / prior, np.zeros(N), None
 
     def rows_of(self, x):
         return np.array([[*x, *(-float(r == other) for other in range(1, self.k))] for r in range(1, self.k)])
@@ -804,9 +809,9 @@ class OrdinalLogistic(Posterior):
             self.m = np.linalg.solve(self.L, Z.T @ usual / 100)
         self.rows, self.squares = self.rows + 1, self.squares + (x - self.mean) ** 2
         if self.rows in [2**i for i in range(11)]:
-            h, differing = self.L @ self.m, (self.squares > 0).sum()
+            h, differing = self.L @ self.m, self.share[self.squares > 0].sum()
             for j in np.flatnonzero(self.squares > 0):
-                unit = differing / self.prior * self.squares[j] / self.rows
+                unit = differing / self.share[j] / self.prior * self.squares[j] / self.rows
                 self.L[j, j] += unit - self.unit[j]
                 self.unit[j] = unit
             self.m = np.linalg.solve(self.L, h)

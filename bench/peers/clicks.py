@@ -17,6 +17,7 @@ from peers.job import Clock, Entrant, Job, Memory, answer
 
 from heedful import Ranking
 from heedful.learners.coactive.posterior import Posterior
+from heedful.spaces.ranking import WithBaseScore
 from heedful.worlds.clicks import PositionBiased
 
 Array = Any
@@ -54,17 +55,24 @@ def ndcg(score: Array, grades: Array) -> float:
 
 
 class Heedful:
-    """The learner of a loop into which a log is imported: a list at a time."""
+    """The learner of a loop into which a log is imported, a list at a time; with `products` of each two features."""
 
-    def __init__(self) -> None:
-        self.learner = Posterior(FEATURES, Ranking(SHOWN), swap=0.0)
+    def __init__(self, products: bool = False) -> None:
+        self.i, self.j = np.triu_indices(FEATURES if products else 0)
+        space = WithBaseScore(Ranking(SHOWN))
+        n = FEATURES + self.i.size + 1
+        self.learner = Posterior(n, space, swap=0.0, products=self.i.size)
         self.state = self.learner.init(np.random.default_rng(0))
 
+    def features(self, X: Array) -> Array:
+        """As a loop has them: the last is the caller's score, which is not given."""
+        return np.concatenate([X, X[..., self.i] * X[..., self.j], np.zeros((*X.shape[:-1], 1))], axis=-1)
+
     def learn(self, x: Array, clicked: Array) -> None:
-        self.state = self.learner.learn(self.state, x, np.arange(SHOWN), clicked, True, 1.0)
+        self.state = self.learner.learn(self.state, self.features(x), np.arange(SHOWN), clicked, True, 1.0)
 
     def score(self, X: Array) -> Array:
-        return X @ self.learner.weights(self.state)
+        return self.features(X) @ self.learner.weights(self.state)
 
 
 class Refitted:
@@ -125,6 +133,7 @@ class LambdaRank(Refitted):
 BOOSTED = tuple({"trees": trees, "leaves": leaves} for trees in (100, 300) for leaves in (4, 8))
 ENTRANTS = {
     "heedful, posterior": Entrant("heedful", "each list once; its defaults", Heedful),
+    "heedful, posterior, products": Entrant("heedful", "with `--products`", lambda: Heedful(True)),
     "scikit-learn, LogisticRegression": Entrant(
         "scikit-learn", "features and place; refitted", WithPlace, tuple({"C": C} for C in (0.001, 0.01, 0.1, 1.0))
     ),

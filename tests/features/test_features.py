@@ -208,23 +208,26 @@ def test_the_rules(values: list[Any], kind: str, why: str) -> None:
 
 
 def test_logarithms_by_hand() -> None:
-    """log(1 + x) is 1, 3 and 5; what lies below 0 counts as far below it as the same above lies above."""
+    """log(1 + x) is 1, 3 and 5; what lies below 0 counts as far below it as the same above lies above. The number is a
+    feature as it is, too."""
     rows = [{"id": i, "sold": math.expm1(t)} for i, t in enumerate((1, 3, 5))]
     encoding = infer(rows, kinds={"sold": "logarithm"})
-    assert encoding.names == ["sold"]
+    assert encoding.names == ["sold", "log sold"]
     column = encoding.columns[1]
     assert isinstance(column, Logarithm)
-    assert (column.mean, column.scale) == pytest.approx((3, math.sqrt(8 / 3)))
+    assert (column.log_mean, column.log_scale) == pytest.approx((3, math.sqrt(8 / 3)))
+    as_it_is = infer(rows, kinds={"sold": "number"})
+    assert kinds(as_it_is)["sold"] == "number"
     assert (column.kind, column.example, column.why) == ("logarithm", "1.71828 to 147.413", "as asked")
     other = [{"sold": value} for value in (str(math.expm1(7)), 0, -math.expm1(1), True, None, 1e308, -1e308)]
     logs = [1, 3, 5, 7, 0, -1, math.log(2), 3, math.log(1e308), -math.log(1e308)]
     expected = (np.array(logs) - 3) / math.sqrt(8 / 3)
-    np.testing.assert_allclose(encoding.encode_many(rows + other)[:, 0], expected, rtol=1e-6)
+    np.testing.assert_allclose(encoding.encode_many(rows + other)[:, 1], expected, rtol=1e-6)
+    np.testing.assert_array_equal(encoding.encode_many(rows + other)[:, :1], as_it_is.encode_many(rows + other))
     with pytest.raises(ValueError, match=r"^sold: expected a finite number, got 'many'$"):
         encoding.encode({"sold": "many"})
-    assert kinds(infer(rows, kinds={"sold": "number"}))["sold"] == "number"
     missing = infer([*rows, {"id": 4}], kinds={"sold": "logarithm"})
-    assert of(missing, {}) == {"sold": 0, "sold missing": 1}
+    assert of(missing, {}) == {"sold": 0, "log sold": 0, "sold missing": 1}
 
 
 @given(logs=st.lists(st.floats(0, 12), min_size=3, max_size=30), linear=st.booleans())
@@ -249,7 +252,8 @@ def test_a_column_is_taken_in_logarithms_if_a_normal_fits_them_better_by_2(logs:
 def test_a_logarithm_that_is_declared_has_the_range_of_usual_values() -> None:
     encoding = declare({"views": {"kind": "logarithm", "range": (0, math.expm1(8)), "optional": True}})
     X = encoding.encode_many([{"views": value} for value in (0, math.expm1(4), math.expm1(8), math.expm1(16), None)])
-    np.testing.assert_allclose(X, [[-1, 0], [0, 0], [1, 0], [3, 0], [0, 1]], atol=1e-6)
+    np.testing.assert_allclose(X[:, 1:], [[-1, 0], [0, 0], [1, 0], [3, 0], [0, 1]], atol=1e-6)
+    np.testing.assert_allclose(X[[0, 2, 4], 0], [-1, 1, 0], atol=1e-6)
     assert encoding.columns[0].example == "0 to 2979.96"
     with pytest.raises(
         ValueError, match=r"^query_features: views: range: expected two numbers, the second the greater"
@@ -495,7 +499,8 @@ def test_the_form_of_the_file() -> None:
     written = (
         '{"version":1,"columns":[{"kind":"ignored","name":"id","missing":0,"example":"1","why":"names the item"},'
         '{"kind":"number","name":"a","missing":1,"example":"","why":"2 different numbers","mean":2.0,"scale":1.0},'
-        '{"kind":"logarithm","name":"l","missing":0,"example":"","why":"","mean":1.0,"scale":2.0},'
+        '{"kind":"logarithm","name":"l","missing":0,"example":"","why":"","mean":1.0,"scale":2.0,'
+        '"log_mean":0.5,"log_scale":0.1},'
         '{"kind":"category","name":"b","missing":0,"example":"","why":"","levels":["x"]},'
         '{"kind":"tags","name":"g","missing":0,"example":"","why":"","levels":["y"],"separator":"|"},'
         '{"kind":"text","name":"t","missing":0,"example":"","why":"","words":["the",""]},'
@@ -504,12 +509,12 @@ def test_the_form_of_the_file() -> None:
     )
     encoding = Encoding.from_json(written)
     assert json.loads(encoding.to_json()) == json.loads(written)
-    assert encoding.names[:6] == ["a", "a missing", "l", "b=x", "g=y", "t~the"]
-    assert encoding.size == 7 + 17 + 2
+    assert encoding.names[:7] == ["a", "a missing", "l", "log l", "b=x", "g=y", "t~the"]
+    assert encoding.size == 8 + 17 + 2
     row = {"a": 2.5, "l": 0, "b": "x", "g": "z|y", "t": "the", "v": [1, -2]}
     got = encoding.encode(row).tolist()
-    assert got[:5] + got[-2:] == [0.5, 0, -0.5, 1, 1, 2, -4]
-    assert sorted(got[5:7]) == [0, 1]
+    assert got[:6] + got[-2:] == [0.5, 0, -0.5, -5, 1, 1, 2, -4]
+    assert sorted(got[6:8]) == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -643,7 +648,7 @@ def test_any_finite_numbers_stay_finite(values: list[float], other: float) -> No
     column = encoding.columns[2]
     if isinstance(column, Number) and column.scale > 1e-300:  # below, the scale itself has few bits
         a = encoding.encode_many([{"a": value} for value in values])[:, 1].astype(float)
-        largest = 1.0 if isinstance(column, Logarithm) else max(map(abs, values))
+        largest = max(map(abs, values))
         rounding = 1e-5 + 1e-15 * largest / column.scale  # nearly equal numbers have few bits apart
         assert a.mean() == pytest.approx(0, abs=rounding)
         assert a.std() == pytest.approx(1, abs=rounding)
@@ -820,6 +825,30 @@ def test_all_crosses_are_the_outer_product() -> None:
     assert crossed.apply(c, X[:0]).shape == (0, 12)
     none = FeatureCross(context, cars, ())
     assert none.apply(c, X).tobytes() == X.tobytes()
+
+
+def test_products_by_hand() -> None:
+    """Of each two features of different columns, and squares of numbers; not of what is said of missing ones."""
+    cars = infer(CARS)
+    crossed = FeatureCross(Encoding(columns=(), identifier=""), cars, (), products=True)
+    pairs = [(0, 0), (0, 2), (0, 3), (1, 2), (1, 3)]
+    assert crossed.names == [*cars.names, *(f"{cars.names[i]} × {cars.names[j]}" for i, j in pairs)]
+    assert (crossed.size, crossed.n_products) == (9, 5)
+    X = cars.encode_many(CARS)
+    want = np.column_stack([X, *(X[:, i] * X[:, j] for i, j in pairs)])
+    assert crossed.apply(None, X).tobytes() == want.tobytes()
+    context = infer([{"a": 1}, {"a": 2}], identifier="")
+    both = FeatureCross(context, cars, "all", products=True)
+    assert both.names == [*FeatureCross(context, cars, "all").names, *crossed.names[4:]]
+    assert both.apply([2.0], X).tobytes() == np.hstack([X, 2 * X, want[:, 4:]]).tobytes()
+    assert msgspec.json.decode(msgspec.json.encode(both), type=FeatureCross) == both
+    logarithm = infer([{"id": i, "sold": 10**i, "new": i % 2} for i in range(8)], kinds={"sold": "logarithm"})
+    alone = FeatureCross(Encoding(columns=(), identifier=""), logarithm, (), products=True)
+    squares = ["sold × sold", "log sold × log sold", "new × new"]
+    assert alone.names[3:] == [squares[0], "sold × new", squares[1], "log sold × new", squares[2]]
+    many = infer([{"id": i} | {f"x{j}": i**j % 7 for j in range(1, 66)} for i in range(8)])
+    with pytest.raises(ValueError, match=r"^products: expected false for more than 64 features of an item, .* 65, got"):
+        FeatureCross(many, many, (), products=True)
 
 
 def test_crosses_go_to_json_and_back() -> None:

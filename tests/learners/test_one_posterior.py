@@ -36,12 +36,12 @@ def same(state: PosteriorState, oracle: Any) -> None:
 
 
 @examples(25)
-@given(SEEDS, st.sampled_from([Ranking(3), Ranking(1), WithBaseScore(Ranking(5))]))
-def test_every_answer_moves_it_to_the_mode_with_the_precision_there(seed: int, space: Any) -> None:
+@given(SEEDS, st.sampled_from([Ranking(3), Ranking(1), WithBaseScore(Ranking(5))]), st.sampled_from([0, 2]))
+def test_every_answer_moves_it_to_the_mode_with_the_precision_there(seed: int, space: Any, products: int) -> None:
     """Clicks, corrections and thumbs in turn, on features of unlike scales, one of them constant now and then."""
     rng = np.random.default_rng(seed)
-    learner = Posterior(N, space)
-    state, oracle = learner.init(rng), naive.Posterior(N, space.positions(), isinstance(space, WithBaseScore))
+    learner, scored = Posterior(N, space, products=products), isinstance(space, WithBaseScore)
+    state, oracle = learner.init(rng), naive.Posterior(N, space.positions(), scored, products)
     for _ in range(6):
         m = int(rng.integers(1, 14))
         x = rng.standard_normal((m, N)) * [1.0, 10.0, 0.1, 2.0]

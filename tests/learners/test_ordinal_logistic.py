@@ -28,11 +28,11 @@ def test_it_keeps_every_promise_of_a_learner() -> None:
 
 
 @examples(25)
-@given(SEEDS, st.integers(2, 6))
-def test_every_grade_moves_it_to_the_mode_with_the_precision_there(seed: int, k: int) -> None:
+@given(SEEDS, st.integers(2, 6), st.integers(0, 1))
+def test_every_grade_moves_it_to_the_mode_with_the_precision_there(seed: int, k: int, products: int) -> None:
     """On features of unlike scales, one of them constant."""
     rng = np.random.default_rng(seed)
-    learner, oracle = OrdinalLogistic(3, k, 2.0), naive.OrdinalLogistic(3, k, 2.0)
+    learner, oracle = OrdinalLogistic(3, k, 2.0, products), naive.OrdinalLogistic(3, k, 2.0, products)
     state = learner.init(RNG)
     for _ in range(9):
         x, grade = rng.standard_normal(3) * [5.0, 0.0, 0.3] + [1.0, 1.0, 0.0], int(rng.integers(1, k + 1))

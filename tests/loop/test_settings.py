@@ -57,6 +57,7 @@ def manifest(**given: Any) -> Manifest:
         ("snapshot_every", [0, 1.5, *NO_NUMBERS]),
         ("seed", [-1, 2**63, 0.0, *NO_NUMBERS]),
         ("store_text", [0, 1, "true", None, []]),
+        ("products", [0, 1, "true", None]),
         (
             "actions",
             [None, "buy", [("buy", 1.0)], 1, {"buy": 0}, {"buy": 0.0}, {"": 1.0}, {"a\n": 1.0}],

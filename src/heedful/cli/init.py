@@ -117,6 +117,12 @@ def init(
             metavar="CONTEXT:ITEM", help="Two columns whose products become features, or all; may be repeated."
         ),
     ] = None,
+    products: Annotated[
+        bool,
+        typer.Option(
+            "--products", help="Products of each two features are features too: the worth of one may depend on another."
+        ),
+    ] = False,
     query_features: Annotated[
         str | None,
         typer.Option(
@@ -247,7 +253,7 @@ def init(
         else read_json("--query-features", read_text("--query-features", query_features)),
         {"k": k, "control": control, "exploration": exploration, "shrink": people, "store_text": not no_text}
         | {"keep_unshown": not only_shown, "strict": strict, "durable": durable}
-        | {"repeats": repeats, "sampled": sampled, "temperature": temperature}
+        | {"repeats": repeats, "sampled": sampled, "temperature": temperature, "products": products}
         | {"apprentice": apprentice, "agreement": agreement, "none_after": none_after}
         | ({"actions": weights} if weights else {})
         | {"rewards": rewards_range}
@@ -476,6 +482,7 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
         screen.print(_table("The context", manifest.context))
     if all_features:
         n, crossed = len(loop.feature_names), "crosses included, " if manifest.crosses else ""
+        crossed += f"{count(manifest.n_products, 'product')} included, " if manifest.n_products else ""
         text = f"{count(n, 'feature')}, {crossed}your own score the last. All of this is frozen: an item has the same "
         text += "features for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND."
         if interaction.arrange is not None:

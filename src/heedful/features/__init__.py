@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import check_count, describe
 from heedful.data.files import cut_list
-from heedful.features.columns import Column, Vector
+from heedful.features.columns import Column, Number, Vector
 from heedful.features.declaring import declare
 from heedful.features.encoding import TEXTS, UNSEEN, Description, Encoding, Features
 
@@ -57,23 +57,34 @@ def vectors(size: int) -> Encoding:
     return Encoding(columns=(column,), identifier="id")
 
 
+MOST_MULTIPLIED = 64
+"""The greatest number of features of an item that are multiplied with one another."""
+
+
 class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """Encoding of items in a context: the item's features, then products of a feature of the context and one of the
-    item.
+    item, then `products` of two features of the item.
 
     - `context`, `item`: the encodings of the rows that describe contexts and of those of the items.
     - `pairs`: pairs (column of the context, column of the item), all products of whose features are taken; "all" takes
       all features of both.
+    - `products`: whether each two features of the item are multiplied that are of different columns, and each number
+      with itself.
 
     A context feature alone would add the same to the score of every candidate, which changes no order, so only products
-    are added. Raise ValueError for a pair of unknown columns, or one that is given twice.
+    are added. Raise ValueError for a pair of unknown columns, one that is given twice, and products of more than 64
+    features.
     """
 
     context: Encoding
     item: Encoding
     pairs: tuple[tuple[str, str], ...] | Literal["all"] = "all"
+    products: bool = False
 
     def __post_init__(self) -> None:
+        if self.products and self.item.size > MOST_MULTIPLIED:
+            expected = f"expected false for more than {MOST_MULTIPLIED} features of an item, of which there are"
+            raise ValueError(f"products: {expected} {self.item.size}, got true")
         if self.pairs == "all":
             return
         for pair in self.pairs:
@@ -90,12 +101,18 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
     def names(self) -> list[str]:
         """Names of the N' features that `apply` returns: those of the item, then those of the products."""
         crossed = [f"{self.context.names[c]} × {self.item.names[i]}" for c, i in zip(*self._places)]
-        return [*self.item.names, *crossed]
+        multiplied = [f"{self.item.names[i]} × {self.item.names[j]}" for i, j in zip(*self._factors)]
+        return [*self.item.names, *crossed, *multiplied]
 
     @cached_property
     def size(self) -> int:
         """Number N' of the features that `apply` returns."""
-        return self.item.size + len(self._places[0])
+        return self.item.size + len(self._places[0]) + self.n_products
+
+    @property
+    def n_products(self) -> int:
+        """Number of products of two features of the item; they are the last features."""
+        return len(self._factors[0])
 
     @cached_property
     def _places(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -111,20 +128,36 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
         both = np.concatenate([np.empty((2, 0), np.int64), *grids], axis=1)
         return both[0], both[1]
 
-    def apply(self, context: npt.ArrayLike, X: npt.ArrayLike) -> Features:
+    @cached_property
+    def _factors(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Indices, into the item's features, of the two factors of each product of these: (q,) and (q,)."""
+        of = [(c, name in c.feature_names()) for c in self.item.columns for name in c.features()]
+        pairs = [
+            (i, j)
+            for i, (first, _) in enumerate(of if self.products else [])
+            for j, (second, value) in enumerate(of[i:], i)
+            if second is not first or (i == j and value and isinstance(first, Number))
+        ]
+        both = np.array(pairs, np.int64).reshape(-1, 2).T
+        return both[0], both[1]
+
+    def apply(self, context: npt.ArrayLike | None, X: npt.ArrayLike) -> Features:
         """Return the features (m x N', float32) of m items in one context: the N features of each item, then N' - N
         products.
 
-        `X` (m x N): the features of each item; `context` (C,): the C features of the context. Raise ValueError, naming
-        the argument, if a shape is wrong.
+        `X` (m x N): the features of each item; `context` (C,): the C features of the context, None for none. Raise
+        ValueError, naming the argument, if a shape is wrong.
         """
-        context, X = np.asarray(context, np.float32), np.asarray(X, np.float32)
+        context = np.asarray(() if context is None else context, np.float32)
+        X = np.asarray(X, np.float32)
         if context.shape != (self.context.size,):
             raise ValueError(f"context: expected shape ({self.context.size},), got {context.shape}")
         if X.ndim != 2 or X.shape[1] != self.item.size:
             raise ValueError(f"X: expected shape (m, {self.item.size}), got {X.shape}")
         c, i = self._places
         out = np.empty((len(X), self.size), np.float32)
-        out[:, : self.item.size] = X
-        np.multiply(X[:, i], context[c], out=out[:, self.item.size :])
+        n, last = self.item.size, self.size - self.n_products
+        out[:, :n] = X
+        np.multiply(X[:, i], context[c], out=out[:, n:last])
+        np.multiply(X[:, self._factors[0]], X[:, self._factors[1]], out=out[:, last:])
         return out

@@ -108,15 +108,26 @@ class Number(_Column, frozen=True, tag="number"):
 
 
 class Logarithm(Number, frozen=True, tag="logarithm"):
-    """A numeric column with a long tail: one feature, (`logarithm` of the value - `mean`) / `scale`, clipped to
-    -1000..1000. `mean` and `scale` are those of the logarithms."""
+    """A numeric column with a long tail: two features, that of a `Number` and (`logarithm` of the value - `log_mean`) /
+    `log_scale`, clipped to -1000..1000. Which of the two counts is learned."""
+
+    log_mean: float
+    log_scale: float
+
+    def check(self) -> None:
+        super().check()
+        _check_finite("log_mean", self.log_mean, -MOST)
+        _check_finite("log_scale", self.log_scale, LEAST)
+
+    def feature_names(self) -> list[str]:
+        return [self.name, f"log {self.name}"]
 
     def write(self, value: object, out: list[float], start: int, unknown: Counter[str] | None) -> bool:
         value = number(self.name, value)
         if value is None:
             return False
-        out[start] = _shorten((logarithm(value) - self.mean) / self.scale)
-        return True
+        out[start + 1] = _shorten((logarithm(value) - self.log_mean) / self.log_scale)
+        return super().write(value, out, start, unknown)
 
 
 class Category(_Column, frozen=True, tag="category", dict=True):

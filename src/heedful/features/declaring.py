@@ -21,7 +21,7 @@ def declare(features: Mapping[str, object]) -> Encoding:
     (0, 40)}, {"kind": "logarithm", "range": (0, 10000)}, {"kind": "category", "levels": ["web", "app"]}, {"kind":
     "vector", "size": 8, "scale": 1}. With "optional": true the value may be missing, and one more feature says whether
     it is. The range of a number is that of usual values, and is mapped to -1..1; values outside are allowed, and mapped
-    to numbers outside. Of a logarithm it is mapped so after the logarithm was taken. Raise ValueError, naming the
+    to numbers outside. Of a logarithm both are mapped so, the number and its logarithm. Raise ValueError, naming the
     feature, for any other declaration.
     """
     if not isinstance(features, Mapping) or not features:
@@ -57,10 +57,11 @@ def _column(name: object, declaration: object) -> Column:
 def _make_column(kind: str, declaration: Mapping[str, object], common: dict[str, Any]) -> Column:
     if kind in ("number", "logarithm"):
         low, high = _range(declaration.get("range"))
-        example, column_type = f"{low:g} to {high:g}", Number
-        if kind == "logarithm":
-            low, high, column_type = logarithm(low), logarithm(high), Logarithm
-        return column_type(mean=low / 2 + high / 2, scale=high / 2 - low / 2, example=example, **common)
+        common |= {"mean": low / 2 + high / 2, "scale": high / 2 - low / 2, "example": f"{low:g} to {high:g}"}
+        if kind == "number":
+            return Number(**common)
+        low, high = logarithm(low), logarithm(high)
+        return Logarithm(log_mean=low / 2 + high / 2, log_scale=high / 2 - low / 2, **common)
     if kind == "category":
         levels = declaration.get("levels")
         if not isinstance(levels, list | tuple) or not levels or not all(isinstance(level, str) for level in levels):

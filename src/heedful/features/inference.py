@@ -414,8 +414,9 @@ def _number(numbers: list[float], common: dict[str, Any], _: _Limits) -> Number:
 
 
 def _logarithm(numbers: list[float], common: dict[str, Any], _: _Limits) -> Logarithm:
-    mean, scale = _moments([logarithm(value) for value in numbers])
-    return Logarithm(mean=mean, scale=scale, example=_range(numbers), **common)
+    plain, logs = _moments(numbers), _moments([logarithm(value) for value in numbers])
+    moments: dict[str, Any] = dict(zip(("mean", "scale", "log_mean", "log_scale"), plain + logs))
+    return Logarithm(example=_range(numbers), **moments, **common)
 
 
 def _moments(numbers: list[float]) -> tuple[float, float]:

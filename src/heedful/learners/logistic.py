@@ -30,6 +30,7 @@ MOST_FULL = 300
 _FEW = 2.0  # the mean square of a feature counts like as many rows in its spread: a single pair tells little of that
 _MOST_STEPS = 100  # of Newton's method; three or four are usual
 _CLOSE = 1e-8
+_PRODUCTS = 0.1  # all products together have this share of the prior variance of the features that they are made of
 _RENEWED = 1024  # at lists 1, 2, 4, ... up to this one the prior follows the spread of the features
 
 
@@ -81,6 +82,16 @@ def first_state(
 
 
 @kernel
+def prior_shares(n: int, products: int) -> Array:
+    """Return the shares (n,) that n features have of the prior variance: 1, but less for the `products` before the last
+    one, each of two others: there are many of them, most of which mean nothing."""
+    shares = np.ones(n)
+    if products > 0:
+        shares[n - 1 - products : n - 1] = _PRODUCTS * (n - products) / products
+    return shares
+
+
+@kernel
 def list_mean(X: Array) -> Array:
     """Return the mean of the m rows of `X` (m, N), of N features (N,)."""
     mean = np.zeros(X.shape[1])
@@ -109,10 +120,11 @@ def add_squares(total: Array, X: Array, mean: Array) -> None:
 
 @noinline
 @kernel
-def renew_prior(state: PosteriorState, X: Array, mean: Array, scale: float) -> int:
+def renew_prior(state: PosteriorState, X: Array, mean: Array, scale: float, shares: Array) -> int:
     """Take in the spread of the m candidates `X` (m, N) around their `mean` (N,), N features; at lists 1, 2, 4, ...,
-    1024 let the prior follow the spread so far: of A features that differ within lists, each has the prior variance
-    `scale` / A divided by its squared spread. Return the number of candidates in all lists.
+    1024 let the prior follow the spread so far: the features that differ within lists divide the prior variance `scale`
+    by their `shares` (N,), and each has its part of it divided by its squared spread. Return the number of candidates
+    in all lists.
 
     That is exact: the posterior becomes what the same answers would have made of the other prior. A feature whose
     spread is unknown or not finite keeps its prior."""
@@ -123,14 +135,14 @@ def renew_prior(state: PosteriorState, X: Array, mean: Array, scale: float) -> i
     t = state.t + 1
     if t > _RENEWED or t & (t - 1):
         return rows
-    unit, v, full, differing = np.zeros(m.size), np.zeros(m.size), P.shape[0] > 1, 0
+    unit, v, full, differing = np.zeros(m.size), np.zeros(m.size), P.shape[0] > 1, 0.0
     for j in range(mean.size):
-        differing += 1 if state.squares[j] > 0.0 and state.base[j] == 0.0 else 0
+        differing += shares[j] if state.squares[j] > 0.0 and state.base[j] == 0.0 else 0.0
     for j in range(mean.size):
         new = (state.squares[j] + _FEW * state.sizes[j] / rows) / (rows + _FEW)
         if not (0.0 < state.squares[j] and new < math.inf) or (P[j, j] if full else P[0, j]) == 0.0:
             continue
-        before, precision = state.precision[j], new if state.base[j] else differing / scale * new
+        before, precision = state.precision[j], new if state.base[j] else differing / scale * new / shares[j]
         more = precision - before  # precision; the next is that times the mean
         pull = state.prior[j] * (precision / math.sqrt(new) - before / math.sqrt(spread[j]))
         if full:

@@ -77,6 +77,9 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     keep_unshown: bool = True
     """whether candidates that came with a request and were not shown are kept in the log; otherwise feedback can name
     only what was shown"""
+    products: bool = False
+    """whether the products of each two features of an item are features too, and squares of numbers: what one is worth
+    may then depend on another; only where the learner goes by features, of which an item has 64 at most"""
     durable: Literal["decision", "feedback"] = "decision"
     """what is on the disk before it is answered: with "decision" every event, with "feedback" every event but
     decisions; these reach the disk with the next feedback at the latest, so that a power cut may lose decisions that
@@ -107,7 +110,7 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise ValueError(f"none_after: expected none, or a number of seconds above 0, at most 1e12, got {got}")
         if not is_number(self.agreement, int, float) or not 0.5 < self.agreement <= 1.0:
             raise ValueError(f"agreement: expected a number above 0.5, at most 1, got {describe(self.agreement)}")
-        for name in ("store_text", "keep_unshown", "repeats", "strict", "apprentice"):
+        for name in ("store_text", "keep_unshown", "repeats", "strict", "apprentice", "products"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name}: expected true or false, got {describe(getattr(self, name))}")
         if self.durable not in ("decision", "feedback"):
@@ -133,6 +136,9 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         if action not in self.actions:
             raise ValueError(f"action: expected {', '.join(self.actions)}, got {describe(action)}")
         return float(self.actions[action] / max(abs(weight) for weight in self.actions.values()))
+
+
+_NOTHING = Encoding(columns=(), identifier="")
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -181,6 +187,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         kind = interaction_type(learner, settings)
         if settings.repeats and not kind.by_number:
             raise ValueError(f"repeats: expected false in {kind.words.loop}, got true")
+        if settings.products and (kind.by_number or kind.arrange is not None):
+            raise ValueError(f"products: expected false in {kind.words.loop}, got true")
         if query is not None:
             _check_query(query, encoding)
         if kind.by_number:
@@ -205,12 +213,19 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def crossed(self) -> FeatureCross | None:
         """Return the map from the features of a request and of an item to those of a candidate, with products of the
-        two.
+        two, and of two features of the item.
 
-        None if the loop has no products (`crosses`)."""
-        if self.context is None or not self.crosses:
+        None if the loop has neither (`crosses`, the setting `products`)."""
+        if not self.crosses and not self.settings.products:
             return None
-        return FeatureCross(self.context, self.candidates, self.crosses)
+        return FeatureCross(self.context or _NOTHING, self.candidates, self.crosses, self.settings.products)
+
+    @property
+    def n_products(self) -> int:
+        """the number of products of two features of an item, which are a candidate's last features but for the caller's
+        score (`prior`)"""
+        crossed = self.crossed()
+        return 0 if crossed is None else crossed.n_products
 
     @property
     def candidates(self) -> Encoding:

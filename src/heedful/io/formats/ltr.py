@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -51,8 +52,10 @@ LOOKED_AT = 1000
 """How many items on offer are read to see which columns are true or false."""
 COARSE = 0.01
 """A note warns of a column whose values float32 rounds by more than this share of their standard deviation."""
-CROSSES, PRIOR = "crosses", "prior"
-"""What the option `without` calls products with the context, and the caller's score."""
+CROSSES, PRODUCTS, PRIOR = "crosses", "products", "prior"
+"""What the option `without` calls products with the context, those of two features of an item, and the caller's score.
+"""
+_WITH_CONTEXT = "products with the context of a request; option context=JSON exports the model for one context"
 OPTIONS: Mapping[str, str] = {
     "without": "what to leave out, by name, separated by commas: the message that refuses the export names it",
     "context": "the context that the model is for, a JSON object: products with it become plain weights",
@@ -108,26 +111,36 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
     largest = float(np.abs(weights).max(initial=0.0))
     if largest and not 1e-12 < largest < 1e12:  # a common factor changes no order, and may not fit into float32
         item_weights, score = item_weights / largest, score / largest
-    crossed = manifest.crossed()
+    crossed, last = manifest.crossed(), len(item_weights) - manifest.n_products
+    item_weights, of_products = item_weights[:last], item_weights[last:]
     if "context" in options:
-        if crossed is None:
+        if crossed is None or not manifest.crosses:
             raise ValueError("context: expected none, as the loop has no products with a context, got one")
-        item_weights = _for_context(crossed, item_weights, options["context"])
-    of_items, of_products = item_weights[: manifest.candidates.size], item_weights[manifest.candidates.size :]
+        alone = msgspec.structs.replace(crossed, products=False)
+        item_weights = _for_context(alone, item_weights, options["context"])
+    of_items, of_crosses = item_weights[: manifest.candidates.size], item_weights[manifest.candidates.size :]
     omitted: list[_Omitted] = []
     features: list[Feature] = []
     notes: list[str] = []
     columns = [column.name for column in manifest.candidates.columns if column.features()]
-    _check_names("without", without, [*columns, *([CROSSES] if of_products.size else []), PRIOR])
+    _check_names(
+        "without",
+        without,
+        [*columns, *([CROSSES] if of_crosses.size else []), *([PRODUCTS] if of_products.size else []), PRIOR],
+    )
     _check_names("fields", fields, columns)
     requested = () if manifest.query is None else {column.name for column in manifest.query.columns}
-    values_on_offer, booleans, total = _on_offer(loop), _booleans(loop), float(np.abs(item_weights).sum())
+    values_on_offer, booleans, total = (
+        _on_offer(loop),
+        _booleans(loop),
+        float(np.abs([*item_weights, *of_products]).sum()),
+    )
     for column in manifest.candidates.columns:
         place = manifest.candidates.places[column.name]
         w = of_items[place.start : place.stop]
         if not w.any():
             continue
-        values = None if values_on_offer is None or column.name in requested else values_on_offer[:, place.start]
+        values = None if values_on_offer is None or column.name in requested else values_on_offer[:, place]
         why = "each request says it, and no document" if column.name in requested else _why_not(column)
         why = why or ("left out as asked" if column.name in without else "")
         column_features = (
@@ -141,13 +154,14 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
             omitted.append(_Omitted(column.name, int(np.count_nonzero(w)), float(np.abs(w).sum()), why))
         else:
             features += column_features
-    if of_products.any():
-        why = "products with the context of a request; option context=JSON exports the model for one context"
-        omitted.append(_Omitted(CROSSES, int(np.count_nonzero(of_products)), float(np.abs(of_products).sum()), why))
+    multiplied = "products of two features of an item, which no query of an engine computes"
+    for name, w, why in ((CROSSES, of_crosses, _WITH_CONTEXT), (PRODUCTS, of_products, multiplied)):
+        if w.any():
+            omitted.append(_Omitted(name, int(np.count_nonzero(w)), float(np.abs(w).sum()), why))
     if score != 0.0 and _was_scored(loop):
         total += abs(score)
         omitted.append(_Omitted(PRIOR, 1, abs(score), "the caller's score is scaled within each request"))
-    if not item_weights.any():
+    if not item_weights.any() and not of_products.any():
         raise ValueError(f"--as {engine}: expected a loop that learned from feedback, got one whose weights are all 0")
     if missing := [part for part in omitted if part.name not in without]:
         raise ValueError(_refusal(missing, omitted, total, engine))
@@ -167,15 +181,17 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
 def _column(
     column: Column, field: str, weights: Array, values: Array | None, boolean: bool, notes: list[str]
 ) -> list[Feature]:
-    """Return what a column of f features with `weights` (f,) becomes; `values` (n,) are those of the first on offer."""
+    """Return what a column of f features with `weights` (f,) becomes; `values` (n, f) are those of what is on offer."""
     features: list[Feature] = []
-    if isinstance(column, Number) and boolean:  # a type of the engine without ranges
-        true = {"constant_score": {"filter": {"term": {field: True}}, "boost": 1.0}}
-        slope = float(weights[0]) / column.scale
-        one = math.log1p(1.0) if isinstance(column, Logarithm) else 1.0
-        features += [_feature(column.name, true, slope * one), _presence(column, field, -slope * column.mean)]
-    elif isinstance(column, Number):
-        features += _number(column, field, float(weights[0]), values, notes)
+    if isinstance(column, Number):
+        for j, part in enumerate(_numbers(column)):
+            weight, one = float(weights[j]), math.log1p(1.0) if part.logarithm else 1.0
+            if boolean:  # a type of the engine without ranges
+                true = {"constant_score": {"filter": {"term": {field: True}}, "boost": 1.0}}
+                slope = weight / part.scale
+                features += [_feature(part.name, true, slope * one), _presence(part.name, field, -slope * part.mean)]
+            else:
+                features += _number(part, field, weight, None if values is None else values[:, j], notes)
     elif isinstance(column, Category):
         for level, weight in zip(column.levels, weights.tolist()):
             query = {"constant_score": {"filter": {"term": {field: level}}, "boost": 1.0}}
@@ -186,7 +202,24 @@ def _column(
     return [feature for feature in features if feature.weight != 0.0]
 
 
-def _number(column: Number, field: str, weight: float, values: Array | None, notes: list[str]) -> list[Feature]:
+class _Number(NamedTuple):
+    """One feature of a column of numbers: (number - `mean`) / `scale`, of its logarithm if that is said."""
+
+    name: str
+    mean: float
+    scale: float
+    logarithm: bool
+
+
+def _numbers(column: Number) -> list[_Number]:
+    """Return the features of a column of numbers, without that for missing values."""
+    plain = _Number(column.name, column.mean, column.scale, False)
+    if not isinstance(column, Logarithm):
+        return [plain]
+    return [plain, _Number(f"{column.name}_log", column.log_mean, column.log_scale, True)]
+
+
+def _number(column: _Number, field: str, weight: float, values: Array | None, notes: list[str]) -> list[Feature]:
     """Return the features of a column of numbers, three if signs differ: field_value_factor refuses a negative one."""
     mean, scale = column.mean, column.scale
     least, most = (-1.0, 1.0) if values is None or not values.size else (float(values.min()), float(values.max()))
@@ -220,22 +253,22 @@ def _number(column: Number, field: str, weight: float, values: Array | None, not
     if bottom < 0.0:
         query = _field(column, field, -1.0, {"range": {field: {"lt": 0}}}, -bottom, 0.0)
         features.append(_feature(f"{column.name}_below_0", query, -slope, -bottom))
-    return [*features, _presence(column, field, -slope * mean)]
+    return [*features, _presence(column.name, field, -slope * mean)]
 
 
-def _presence(column: Column, field: str, weight: float) -> Feature:
+def _presence(name: str, field: str, weight: float) -> Feature:
     """Return the feature that is 1 where a column has a value at all."""
     query = {"constant_score": {"filter": {"exists": {"field": field}}, "boost": 1.0}}
-    return _feature(f"{column.name}_there", query, weight)
+    return _feature(f"{name}_there", query, weight)
 
 
 def _field(
-    column: Number, field: str, sign: float, query: Mapping[str, Any], most: float, missing: float
+    column: _Number, field: str, sign: float, query: Mapping[str, Any], most: float, missing: float
 ) -> dict[str, Any]:
     """Return the query that scores `sign` times a field, or the logarithm of that, at most `most`, where `query`
     matches; a missing value counts as `missing`."""
     modifier = "none"
-    if isinstance(column, Logarithm):  # the engine takes the logarithm of what stands for a missing value, too
+    if column.logarithm:  # the engine takes the logarithm of what stands for a missing value, too
         modifier, missing = "ln1p", math.copysign(math.expm1(abs(missing)), missing)
     factor = {"field": field, "factor": sign, "modifier": modifier, "missing": missing}
     function = {"query": query, "field_value_factor": factor, "boost_mode": "replace", "max_boost": _float32(most)}
@@ -250,9 +283,10 @@ def _feature(name: str, query: Mapping[str, Any], weight: float, most: float = 1
 
 def _why_not(column: Column) -> str:
     """Return why a column with a weight cannot become features of an engine; "" if it can."""
-    most = math.log(HUGE) if isinstance(column, Logarithm) else HUGE
-    if isinstance(column, Number) and not (abs(column.mean) < most and 1.0 / HUGE < column.scale < most):
-        return "numbers that do not fit into float32"
+    for part in _numbers(column) if isinstance(column, Number) else ():
+        most = math.log(HUGE) if part.logarithm else HUGE
+        if not (abs(part.mean) < most and 1.0 / HUGE < part.scale < most):
+            return "numbers that do not fit into float32"
     if isinstance(column, Number | Category) and not isinstance(column, Tags):
         return ""
     reasons = {

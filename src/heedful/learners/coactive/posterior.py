@@ -23,6 +23,7 @@ from heedful.learners.logistic import (
     follow_usual,
     list_mean,
     observe,
+    prior_shares,
     renew_prior,
 )
 from heedful.spaces.ranking import WithBaseScore
@@ -55,21 +56,24 @@ class Posterior(NamedTuple):
     the list) + a_i + [something above was clicked] b_i + c + d), with effects a_i and b_i of the place, c of the list,
     and d for all: so clicks at the top count for less. A thumb up has the probability sigma(w . (z - usual) + e), for
     the features z of what was judged and the mean of those judged so far. The prior variances of these effects are 4,
-    1, 1, 4 and 4. The first 30 places of a list count, and the first 30 items of a correction. Costs D^2 for each, D =
-    N + 23; beyond 300 features only variances are kept, at a cost of D.
+    1, 1, 4 and 4. `products` features, those before the last one, are products of two others; together they have a
+    tenth of the prior variance of the others. The first 30 places of a list count, and the first 30 items of a
+    correction. Costs D^2 for each, D = N + 23; beyond 300 features only variances are kept, at a cost of D.
     """
 
     n_features: int
     space: RankingSpace
     swap: float = 0.25
     prior: float = 1.0
+    products: int = 0
 
     def init(self, rng: np.random.Generator) -> PosteriorState:
         check_count("n_features", self.n_features)
         check_positive("prior", self.prior)
         self.swaps().check()
-        n = self.n_features
-        base, variances, precision = np.zeros(n), np.full(n, self.prior / n), np.full(n, n / self.prior)
+        n, shares = self.n_features, prior_shares(self.n_features, self.products)
+        base, precision = np.zeros(n), np.sum(shares) / self.prior / shares
+        variances = self.prior * shares / np.sum(shares)
         if isinstance(self.space, WithBaseScore):  # a standard deviation of the caller's score is worth about 1
             base[-1], precision[-1], variances[-1] = 1.0, 1.0, 1.0 if self.space.adjusted else 0.0
         effects = np.concatenate([np.full(PLACES, 4.0), np.full(PLACES, 1.0), np.array([1.0, 4.0, 4.0])])
@@ -100,7 +104,7 @@ class Posterior(NamedTuple):
         X = x.astype(np.float64)
         seen = X[named(X.shape[0], shown, chosen)]  # of the other candidates a log need not keep anything
         mean = list_mean(seen)
-        rows = renew_prior(state, seen, mean, self.prior)
+        rows = renew_prior(state, seen, mean, self.prior, prior_shares(X.shape[1], self.products))
         if clicked:
             learn_clicks(state, X - mean, shown, chosen, weight)
         else:
@@ -122,7 +126,8 @@ class Posterior(NamedTuple):
             state.usual[:] = among
         both = np.empty((2, z.size))
         both[0], both[1] = z, state.usual
-        rows = renew_prior(state, both, list_mean(both), self.prior)
+        shares = prior_shares(z.size, self.products)
+        rows = renew_prior(state, both, list_mean(both), self.prior, shares)
         Z = np.zeros((1, state.m.size))
         Z[0, : z.size] = z - state.usual
         Z[0, -1] = 1.0

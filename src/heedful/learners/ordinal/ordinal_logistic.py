@@ -10,7 +10,7 @@ import numpy.typing as npt
 from heedful.core.declaration import declare
 from heedful.core.validation import check_count, check_positive
 from heedful.jit.kernel import Floats, dot
-from heedful.learners.logistic import PosteriorState, first_state, follow_usual, observe, renew_prior
+from heedful.learners.logistic import PosteriorState, first_state, follow_usual, observe, prior_shares, renew_prior
 from heedful.learners.ordinal.perceptrons import rank_at
 from heedful.spaces.ordinal import Ranks
 
@@ -40,13 +40,16 @@ class OrdinalLogistic(NamedTuple):
     usual) - b_r), where usual is the mean of the instances so far ("all thresholds", Rennie & Srebro 2005). w and b
     have a Gaussian posterior (`heedful.learners.logistic`): of A features that differ, each weight has the prior
     variance `prior` / A in units of 1 / the spread of its feature; a threshold has the prior mean log(r / (k - r)) and
-    the variance 100. Predicts 1 + the number of thresholds, put in order, that the score reaches. Costs (N + k)^2 k +
-    k^3 an instance; beyond 300 features only variances are kept, at a cost of (N + k) k + k^3.
+    the variance 100. `products` features, those before the last one, are products of two others; together they have a
+    tenth of the prior variance of the others. Predicts 1 + the number of thresholds, put in order, that the score
+    reaches. Costs (N + k)^2 k + k^3 an instance; beyond 300 features only variances are kept, at a cost of (N + k) k +
+    k^3.
     """
 
     n_features: int
     n_ranks: int
     prior: float = 4.0
+    products: int = 0
 
     @property
     def space(self) -> Ranks:
@@ -59,9 +62,10 @@ class OrdinalLogistic(NamedTuple):
         check_positive("prior", self.prior)
         r = np.arange(1.0, k)
         intercepts = np.log((k - r) / r)
-        return first_state(
-            np.zeros(n), np.full(n, n / self.prior), np.full(n, self.prior / n), intercepts, np.full(k - 1, _VARIANCE)
-        )
+        shares = prior_shares(n, self.products)
+        precision = np.sum(shares) / self.prior / shares
+        variances = self.prior * shares / np.sum(shares)
+        return first_state(np.zeros(n), precision, variances, intercepts, np.full(k - 1, _VARIANCE))
 
     def propose(self, state: PosteriorState, x: Floats, rng: np.random.Generator) -> int:
         return rank_at(dot(x, self.weights(state)), self.thresholds(state))
@@ -75,7 +79,7 @@ class OrdinalLogistic(NamedTuple):
             Z[j, :n] = x - state.usual
             Z[j, n + j] = 1.0
             above[j] = 1.0 if feedback > j + 1 else 0.0
-        rows = renew_prior(state, Z[:1, :n].copy(), np.zeros(n), self.prior)
+        rows = renew_prior(state, Z[:1, :n].copy(), np.zeros(n), self.prior, prior_shares(n, self.products))
         observe(state.m, state.P, Z, np.arange(r), np.full(r, -1), above, 1.0)
         follow_usual(state, Z[0] / (state.t + 1.0), n)
         return PosteriorState(

@@ -22,8 +22,9 @@ def named_interaction(cls: type) -> str:
     return str(own.name) if isinstance(own, type) and hasattr(own, "name") else summarise(cls).interaction or UNSAID
 
 
-def loop_learner(spec: str, n_features: int, space: object, interaction: str, wanted: str) -> Any:
-    """Return the learner that `spec` names ("posterior:swap=0.1"), for `n_features` features.
+def loop_learner(spec: str, n_features: int, space: object, interaction: str, wanted: str, products: int = 0) -> Any:
+    """Return the learner that `spec` names ("posterior:swap=0.1"), for `n_features` features, of which the `products`
+    before the last one are products of two others.
 
     `space` describes what the learner may show, such as rankings, and how features of that are computed. Raise
     ValueError, naming the field `learner`, if there is no such learner, if it belongs to another `interaction`
@@ -32,6 +33,8 @@ def loop_learner(spec: str, n_features: int, space: object, interaction: str, wa
         raise ValueError(f"learner: expected one {wanted}, got {spec}")
     try:
         learner = make_learner(spec, n_features=n_features, space=space)
+        if hasattr(learner, "products"):
+            learner = learner._replace(products=products)
         learner.init(np.random.default_rng(0))
     except ValueError as error:
         raise ValueError(f"learner: {error}") from None

@@ -414,8 +414,8 @@ class Interaction(Protocol[M]):
         """Return the learner that `spec` names ("posterior:swap=0.1"), for a loop with this `manifest`.
 
         Raise ValueError if there is no such learner, or if it does not fit the loop."""
-        space = WithBaseScore(Ranking(manifest.settings.k))
-        return loop_learner(spec, len(feature_names(cls, manifest)), space, cls.name, cls.words.learner)
+        n, space = len(feature_names(cls, manifest)), WithBaseScore(Ranking(manifest.settings.k))
+        return loop_learner(spec, n, space, cls.name, cls.words.learner, manifest.n_products)
 
     # ------------------------------------------------------------------------ how it speaks of itself
 

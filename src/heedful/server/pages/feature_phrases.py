@@ -111,6 +111,10 @@ class Phrases:
         context, _, item = feature.partition(" × ")
         if context in self._vectors.values():
             return (f"{label(item).replace('=', ': ')}, depending on {label(context)}",) * 2
+        if context in self._of and context == item:
+            return f"{label(item)} far from average", f"{label(item)} near average"
+        if context in self._of:
+            return f"{label(context)} and {label(item)} alike", f"{label(context)} and {label(item)} unlike"
         more, less = self._of.get(item) or _more_less(item)
         around = label(context).replace("=", ": ")
         return f"{more} for {around}", f"{less} for {around}"
@@ -166,7 +170,8 @@ def _phrases(encoding: Encoding, words: Words) -> Iterator[tuple[str, str]]:
         missing = [f"unknown {plain}"] if column.missing and features else []
         for feature in features[: len(features) - len(missing)]:
             if isinstance(column, Number):
-                yield words.get(column.name) or _more_less(plain)
+                more, less = words.get(column.name) or _more_less(plain)
+                yield (more, less) if feature == column.name else (f"{more} (logarithm)", f"{less} (logarithm)")
             elif isinstance(column, Category):
                 level = f"{label(column.name)}: {feature.removeprefix(f'{column.name}=')}"
                 yield f"rather {level}", f"not {level}"

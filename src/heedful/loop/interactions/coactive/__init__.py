@@ -58,8 +58,8 @@ class Coactive(Lists[Model]):
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        space = WithBaseScore(Ranking(manifest.settings.k))
-        learner = loop_learner(spec, len(feature_names(cls, manifest)), space, Coactive.name, cls.words.learner)
+        n, space = len(feature_names(cls, manifest)), WithBaseScore(Ranking(manifest.settings.k))
+        learner = loop_learner(spec, n, space, Coactive.name, cls.words.learner, manifest.n_products)
         if not hasattr(learner, "weights") or not hasattr(learner, "space"):
             raise ValueError(
                 f"learner: expected one with a space and weights(state), linear in the features, got {spec}"

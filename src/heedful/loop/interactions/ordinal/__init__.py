@@ -78,7 +78,7 @@ class Ordinal(Lists[GradingModel]):
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        return grader(spec, len(feature_names(cls, manifest)), manifest.settings.shrink)
+        return grader(spec, len(feature_names(cls, manifest)), manifest.settings.shrink, products=manifest.n_products)
 
     def facts(self) -> dict[str, Any]:
         return {"grades": self._k}
@@ -191,7 +191,7 @@ class Ordinal(Lists[GradingModel]):
         return Contributions("removed", REMOVED, "predicted grade", sort_parts(parts))
 
     def candidate(self, spec: str) -> GradingModel:
-        learner = grader(spec, len(self.names), 0.0, self._k)
+        learner = grader(spec, len(self.names), 0.0, self._k, self.manifest.n_products)
         if learner.space.k != self._k:
             raise ValueError(f"learner: expected n_ranks={self._k}, the grades of this log, got {spec}")
         return GradingModel(learner, self.manifest)

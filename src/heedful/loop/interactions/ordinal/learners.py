@@ -57,12 +57,13 @@ def complete_spec(spec: str, grades: int) -> str:
     return spec if says else spec_with_grades(spec, grades)
 
 
-def grader(spec: str, n_names: int, shrink: float, grades: int | None = None) -> Any:
+def grader(spec: str, n_names: int, shrink: float, grades: int | None = None, products: int = 0) -> Any:
     """Return the learner of grades that `spec` names, over `n_names` features, and one more, a constant 1, if it has no
     thresholds.
 
     - `shrink`: if above 0, each person gets an offset of their own
     - `grades`: the number of grades; None if `spec` gives it
+    - `products`: the number of features, before the last one, that are products of two others
 
     Raise ValueError if the learner does not fit, or if it has no weights and thresholds and `shrink` is above 0."""
     if grades is None and complete_spec(spec, 5) != spec:
@@ -73,7 +74,7 @@ def grader(spec: str, n_names: int, shrink: float, grades: int | None = None) ->
     # Features are centred, and grades are not: what has no thresholds gets one that is always 1.
     size = n_names + (not hasattr(learner_class(spec), "thresholds"))
     space = None if grades is None else Ranks(grades)
-    learner = loop_learner(spec, size, space, "ordinal", f"that predicts grades, such as {DEFAULT}")
+    learner = loop_learner(spec, size, space, "ordinal", f"that predicts grades, such as {DEFAULT}", products)
     if not isinstance(getattr(learner, "space", None), Ranks):
         raise ValueError(f"learner: expected one whose space is Ranks(n_ranks), the grades it predicts, got {spec}")
     if shrink > 0.0 and not hasattr(learner, "learn_offset"):
