@@ -102,13 +102,18 @@ def test_full_disk(tmp_path: Path, pages: int) -> None:
         assert loop.verify() == []
 
 
-def test_full_disk_while_forgetting_and_undoing(tmp_path: Path) -> None:
+def test_full_disk_while_undoing(tmp_path: Path) -> None:
+    """An undo is a small event: whether the last page has room for it is chance. If not, nothing is changed."""
     with taught(tmp_path / "loop") as loop:
         before = everything(loop)
         writer = loop.projection.log.store._writer
         writer.execute("PRAGMA max_page_count = 1")  # what SQLite makes of it: no page more than there are
-        loop.undo("e0")
-        loop.projection.log.store._writer.execute("PRAGMA max_page_count = 1073741823")
+        try:
+            loop.undo("e0")
+        except OSError:
+            assert everything(loop) == before
+        writer.execute("PRAGMA max_page_count = 1073741823")
+        loop.undo("e0", id="again")
         assert [e for e in everything(loop)[1] if e.kind != "undo"] == before[1]
         assert loop.verify() == []
 

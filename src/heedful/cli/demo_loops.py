@@ -87,13 +87,14 @@ def _spelling(name: str) -> str:
 def encoding_of(rows: Sequence[dict[str, Any]]) -> Encoding:
     """Return the encoding inferred from the rows of a demo table, whose column `name` holds the items' names.
 
-    No column gets a feature for missing values: the features of a missing value are 0, so it counts as average.
+    No column gets a feature for missing values: the features of a missing value are 0, so it counts as average. Nor do
+    numbers get logarithms, so that each column is one line on the pages.
     """
     import msgspec
 
     from heedful import infer
 
-    inferred = infer(rows, identifier="name")
+    inferred = infer(rows, identifier="name", kinds={name: "number" for name, *_ in COLUMNS.values()})
     columns = tuple(msgspec.structs.replace(column, missing=0) for column in inferred.columns)
     encoding: Encoding = msgspec.structs.replace(inferred, columns=columns)
     return encoding
