@@ -266,21 +266,27 @@ class Posterior:
             w = w + step
         self.m, self.L = w, H
 
-    def follow(self, x):
+    def follow(self, x, fitted=True):
         """The prior of weight j is that of a feature with the spread there has been within lists, its mean square being
-        two rows more."""
+        two rows more; its scale is 1, or more if the weights say so, 1 being three weights more."""
         self.lists, self.rows = self.lists + 1, self.rows + len(x)
         away = x - x.mean(axis=0)
         away[np.abs(away) <= 1e-12 * np.abs(x.mean(axis=0))] = 0.0  # rounding
         self.squares = self.squares + (away**2).sum(axis=0)
         self.sizes = self.sizes + (x**2).sum(axis=0)
         if self.lists in [2**i for i in range(11)]:
-            h = self.L @ self.m
-            differing = sum(self.share[j] for j in range(self.N) if self.squares[j] > 0 and self.ahead[j] == 0)
+            h, P = self.L @ self.m, np.linalg.inv(self.L)
+            new_spread = (self.squares + 2 * self.sizes / self.rows) / (self.rows + 2)
+            those = [j for j in range(self.N) if self.squares[j] > 0 and self.ahead[j] == 0]
+            differing, scale = sum(self.share[those]), 1.0
+            if fitted:
+                size = sum(self.m[j] ** 2 * new_spread[j] / self.share[j] * differing for j in those)
+                scale = (size + 3) / (sum(1 - P[j, j] * self.unit[j] for j in those) + 3)
+                scale = min(max(scale, 1.0), 100.0)
             for j in range(self.N):
-                new = (self.squares[j] + 2 * self.sizes[j] / self.rows) / (self.rows + 2)
+                new = new_spread[j]
                 if self.squares[j] > 0:
-                    unit = new * (1 if self.ahead[j] else differing / self.share[j])
+                    unit = new * (1 if self.ahead[j] else differing / self.share[j] / scale)
                     self.L[j, j] += unit - self.unit[j]
                     h[j] += self.ahead[j] * (unit / new**0.5 - self.unit[j] / self.spread[j] ** 0.5)
                     self.spread[j], self.unit[j] = new, unit
@@ -321,7 +327,7 @@ class Posterior:
 
     def judged(self, z, among, up, alone=False):
         usual = among if self.usual is None else self.usual
-        self.follow(np.array([z, usual]))
+        self.follow(np.array([z, usual]), fitted=not alone)
         self.observe(np.array([[*(z - usual), *([0.0] * 22), 1.0]]), np.array([up]))
         self.thumbs += 1
         step = (z - usual) / (self.thumbs + 1)

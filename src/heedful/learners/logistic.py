@@ -30,6 +30,8 @@ MOST_FULL = 300
 _FEW = 2.0  # the mean square of a feature counts like as many rows in its spread: a single pair tells little of that
 _MOST_STEPS = 100  # of Newton's method; three or four are usual
 _CLOSE = 1e-8
+_BELIEVED = 3.0  # the prior scale that a learner begins with counts like as many weights that are known exactly
+_LARGEST = 100.0  # times that scale it becomes at most
 _PRODUCTS = 0.1  # all products together have this share of the prior variance of the features that they are made of
 _RENEWED = 1024  # at lists 1, 2, 4, ... up to this one the prior follows the spread of the features
 
@@ -118,13 +120,40 @@ def add_squares(total: Array, X: Array, mean: Array) -> None:
     total += np.add.reduce(away * away, axis=0)
 
 
+@kernel
+def squared_spread(state: PosteriorState, j: int, rows: int) -> float:
+    """Return the squared spread of feature j in `rows` rows, by which its prior goes."""
+    return float((state.squares[j] + _FEW * state.sizes[j] / rows) / (rows + _FEW))
+
+
 @noinline
 @kernel
-def renew_prior(state: PosteriorState, X: Array, mean: Array, scale: float, shares: Array) -> int:
+def fitted_scale(state: PosteriorState, rows: int, scale: float, shares: Array) -> float:
+    """Return the variance that the weights were drawn with as it seems by now, where `scale` was expected, if that is
+    more; where answers say little of most weights it would be less, and these are learned too late then.
+
+    It is the sum of their squares, in units of their prior variances for the scale 1, over the number of weights that
+    the answers determine, sum of 1 - posterior variance / prior variance (MacKay, Bayesian interpolation, 1992), with
+    `_BELIEVED` weights more of what was expected."""
+    total, squares, known = 0.0, 0.0, 0.0
+    for j in range(shares.size):
+        v = state.P[j, j] if state.P.shape[0] > 1 else state.P[0, j]
+        new = squared_spread(state, j, rows)
+        if state.squares[j] > 0.0 and state.base[j] == 0.0 and v > 0.0 and new < math.inf:
+            total += shares[j]
+            squares += state.m[j] * state.m[j] * new / shares[j]
+            known += max(1.0 - v * state.precision[j], 0.0)
+    found = (total * squares + _BELIEVED * scale) / (known + _BELIEVED)
+    return min(max(found, scale), scale * _LARGEST)
+
+
+@noinline
+@kernel
+def renew_prior(state: PosteriorState, X: Array, mean: Array, scale: float, shares: Array, fitted: bool) -> int:
     """Take in the spread of the m candidates `X` (m, N) around their `mean` (N,), N features; at lists 1, 2, 4, ...,
-    1024 let the prior follow the spread so far: the features that differ within lists divide the prior variance `scale`
-    by their `shares` (N,), and each has its part of it divided by its squared spread. Return the number of candidates
-    in all lists.
+    1024 let the prior follow the spread so far: the features that differ within lists divide the prior variance, which
+    is `scale` or `fitted` to the weights so far, by their `shares` (N,), and each has its part of it divided by its
+    squared spread. Return the number of candidates in all lists.
 
     That is exact: the posterior becomes what the same answers would have made of the other prior. A feature whose
     spread is unknown or not finite keeps its prior."""
@@ -138,8 +167,10 @@ def renew_prior(state: PosteriorState, X: Array, mean: Array, scale: float, shar
     unit, v, full, differing = np.zeros(m.size), np.zeros(m.size), P.shape[0] > 1, 0.0
     for j in range(mean.size):
         differing += shares[j] if state.squares[j] > 0.0 and state.base[j] == 0.0 else 0.0
+    if fitted:
+        scale = fitted_scale(state, rows, scale, shares)
     for j in range(mean.size):
-        new = (state.squares[j] + _FEW * state.sizes[j] / rows) / (rows + _FEW)
+        new = squared_spread(state, j, rows)
         if not (0.0 < state.squares[j] and new < math.inf) or (P[j, j] if full else P[0, j]) == 0.0:
             continue
         before, precision = state.precision[j], new if state.base[j] else differing / scale * new / shares[j]

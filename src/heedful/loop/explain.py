@@ -108,5 +108,7 @@ class LoggedPast:
 
 
 def by_size(value: float) -> float:
-    """Return a sort key that puts numbers in order of decreasing absolute value, nan before all."""
-    return -math.inf if math.isnan(value) else -abs(value)
+    """Return a sort key that puts numbers in order of decreasing absolute value, nan before all.
+
+    What differs beyond nine digits or the twelfth decimal is alike: processors round differently."""
+    return -math.inf if math.isnan(value) else -float(f"{abs(round(value, 12)):.9g}")

@@ -47,8 +47,8 @@ class Posterior(NamedTuple):
     Shows the candidates in order of w . x_j, for the mean w of the posterior and `n_features` features x_j of candidate
     j, with neighbours swapped with probability `swap` (`Swaps`); no swaps are needed to learn. A loop that shows one
     item draws it from the posterior instead, with twice `swap` of its standard deviations. Of A features that differ
-    within lists, each weight has the prior variance `prior` / A in units of 1 / the spread of its feature, which is
-    followed as it becomes known.
+    within lists, each weight has the prior variance s / A in units of 1 / the spread of its feature; the spread is
+    followed as it becomes known, and so is s, `prior` at first, after lists (`fitted_scale`).
 
     Feedback that names all candidates is a better order, of which the first k count as chosen: each is preferred to
     every candidate that was looked at and not chosen, above it or below, and to those chosen that it overtook. Feedback
@@ -104,7 +104,7 @@ class Posterior(NamedTuple):
         X = x.astype(np.float64)
         seen = X[named(X.shape[0], shown, chosen)]  # of the other candidates a log need not keep anything
         mean = list_mean(seen)
-        rows = renew_prior(state, seen, mean, self.prior, prior_shares(X.shape[1], self.products))
+        rows = renew_prior(state, seen, mean, self.prior, prior_shares(X.shape[1], self.products), True)
         if clicked:
             learn_clicks(state, X - mean, shown, chosen, weight)
         else:
@@ -127,7 +127,7 @@ class Posterior(NamedTuple):
         both = np.empty((2, z.size))
         both[0], both[1] = z, state.usual
         shares = prior_shares(z.size, self.products)
-        rows = renew_prior(state, both, list_mean(both), self.prior, shares)
+        rows = renew_prior(state, both, list_mean(both), self.prior, shares, not alone)
         Z = np.zeros((1, state.m.size))
         Z[0, : z.size] = z - state.usual
         Z[0, -1] = 1.0

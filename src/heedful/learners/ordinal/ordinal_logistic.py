@@ -79,7 +79,7 @@ class OrdinalLogistic(NamedTuple):
             Z[j, :n] = x - state.usual
             Z[j, n + j] = 1.0
             above[j] = 1.0 if feedback > j + 1 else 0.0
-        rows = renew_prior(state, Z[:1, :n].copy(), np.zeros(n), self.prior, prior_shares(n, self.products))
+        rows = renew_prior(state, Z[:1, :n].copy(), np.zeros(n), self.prior, prior_shares(n, self.products), False)
         observe(state.m, state.P, Z, np.arange(r), np.full(r, -1), above, 1.0)
         follow_usual(state, Z[0] / (state.t + 1.0), n)
         return PosteriorState(
