@@ -175,14 +175,14 @@ def compiled_worlds() -> dict[str, list[str]]:
 
 
 def cases(*, quick: bool = False) -> Iterator[Any]:
-    """(a learner, the name of a world, the world): each learner and each variant in each world, those whose rounds are
-    slow only as they are by default; or in one world each, not the same for all."""
+    """(a learner, the name of a world, the world): each learner in each world, or in one, each variant in one: not the
+    same for all. `make test-long` has each variant in each world."""
     turn = 0
     for cls in find_learners().values():
         for i, extra in enumerate([{}, *VARIANTS.get(cls.__name__, [])]):
             worlds = worlds_of(cls)
             names = list(worlds)
-            if quick or (FACTOR == 1 and i and cls.__name__ in SLOW):
+            if quick or (FACTOR == 1 and i):
                 names = [names[turn % len(names)]]
                 turn += 1
             for name in names:

@@ -177,7 +177,7 @@ def test_killed_again_and_again(tmp_path: Path, kind: str) -> None:
 PERSON = "ann-marker"
 MARKERS = (PERSON, "marker-decision", "marker-event", "marker-context", "marker-undo")
 
-# A process that forks: copy n does one thing and dies just before its step number n, until one has done all of it. Steps
+# A process that forks: copy n does one thing and dies just before its step number n, until one does all of it. Steps
 # are the statements of the writer, and what changes the folder. The last folder is for a rehearsal.
 STEPS = """
 import json, os, pathlib, sys
