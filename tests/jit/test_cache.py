@@ -128,11 +128,11 @@ def test_every_checkout_and_every_environment_finds_the_same_compiled_loop(tmp_p
     packages = Path(sysconfig.get_paths(vars={"base": str(tmp_path / "venv")})["purelib"])
     (packages / "all.pth").write_text(f"{copy.parent}\n{sysconfig.get_paths()['purelib']}\n")
 
-    def key(python: Path | str) -> list[str]:
-        command = [str(python), "-c", textwrap.dedent(KEY)]
+    def key(python: Path | str, *options: str) -> list[str]:
+        command = [str(python), *options, "-c", textwrap.dedent(KEY)]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
-    [here, first], [there, second] = key(sys.executable), key(tmp_path / "venv" / "bin" / "python")
+    [here, first], [there, second] = key(sys.executable), key(tmp_path / "venv" / "bin" / "python", "-E")
     assert Path(there) == copy / "jit" / "cache.py" != Path(here)
     assert first == second
 
