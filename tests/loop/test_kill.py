@@ -21,7 +21,7 @@ from heedful import Loop
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, sides, small_loop
 from processes import check_log
 
-KILLS = 50 if FACTOR > 1 else 8
+KILLS = 50 if FACTOR > 1 else 6
 
 # ---------------------------------------------------------------------------- a child that works until it is killed
 
