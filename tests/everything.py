@@ -17,7 +17,7 @@ from kinds import NAMES, Kind, ask, teach
 
 STRANGE = "nope"
 """An item that is never on offer."""
-DIFFERENT = ("s0-p0", "s1-p0", "s2-p0", "s3-p0", "imported", "imported-strange", "d13", "d33")
+DIFFERENT = ("s0-p0", "s2-p0", "imported", "imported-strange", "d13", "d33")
 """A decision of each sort: to ask why costs a fold for each answer before it."""
 
 

@@ -175,16 +175,18 @@ def compiled_worlds() -> dict[str, list[str]]:
 
 
 def cases(*, quick: bool = False) -> Iterator[Any]:
-    """(a learner, the name of a world, the world): each learner and each variant in each world, those whose rounds are
-    slow only as they are by default; or in one world each, not the same for all."""
+    """(a learner, the name of a world, the world): each learner in each world, and each variant in one in which it is
+    compiled (in `make test-long` in each); or all in one world each, not the same for all."""
     turn = 0
     for cls in find_learners().values():
         for i, extra in enumerate([{}, *VARIANTS.get(cls.__name__, [])]):
             worlds = worlds_of(cls)
             names = list(worlds)
-            if quick or (FACTOR == 1 and i and cls.__name__ in SLOW):
+            if quick:
                 names = [names[turn % len(names)]]
                 turn += 1
+            elif FACTOR == 1 and i:
+                names = [COMPILED[cls.__name__][i % len(COMPILED[cls.__name__])]]
             for name in names:
                 world, space = worlds[name]
                 words = "-".join([name, *(f"{k}={v}" for k, v in extra.items())])

@@ -42,10 +42,12 @@ def script(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_the_script_prints_its_tables_and_keeps_its_loops(tmp_path: Path) -> None:
-    kept = tmp_path / "kept"
-    done = script("--rounds", "40", "--seeds", "2", "--keep", str(kept))
+def test_the_script_prints_its_tables_draws_its_curves_and_keeps_its_loops(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    kept, curves = tmp_path / "kept", tmp_path / "edits.png"
+    done = script("--rounds", "40", "--seeds", "2", "--keep", str(kept), "--plot", str(curves))
     assert (done.returncode, done.stderr) == (0, "")
+    assert curves.read_bytes().startswith(b"\x89PNG")
     tables = re.findall(r"^ +rounds(?:  .*)?$", done.stdout, re.M)
     assert len(tables) == 3
     assert tables[0].split("  ")[-1].strip() == "best draft"
@@ -76,15 +78,6 @@ def test_the_script_takes_the_callers_own_vectors(tmp_path: Path) -> None:
     with Loop.open(kept / "one-editor-another-with-each-seed-nearest-0") as loop:
         assert loop.feature_names[0].startswith("vector[")
         assert not any("text" in name for name in loop.feature_names)
-
-
-@pytest.mark.slow
-def test_the_script_draws_its_curves(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    file = tmp_path / "edits.png"
-    done = script("--rounds", "10", "--seeds", "2", "--plot", str(file))
-    assert done.returncode == 0, done.stderr
-    assert file.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow

@@ -383,13 +383,13 @@ def settled(loop: Loop) -> int:
 @pytest.mark.slow
 def test_what_things_take_on_the_disk_is_what_the_page_says(tmp_path: Path) -> None:
     said = {name: float(n.replace(",", "")) for name, n in re.findall(r"^\| ([^|]*) \| ([\d,]+) \|$", PAGE, re.M)}
-    items = [row | {"id": f"item-{row['id'][1:]:>05}"} for row in rows(10_000, 50)]
+    items = [row | {"id": f"item-{row['id'][1:]:>05}"} for row in rows(4_000, 50)]
     encoding = infer(items)
     rng = np.random.default_rng(1)
     took: dict[str, float] = {}
     told: dict[str, Any]
 
-    def measure(name: str, loop: Loop, ask: Callable[[str], Any], n: int = 300) -> None:
+    def measure(name: str, loop: Loop, ask: Callable[[str], Any], n: int = 150) -> None:
         start = settled(loop)
         shown = [(f"search-{i:08d}", ask(f"search-{i:08d}").shown[1]) for i in range(n)]
         middle = settled(loop)
@@ -399,12 +399,12 @@ def test_what_things_take_on_the_disk_is_what_the_page_says(tmp_path: Path) -> N
         took["feedback, a click"] = (settled(loop) - middle) / n
 
     def some(m: int) -> list[str]:
-        return [items[j]["id"] for j in rng.choice(10_000, m, replace=False)]
+        return [items[j]["id"] for j in rng.choice(4_000, m, replace=False)]
 
     by_name = [("a decision among 20 items by name", 20, None), ("... among 100 by name", 100, None)]
     for name, m, show in [*by_name, ("... among 100 by name, `show` 10", 100, 10)]:
         with Loop.create(tmp_path / f"{m}-{show}.heedful", encoding=encoding, items=items) as loop:
-            took["an item with 50 numbers"] = settled(loop) / 10_000
+            took["an item with 50 numbers"] = settled(loop) / 4_000
             told = {"person": "p123", "show": show}
             measure(name, loop, lambda id, m=m, told=told, loop=loop: loop.decide(some(m), id=id, **told))
     wide, X = rows(2, 136), rng.standard_normal((100, 136)).astype(np.float32)

@@ -120,28 +120,30 @@ def test_a_key_that_is_revoked_while_somebody_looks(guarded: Process, opened: Op
     expect(page.get_by_role("alert")).to_be_visible()
 
 
-@pytest.mark.parametrize("place", ["", "/learned"])
 def test_who_only_looks_when_the_key_is_revoked_sees_nothing_more(
-    guarded: Process, opened: Opened, watch: Watch, place: str
+    guarded: Process, opened: Opened, watch: Watch
 ) -> None:
     watch.expect("status of 40[13]")
     prefix, text = key(guarded, "read")
-    page = opened(f"{guarded.url}/loops/cars{place}")
-    sign_in(page, text)
-    page.wait_for_url(f"**/loops/cars{place}")
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-    refused: list[str] = []
-    page.on("response", lambda answer: refused.append(answer.url) if answer.status in (401, 403) else None)
+    looking: list[tuple[Page, list[str]]] = []
+    for place in ("", "/learned"):
+        page, refused = opened(f"{guarded.url}/loops/cars{place}"), list[str]()
+        sign_in(page, text)
+        page.wait_for_url(f"**/loops/cars{place}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        page.on("response", lambda it, to=refused: to.append(it.url) if it.status in (401, 403) else None)
+        looking.append((page, refused))
     revoke(page, guarded, prefix, text)
     with Loop.open(guarded.folder / "cars.heedful") as loop:
         decision = loop.decide()
         loop.feedback(decision.id, clicks=[decision.shown[5]])
-    until(page, lambda: refused)  # it asked for what is new
-    told = page.locator("#side .lessons, #lessons, #events").filter(has_text=decision.shown[5])
-    expect(told).to_have_count(0)
-    if place:
-        page.reload()
-    page.wait_for_url("**/sign-in**")
+    for page, refused in looking:
+        until(page, lambda: refused)  # noqa: B023  # it asked for what is new
+        told = page.locator("#side .lessons, #lessons, #events").filter(has_text=decision.shown[5])
+        expect(told).to_have_count(0)
+        if page.url.endswith("/learned"):
+            page.reload()
+        page.wait_for_url("**/sign-in**")
 
 
 def test_what_may_not_be_done_is_not_offered(guarded: Process, opened: Opened, watch: Watch) -> None:

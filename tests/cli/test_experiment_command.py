@@ -162,7 +162,6 @@ def test_a_plan_begins_nothing() -> None:
         planned = [loop.plan_experiment(share, days=days) for share, days in ((0.2, 14.0), (0.5, 3.0))]
         head = loop.projection.log.last()
     assert done("experiment cars --plan --json").json == as_json(planned[0])
-    assert done("experiment cars --plan --share 0.5 --days 3 --json").json == as_json(planned[1])
     told = words(heedful("experiment cars --plan --share 0.5 --days 3", width=400))
     assert f"With 50 % of the people: about {planned[1].people:,} people and {planned[1].sessions:,} sessions" in told
     assert f"Take it with care: {planned[1].caveat}." in told

@@ -537,7 +537,7 @@ def test_a_round_trip_in_processes_of_their_own(folder: Path) -> None:
         assert (got.returncode, got.stderr) == (1, b"heedful: stdout: No space left on device\n")
     told = json.loads(process("init", "bikes", "bikes.csv", "--people", "3", "--kind", "note=text", "--json"))
     assert told["items"] == 9
-    for round in range(3):
+    for round in range(2):
         decision = json.loads(process("decide", "bikes", "--person", "ann", "--show", "5", "--json"))
         line = ("--clicks", decision["shown"][3], "--clicks", decision["shown"][1])
         answer = json.loads(process("feedback", "bikes", decision["id"], *line, "--id", f"e{round}", "--json"))
@@ -550,11 +550,9 @@ def test_a_round_trip_in_processes_of_their_own(folder: Path) -> None:
     process("export", "bikes", "bikes.jsonl")
     assert process("export", "bikes", "-") == Path("bikes.jsonl").read_text()
     process("init", "twin", "bikes.csv", "--people", "3", "--kind", "note=text")
-    assert json.loads(process("validate", "twin", "bikes.jsonl", "--json"))["problems"] == []
     process("import", "twin", "bikes.jsonl")
     with Loop.open("bikes.heedful") as one, Loop.open("twin.heedful") as two:
         assert bits(one) == bits(two)
-    assert json.loads(process("evaluate", "bikes", "--json")) == json.loads(process("evaluate", "twin", "--json"))
     assert {found["status"] for found in json.loads(process("doctor", "twin", "--json"))} <= {"ok", "warning"}
     gone = json.loads(process("forget", "bikes", "ann", "--yes", "--json"))
     assert gone["exports"] == [str(folder / "bikes.jsonl"), "-"]

@@ -196,7 +196,7 @@ def votes(tmp_path: Path) -> Path:
     rng = np.random.default_rng(7)
     names, good = ["=opus", "mini", "max", "tiny"], np.array([0.8, 0.0, 0.4, -0.9])
     rows = []
-    for _ in range(300):
+    for _ in range(150):
         a, b = rng.choice(4, 2, replace=False).tolist()
         seen = good[a] - good[b] + rng.normal()
         said = ("both_bad" if b > 1 else "tie") if abs(seen) < 0.2 else "model_a" if seen > 0 else "model_b"

@@ -22,7 +22,7 @@ NAMES = ("large", "medium", "small", "tiny")
 STRENGTH = dict(zip(NAMES, (1.2, 0.6, 0.0, -0.9)))
 
 
-def battles(count: int = 600, seed: int = 1) -> list[dict[str, Any]]:
+def battles(count: int = 300, seed: int = 1) -> list[dict[str, Any]]:
     """Votes of 80 people about four models, with ties, categories and lengths; longer answers are liked."""
     rng = np.random.default_rng(seed)
     out = []
@@ -73,7 +73,7 @@ def test_every_kind_of_file_gives_the_same_board(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_is_printed(votes: Path) -> None:
     said = done("rank {} --adjust length --side --by category", votes).out
-    assert "leaderboard of 4 models from 600 votes" in said
+    assert "leaderboard of 4 models from 300 votes" in said
     for name in NAMES:
         assert re.search(rf"\b[1-4]\s+{name}\b", said)
     assert "wins of the row against the column" in said
@@ -81,7 +81,7 @@ def test_what_is_printed(votes: Path) -> None:
     assert f"Note: {bad} ties are 'both bad': counted as equally good." in said
     assert re.search(r"length, \d+(\.\d+)? more \(one standard deviation\): \+\d+\.\d points", said)
     assert re.search(r"To be shown first: [+-]\d", said)
-    turned = r"Without (at most )?\d+ votes? of 600 (\(at least \d+\) )?\w+ would be first, or level with large: "
+    turned = r"Without (at most )?\d+ votes? of 300 (\(at least \d+\) )?\w+ would be first, or level with large: "
     assert re.search(turned + r"\d+ wins? of large over", said)
     assert re.search(r"code: \d+ votes", said)
     assert re.search(r"prose: \d+ votes", said)
@@ -115,7 +115,7 @@ def test_the_board_as_csv_and_all_pairs(votes: Path, tmp_path: Path) -> None:
               if row["winner"] in ("model_a", "model_b"))  # fmt: skip
     [row] = [row for row in met if (row["first"], row["second"]) == ("large", "tiny")]
     assert int(row["first_won"]) == won
-    assert sum(int(row[name]) for row in met for name in ("first_won", "second_won", "ties")) == 600
+    assert sum(int(row[name]) for row in met for name in ("first_won", "second_won", "ties")) == 300
 
 
 @pytest.mark.slow
@@ -223,7 +223,7 @@ def test_an_anchor_and_people_left_out(votes: Path) -> None:
     assert (small["score"], small["score_low"]) == (1200.0, 1200.0)
     out = sum(row["judge"] in ("p1", "p2") for row in battles())
     assert got["left_out"] == {"of people left out": out}
-    assert got["answers"] == 600 - out
+    assert got["answers"] == 300 - out
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -174,26 +173,10 @@ def test_rounds_beyond_the_last_rating(meals: Path) -> None:
 
 
 @pytest.mark.slow
-def test_compiled_is_interpreted_and_first_compiled_at_once(meals: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a cache that is empty: two rules are compiled in processes of their own, and are found on disk."""
-    from heedful.cli import simulate_common  # what is imported there is looked up there
-    from heedful.cli.compiling import find_uncompiled
-
-    monkeypatch.setenv("HEEDFUL_CACHE_DIR", str(meals.parent / "compiled"))
-    table = open_ratings(meals).table
-    setting = rating_setting(table, warm=3)  # a world that no other test of this process compiles
-    learners: dict[str, Any] = {name: setting.learner(name) for name in ("random-item", "item-mean")}
-    assert find_uncompiled(setting, learners) == ["random-item", "item-mean"]
-    alone = {"item-mean": learners["item-mean"]}
-    assert (find_uncompiled(setting, alone), simulate_common._never_compiled(setting, alone)) == ([], ["item-mean"])
+def test_compiled_is_interpreted(meals: Path) -> None:
     line = "simulate ratings {} --learner random-item --learner item-mean --no-simple --warm 3 --seeds 2 --json"
-    compiled = heedful(f"{line} --jobs 2", meals)
-    assert compiled.err.splitlines()[-1] == "heedful: compiling random-item, item-mean (first time only)"
-    assert find_uncompiled(setting, learners) == simulate_common._never_compiled(setting, learners) == []
-    assert len(list((meals.parent / "compiled").glob("**/*.nbc"))) == 2
-    interpreted = heedful(f"{line} --interpreted", meals)
+    compiled, interpreted = heedful(line, meals), heedful(f"{line} --interpreted", meals)
     assert [row["regret"] for row in compiled.json] == [row["regret"] for row in interpreted.json]
-    assert "compiling" not in interpreted.err + heedful(f"{line} --jobs 2", meals).err
 
 
 @pytest.mark.slow

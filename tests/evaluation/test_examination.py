@@ -186,11 +186,11 @@ def test_an_interval_is_one_of_students_t() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("people", [30, 3000])
 def test_intervals_hold_as_often_as_they_say(people: int) -> None:
-    """300 logs of 900 lists, by few people who come back and by many; 95 % and three standard errors."""
+    """150 logs of 900 lists, by few people who come back and by many; 95 % and three standard errors."""
     held = []
-    for seed in range(300):
+    for seed in range(150):
         found = estimate(drawn(900, np.random.default_rng([3, seed]), people), 3)
         assert found is not None
         low, high = interval(found.values[1] - found.values[0], found.gap_errors[1], found.freedom, 0.05)
         held.append(low <= true_values(3)[1] - true_values(3)[0] <= high)
-    assert np.mean(held) >= 0.95 - 3.0 * np.sqrt(0.95 * 0.05 / 300)
+    assert np.mean(held) >= 0.95 - 3.0 * np.sqrt(0.95 * 0.05 / 150)

@@ -57,7 +57,7 @@ def mean(credit: Callable[[Draft], float], a: Sequence[int], b: Sequence[int], s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("m", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("m", [1, 2, 3, 4, pytest.param(5, marks=pytest.mark.long)])
 def test_probabilities_are_the_share_of_the_coins(m: int) -> None:
     for (a, b), opening in itertools.product(rankings(m), (None, 0, 1)):
         for size in (1, m // 2 + 1, m + 1):
@@ -96,7 +96,7 @@ def test_a_longer_draft_continues_a_shorter_one(a: list[int], b: list[int], size
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("m", [2, 3, 4, 5])
+@pytest.mark.parametrize("m", [2, 3, 4, pytest.param(5, marks=pytest.mark.long)])
 def test_two_pages_are_one_draft(m: int) -> None:
     """For all coins: the second page is drafted from what is left, and begins with the pick that a cut round owes."""
     for a, b in rankings(m):

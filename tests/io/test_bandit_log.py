@@ -74,10 +74,10 @@ def test_each_person_counts_once() -> None:
 @pytest.mark.slow
 def test_a_learner_learns_along_the_log() -> None:
     """It finds what is best at which time of the day; its weights have mean 1, as it knows nothing of a row before."""
-    rows = [{name: row[name] for name in ("action", "probability", "reward", "hour")} for row in table(3000, 2)]
+    rows = [{name: row[name] for name in ("action", "probability", "reward", "hour")} for row in table(1500, 2)]
     found = evaluate_table(rows, learners=["posterior:swap=0"])
     logged, learner = (each.values[0] for each in found.learners)
-    assert found.learners[1].lessons >= 3000
+    assert found.learners[1].lessons >= 1500
     assert any("×" in name for name in found.learners[1].weights)
     assert learner.mean_weight == pytest.approx(1.0, abs=0.3)
     assert logged.value is not None

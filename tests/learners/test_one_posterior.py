@@ -199,7 +199,7 @@ def test_variances_alone_are_those_of_the_whole_for_one_observation() -> None:
 @pytest.mark.parametrize("user", [Noisy(5), PositionBiased(1.0, 0.1, True)])
 def test_after_many_rounds_the_covariance_is_that_of_the_precision(user: Any) -> None:
     """Positive definite, and the inverse of what the textbook adds up, from the same observations."""
-    n, rounds = 6, 20_000 * FACTOR
+    n, rounds = 6, 10_000 * FACTOR
     world, _ = synthetic_queries(50, 8, n, noise=1.0, user=user)
     learner = Posterior(n, Ranking(3))
     *_, (_, state) = play(learner, world, rounds, 0)

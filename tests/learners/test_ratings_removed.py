@@ -29,7 +29,7 @@ LEARNERS = [
 CHOOSERS = [case for case in LEARNERS if case.values[0] is not RandomItem]
 
 
-def logged(learner: Any, rounds: int = 90) -> list[Round]:
+def logged(learner: Any, rounds: int = 60) -> list[Round]:
     """What a session shows and what is rated of it, with weights now and then."""
     session, log = Session(learner, 1), []
     for t, (x, answer) in enumerate(offers(rounds, 6)):

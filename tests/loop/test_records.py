@@ -452,7 +452,7 @@ def tried(loop: Loop, call: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.slow
-@examples(300)
+@examples(150)
 @given(st.dictionaries(FIELDS, ANYTHING, max_size=4))
 def test_any_json_as_feedback(loop: Loop, event: dict[str, Any]) -> None:
     event = {"decision": "d", **event}

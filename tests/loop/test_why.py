@@ -88,17 +88,18 @@ def test_leaving_one_out_is_a_fold_without_it(taught: Loop) -> None:
     """Of the last decision, of its first and its last item: what each event moves, by a fold from scratch."""
     id = f"d{ROUNDS - 1}"
     version, shown = version_of(taught, id), shown_in(taught, id)
+    every = naive_fold(taught, version)
+    less = [naive_fold(taught, version, f"e{i}") for i in range(ROUNDS - 1)]
     moved = 0
     for item in (shown[0], shown[-1]):
         told = taught.why(id, item, top=100, budget=10**400)
         assert told.events_by == "leave-one-out"
         assert told.considered == ROUNDS - 1
-        whole = naive_score(taught, id, item, naive_fold(taught, version))
+        whole = naive_score(taught, id, item, every)
         assert told.score == pytest.approx(whole, rel=1e-12, abs=1e-12)
         by = {each.event: each.by for each in told.events}
         leads = {each.event: each.lead for each in told.events}
-        for i in range(ROUNDS - 1):
-            model = naive_fold(taught, version, f"e{i}")
+        for i, model in enumerate(less):
             without = naive_score(taught, id, item, model)
             assert by.get(f"e{i}", 0.0) == pytest.approx(whole - without, rel=1e-9, abs=1e-12)
             if told.next is not None and f"e{i}" in leads:
@@ -118,9 +119,9 @@ def test_contributions_sum_to_the_score(taught: Loop) -> None:
     exact = 0
     for i in (0, 5, ROUNDS - 1):
         known = taught.projection.find_decision(f"d{i}")
+        model = naive_fold(taught, known.version)
         for item in known.names:
             told = taught.why(f"d{i}", item, budget=0.0)
-            model = naive_fold(taught, known.version)
             assert told.score == pytest.approx(naive_score(taught, f"d{i}", item, model), abs=1e-12)
             assert told.place == (told_place(known, item))
             if told.features_by == "exact":

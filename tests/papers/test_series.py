@@ -101,8 +101,7 @@ def test_every_figure_is_a_table(figure: Figure, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib")
+def test_the_command_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unrendered: None) -> None:
     monkeypatch.setattr(run, "must_interpret", lambda _: True)
     letor_files(tmp_path / "letor4-mq2008")
     figure = FIGURES["coactive2012/fig2"]

@@ -145,7 +145,7 @@ def test_loops_that_nobody_uses_are_closed(folder: Path) -> None:
 @pytest.mark.slow
 def test_what_an_open_loop_costs(folder: Path) -> None:
     """It has no bound; docs/scale.md says what it is."""
-    n_open = 200
+    n_open = 100
     with Process(folder, "--most-open", "1000").wait() as server:
         with httpx.Client(base_url=server.url, timeout=30.0) as client:
             touch(client, 0)

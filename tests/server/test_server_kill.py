@@ -192,7 +192,7 @@ async def killed(folder: Path, kills: int, key: str | None, servers: ExitStack) 
         if n % 4 == 2:
             await asyncio.sleep(rng.uniform(0.0, 0.8 * begins))
         else:
-            wanted = before + (rng.randrange(1, 100) if n % 4 == 1 else rng.randrange(300, 1000))
+            wanted = before + (rng.randrange(1, 100) if n % 4 == 1 else rng.randrange(200, 500))
             while heard(told) < wanted:
                 await stop_where_one_failed(at_work)
                 assert server.child.poll() is None, f"it ended by itself: {server.child.returncode}"

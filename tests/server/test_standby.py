@@ -19,7 +19,7 @@ from loops import bits, bits_from_scratch, small_loop
 from processes import until
 from takeover import LONGEST, Crowd, Node, new_name
 
-EVENTS = 50_000 if FACTOR > 1 else 5_000
+EVENTS = 50_000 if FACTOR > 1 else 2_000
 """Of the loop that is taken over. Its only snapshot is the one it began with, so that opening it takes all of them."""
 
 

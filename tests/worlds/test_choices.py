@@ -61,7 +61,7 @@ def test_with_features_they_are_of_a_gaussian_process() -> None:
 def test_what_users_share() -> None:
     """A share s of the variance is common to all users, 1 - s is each user's own."""
     for share in (0.0, 0.36, 1.0):
-        f = gaussian_choosers(60, 3000, shared=share, amplitude=2.0).utilities
+        f = gaussian_choosers(60, 1500, shared=share, amplitude=2.0).utilities
         assert f.var(axis=0, ddof=1).mean() == pytest.approx(4.0 * (1.0 - share), rel=0.05, abs=1e-12)
         assert (f.mean(axis=0) ** 2).mean() == pytest.approx(4.0 * (share + (1.0 - share) / 60.0), rel=0.1)
     assert not np.array_equal(gaussian_choosers(seed=1).utilities, gaussian_choosers(seed=2).utilities)
