@@ -99,24 +99,13 @@ def as_json(figures: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(each)}" for name, each in figures.items()) + "\n}\n"
 
 
-def _ordered(parts: list[Any]) -> list[Any]:
-    """Events of an explanation, those that moved a score as much in the order of the log: which of them comes first, or
-    is the last of ten, is a matter of rounding, and so of the machine. Anything else as it is."""
-    if not parts or not all(isinstance(each, dict) and each.keys() >= {"by", "seq"} for each in parts):
-        return parts
-    sizes = [round(abs(each["by"]), 9) for each in parts]
-    unnamed = sizes[-1] if len(parts) == 10 else -1.0
-    named = [{"by": size, "seq": 0} if size == unnamed else each for size, each in zip(sizes, parts)]
-    return sorted(named, key=lambda each: (-round(abs(each["by"]), 9), each["seq"]))
-
-
 def differences(expected: Any, found: Any, at: str = "") -> Iterator[str]:
     """Where two results differ by more than rounding: the way there, what was expected, and what came."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for name in expected | found:
             yield from differences(expected.get(name, "nothing"), found.get(name, "nothing"), f"{at}/{name}")
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        for i, (one, other) in enumerate(zip(_ordered(expected), _ordered(found))):
+        for i, (one, other) in enumerate(zip(expected, found)):
             yield from differences(one, other, f"{at}/{i}")
     elif isinstance(expected, float) and isinstance(found, float):
         same = math.isclose(expected, found, rel_tol=1e-6, abs_tol=1e-9)
