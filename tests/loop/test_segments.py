@@ -22,17 +22,18 @@ from hypothesis import strategies as st
 
 import heedful.jit.cache
 from budget import FACTOR
-from heedful import Loop
+from heedful import Loop, Settings, infer
 from heedful.loop import batch, segments, snapshots
 from heedful.loop.interactions.columns import Encoded
 from heedful.loop.log import Segment
 from heedful.loop.replay import replay
 from heedful.storage import Address
 from kinds import KINDS, NAMES, Kind, each_kind, teach
-from loops import small_loop
+from loops import rows, small_loop, specs
 
 GRADES = ["ordinal-logistic:n_ranks=5", "prank:n_ranks=5"]
 CORRECTIONS = ["perceptron", "posterior", "posterior:swap=0", "second-order"]
+RATERS = specs("rating")
 
 
 @pytest.fixture(autouse=True)
@@ -125,6 +126,9 @@ class Life:
             ][form]
         loop.feedback({**told, "decision": f"d{i}", "id": f"e{i}"})
 
+    def put(self, k: int) -> None:
+        self.loop.put_items([{"id": NAMES[k % 12], **{f"f{c}": k / 7 + c for c in range(4)}}])
+
     def act(self, what: str, k: int, person: int = 0) -> None:
         loop = self.loop
         if what == "teach":
@@ -138,20 +142,58 @@ class Life:
             if at is not None and at.kind == "feedback":
                 loop.rollback(at.seq)
         elif what == "item":
-            loop.put_items([{"id": NAMES[k % 12], **{f"f{c}": k / 7 + c for c in range(4)}}])
+            self.put(k)
         elif what == "snapshot":
             loop.snapshot()
         else:
             loop.seal(1 + k)
 
 
+class RatedLife(Life):
+    """A loop of ratings of items that come and go, with two features each where the learner uses these, by people and
+    by nobody in particular."""
+
+    def __init__(self, path: Path, learner: str) -> None:
+        kinds = dict.fromkeys(("f0", "f1"), "number")
+        encoding = infer(rows(12, 2), identifier="id", kinds=kinds) if learner == "bmf" else None
+        self.loop = Loop.create(
+            path,
+            encoding=encoding,
+            items=[{"id": row["id"]} if encoding is None else row for row in rows(8, 2)],
+            learner=learner,
+            settings=Settings(ratings=(1, 5), k=3, control=0.2),
+        )
+        self.n = 0
+
+    def teach(self, form: int, person: int) -> None:
+        i, loop = self.n, self.loop
+        self.n += 1
+        shown = loop.decide(person=f"p{person}" if person else None, id=f"d{i}", repeats=i % 4 == 0).shown
+        told: list[dict[str, Any]] = [
+            {"rating": {name: 1 + (i + j) % 5 for j, name in enumerate(shown[::-1])}},
+            {"actions": {shown[0]: ["view", "buy"]} if shown else {}},
+            {"rating": dict.fromkeys(shown[1:2], 5)},
+        ]
+        if shown:
+            said = told[form % 3] if len(shown) > 1 or form % 3 < 2 else {"none": True}
+            loop.feedback({**said, "decision": f"d{i}", "id": f"e{i}"})
+
+    def put(self, k: int) -> None:
+        name = NAMES[k % 12]
+        if k % 3 and name in self.loop.items and len(self.loop.items) > 4:
+            self.loop.withdraw(name)
+        else:
+            row = rows(12, 2, seed=k)[k % 12]
+            self.loop.put_items([row if self.loop.manifest.encoding.names else {"id": name}])
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("learner", [*CORRECTIONS, *GRADES])
+@pytest.mark.parametrize("learner", [*CORRECTIONS, *GRADES, *RATERS])
 @settings(max_examples=12 * FACTOR)
 @given(acts=_acts, size=st.integers(1, 30))
 def test_any_life_folds_to_the_same_model_from_segments(learner: str, acts: list[Any], size: int) -> None:
     with tempfile.TemporaryDirectory() as folder, interpreted():
-        life = Life(Path(folder) / "l", learner)
+        life = (RatedLife if learner in RATERS else Life)(Path(folder) / "l", learner)
         with life.loop as loop:
             for act in acts:
                 life.act(*act)
@@ -186,11 +228,12 @@ def test_every_kind_can_be_sealed(kind: Kind, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learner", ["perceptron", "posterior", "ordinal-logistic:n_ranks=5"])
+@pytest.mark.parametrize("learner", ["perceptron", "posterior", "ordinal-logistic:n_ranks=5", *RATERS])
 def test_compiled_it_is_the_same_model(learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "LEAST", 0)
-    kind = next(kind for kind in KINDS if kind.name == ("ordinal" if "n_ranks" in learner else "coactive"))
-    with kind.make(tmp_path / "l", learner, shrink=0.0) as loop:
+    named = "rating" if learner in RATERS else "ordinal" if "n_ranks" in learner else "coactive"
+    kind = next(kind for kind in KINDS if kind.name == named)
+    with kind.make(tmp_path / "l", learner, **({} if named == "rating" else {"shrink": 0.0})) as loop:
         teach(kind, loop, range(30))
         loop.undo("e4")
         assert sum(each.lessons for each in loop.seal(25).segments) > 10
@@ -415,7 +458,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import heedful.loop.segments as segments
-from heedful import Loop
+from heedful import Loop, Settings, infer
 from heedful.loop.log import Log
 
 def die(*args, **how):

@@ -315,6 +315,9 @@ class Importer:
     def _decide(self, decided: Sequence[tuple[EventLine, PendingEvent]]) -> Iterator[Outcome]:
         answers = self._loop.projection.submit([draft for _, draft in decided])
         for (line, draft), answer in zip(decided, answers):
+            if answer.status == "applied" and not (line.record.get("context") or _has_fields(line)):
+                yield line.outcome(answer)  # as most are; to read what was written takes longer
+                continue
             decision = self._loop.projection.decision(draft.event)
             if answer.status == "applied":
                 undeclared, by_number = decision.record.undeclared, self._loop.projection.interaction.by_number
@@ -455,6 +458,12 @@ class Importer:
         if decision is None or when >= decision.since or decision.id in self._undated:
             return ""
         return _BEFORE.format(as_time(when), decision.id, as_time(decision.since))
+
+
+def _has_fields(line: EventLine) -> bool:
+    """Return whether candidates of a decision are given as objects."""
+    candidates = line.record["candidates"]
+    return bool(candidates) and not isinstance(candidates[0], str)
 
 
 _Version: TypeAlias = "tuple[str, str] | None"

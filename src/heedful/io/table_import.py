@@ -17,11 +17,13 @@ from heedful.loop import Loop
 
 
 class TableImport(NamedTuple):
-    """What a table brings into a loop: the `lines` of its events, or the rows of its `items`, and `notes` on these."""
+    """What a table brings into a loop: the `lines` of its events, or the rows of its `items`, and `notes` on these.
+    `formed` says that the lines were made here, and so have the form of events."""
 
     lines: list[dict[str, Any]]
     items: list[dict[str, Any]]
     notes: list[str]
+    formed: bool = False
 
 
 def first_two(path: Path) -> list[str]:
@@ -64,7 +66,7 @@ def read_import(
         return TableImport([row for _, row in open_table(path, texts=True).located()], [], [])  # events as a list
     lines = loop.projection.interaction.table_lines(table, columns, worth, missing, loop.items)
     if lines is not None:
-        return TableImport(lines, [], [])
+        return TableImport(lines, [], [], formed=True)
     if columns or worth or missing:
         raise ValueError(f"{path.name}: expected a table of items, of which no columns are named, in this loop")
     return TableImport([], *_items(loop, table))

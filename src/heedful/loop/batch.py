@@ -7,7 +7,8 @@ The model is that of learning one piece after the other, bit for bit. The column
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from heedful.loop.catalogue import Catalogue
 from heedful.loop.fold import Fold
 from heedful.loop.history import History
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, in_columns
-from heedful.loop.log import Event
+from heedful.loop.log import Event, Retractions
 from heedful.loop.model import LoopModel
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
@@ -27,13 +28,15 @@ from heedful.loop.records import FeedbackRecord
 LEAST = 40_000
 """The fewest training examples for which compiled code is loaded, which takes most of a second, of a learner whose
 update takes as long as a perceptron's; of others fewer, by their `lesson_cost`."""
-COMPILING = 20
+COMPILING = 5
 """How many times as many there have to be where that code is not on disk yet: to compile it takes some or many
 seconds."""
 MANY = 16_384
 """How many training examples wait, at most, to be learned together."""
 NUMBERS = 4_000_000
 """The most numbers that the candidates of those have, about."""
+KEPT = 16_000_000
+"""The most numbers that `Kept` has, about: 128 MB."""
 PAGE = 500
 """How many events are read from the log at a time, of those that are in no column."""
 
@@ -88,6 +91,18 @@ def arguments(model: LoopModel, columns: Columns, run: Run) -> tuple[Any, ...]:
     return coerce(model.learner), coerce(model.shared), run.lessons, run.at, *rest
 
 
+def prepare(history: History, lessons: int, anyway: bool = False) -> None:
+    """Compile the code by which the loop learns, so that it is on disk, if that is worth while for about so many
+    `lessons`; nothing is learned. With `anyway`, it is for whoever learns next."""
+    model = history.fresh()
+    columns = (
+        columns_of(history, model) if are_many(lessons if anyway else lessons // COMPILING, model.learner) else None
+    )
+    if columns is not None:
+        with suppress(Exception):  # of numba; who learns says so
+            kernel_of(model, columns, no_run(columns))
+
+
 def is_compiled(model: LoopModel, columns: Columns) -> bool:
     """Return whether the code by which `model` learns from its `columns` is in memory or on disk."""
     from heedful.jit.cache import is_cached
@@ -101,6 +116,94 @@ def no_run(columns: Columns) -> Run:
     return Run(in_columns([], columns), nothing, nothing, nothing, [])
 
 
+class Kept:
+    """Training examples of a stretch of a loop's log as columns, in memory: to make the model again after an undo, only
+    what came since is read from the log."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop all of it."""
+        self.begin(0, "", Retractions(), {})
+
+    def begin(self, after: int, stamp: str, retractions: Retractions, failed: Collection[int]) -> None:
+        """Keep nothing, and begin after event `after` with columns of the `stamp`, without what is left out."""
+        self.after = self.up_to = after
+        """the sequence numbers after which the stretch begins, and with which it ends"""
+        self.stamp, self._retractions, self._failed = stamp, retractions, set(failed)
+        self._steps: list[Run | list[int]] = []
+        self._idle: list[int] = []
+        self._size = 0
+
+    def fits(self, after: int, stamp: str, retractions: Retractions, failed: Collection[int]) -> bool:
+        """Return whether all is there that has to be learned after event `after`, by a model whose columns have this
+        `stamp`."""
+        before = self._retractions
+        return (
+            self.after <= after <= self.up_to
+            and self.stamp == stamp
+            and all(seq in retractions for seq in before.undone)
+            and set(before.spans) <= set(retractions.spans)
+            and self._failed <= set(failed)
+        )
+
+    def add(self, step: Run | int) -> bool:
+        """Keep what is learned next: training examples, or the sequence number of an event that is learned by itself.
+        Return False, and keep nothing, if that would be too much."""
+        if isinstance(step, Run):
+            self._size += step.lessons.features.size + step.lessons.rows.values.size
+            if self._size > KEPT:
+                return False
+            self._steps.append(step)
+        elif self._steps and isinstance(self._steps[-1], list):
+            self._steps[-1].append(step)
+        else:
+            self._steps.append([step])
+        self.up_to = int(step.seqs[-1]) if isinstance(step, Run) else step
+        return True
+
+    def idle(self, seq: int) -> None:
+        """Keep that there is nothing to learn in the feedback with the sequence number `seq`."""
+        self._idle.append(seq)
+
+    def learn(self, history: History, batch: Batch, after: int, up_to: int, retractions: Retractions) -> int:
+        """Let `batch` learn what is kept after event `after` up to `up_to`, without what `retractions` leave out;
+        return the sequence number up to which it has learned."""
+        gone, end = {*retractions.undone, *batch.fold.failed}, min(self.up_to, up_to)
+        self._idle = [seq for seq in self._idle if seq <= self.up_to]  # what comes after is read again
+
+        def counts(seqs: Ints) -> Any:
+            """Return which events count (k,)."""
+            found = (seqs > after) & (seqs <= end) & ~np.isin(seqs, np.fromiter(gone, np.int64))
+            for to, back in retractions.spans:
+                found &= ~((seqs > to) & (seqs < back))
+            return found
+
+        batch.fold.count(int(counts(np.array(self._idle, np.int64)).sum()), 0, 0)
+        for step in self._steps:
+            seqs = step.seqs if isinstance(step, Run) else np.array(step, np.int64)
+            there = counts(seqs)
+            if not there.any():
+                continue
+            if isinstance(step, Run):
+                batch.run(step._replace(at=step.at[there], seqs=seqs[there]))
+            elif not batch.events(history, seqs[there].tolist()):
+                break
+        return max(after, end)
+
+    def drop(self, person: str) -> None:
+        """Drop the training examples of a `person`; what they are of is not in the log any more."""
+        if self._idle or any(isinstance(step, Run) and not step.who.size for step in self._steps):
+            self.forget()  # nobody knows whose these are
+        for j, step in enumerate(self._steps):
+            if isinstance(step, Run) and person in step.names:
+                theirs = step.names.index(person)
+                left = step.who[step.at] != theirs
+                names = ["" if name == person else name for name in step.names]
+                self._steps[j] = step._replace(at=step.at[left], seqs=step.seqs[left], names=names)
+
+
 class Batch:
     """Lets the model of one fold learn many pieces of feedback at a time, in order."""
 
@@ -112,6 +215,8 @@ class Batch:
         self._who: list[int] = []
         self._names: dict[str, int] = {}
         self._numbers = 0
+        self.kept: Kept | None = None
+        """where the training examples are kept, besides, if they are"""
         self._owns = False  # the arrays of the state, which compiled code writes to
         self._unchecked = False
 
@@ -134,7 +239,7 @@ class Batch:
         if event.seq in fold.failed:
             return False
         if model.refusal(feedback.form) is not None:
-            fold.count(1, 0, 0)
+            self._idle(event)
             return False
         try:
             step = history.step(event, decision, feedback)
@@ -143,7 +248,7 @@ class Batch:
         except Exception:  # interpreted, it fails too, and is noted
             return self.alone(history, event, decision, feedback)
         if lesson is None:
-            fold.count(1, 0, 0)
+            self._idle(event)
             return False
         if encoded is None:
             return self.alone(history, event, decision, feedback)
@@ -160,11 +265,24 @@ class Batch:
         """Learn from one piece of feedback by itself, interpreted; return whether there was anything to learn."""
         self.flush()
         self.check()
+        self._keep(event.seq)
         return self.fold.learn(history, event, decision, feedback)
+
+    def _idle(self, event: Event) -> None:
+        """Count a piece of feedback with nothing to learn in it."""
+        self.fold.count(1, 0, 0)
+        if self.kept is not None:
+            self.kept.idle(event.seq)
+
+    def _keep(self, step: Run | int) -> None:
+        """Keep what is learned next, if it is not too much."""
+        if self.kept is not None and not self.kept.add(step):
+            self.kept = None
 
     def on_item(self, event: Event, catalogue: Catalogue) -> str:
         """Do what `LoopModel.on_item` does, after what waits."""
         self.flush()
+        self._keep(event.seq)
         return self.fold.model.on_item(event, catalogue)
 
     def flush(self) -> None:
@@ -174,6 +292,7 @@ class Batch:
             lessons = in_columns(self._waiting, self.columns)
             run = Run(lessons, np.arange(n), np.array(self._seqs, np.int64), who, list(self._names))
             self._waiting, self._seqs, self._who, self._names, self._numbers = [], [], [], {}, 0
+            self._keep(run)
             self.run(run)
 
     # ------------------------------------------------------------------------ from columns

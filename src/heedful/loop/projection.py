@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from typing import Any
 
 from heedful.loop import records, snapshots
@@ -387,7 +388,8 @@ class Projection(Writer):
         self._following.end()
         self.keeper.drop_outdated(retractions)
         head, version = self.log.last(self.interaction.by_number, self.imitates)
-        fold = replay(self, head, self._fold.failed, lambda model: self.keeper.start(self, model, head))
+        start = partial(self.keeper.start, self, head=head)
+        fold = replay(self, head, self._fold.failed, start, kept=self.keeper.kept)
         self.keeper.count(fold.learned)
         if self.learner is not served:
             self.keeper.ask_for_snapshot(self)  # of what serves now
@@ -486,5 +488,5 @@ class Projection(Writer):
             if isinstance(error, IncompleteModel):
                 self.keeper.since_snapshot = 0  # it is not tried at every event from now on
 
-    def forget_derived(self) -> list[str]:
-        return self.keeper.forget(self)
+    def forget_derived(self, person: str | None = None) -> list[str]:
+        return self.keeper.forget(self, person)

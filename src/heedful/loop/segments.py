@@ -15,7 +15,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ import numpy as np
 from heedful.data.files import TEMPORARY
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop import records
-from heedful.loop.batch import NUMBERS, Batch, Run, are_many, columns_of, kernel_of, no_run
+from heedful.loop.batch import NUMBERS, Batch, Run, columns_of, prepare
 from heedful.loop.history import History
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, Ragged, Single, below, lengths, own_scores
 from heedful.loop.log import Event, Log, Retractions, Segment, checksum
@@ -98,9 +98,7 @@ def seal(history: History, events: int = EVENTS) -> Sealed:
         after += events
     model = interaction.fresh()
     done = [_seal(history, folder, model, columns, *span) for span in spans]
-    if columns is not None and are_many(sum(each.lessons for each in log.segments()), history.learner):
-        with suppress(Exception):  # of numba; the next fold says so
-            kernel_of(model, columns, no_run(columns))  # it is on disk when the loop is opened next
+    prepare(history, sum(each.lessons for each in log.segments()), anyway=True)
     return Sealed(tuple(done), head - after)
 
 

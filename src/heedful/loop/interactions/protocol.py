@@ -769,10 +769,8 @@ def columns_stamp(model: LoopModel) -> str:
 
     It names the class and the space of its learner, the number of features, and the versions of the model's code and of
     the format."""
-    learner = model.learner
-    return (
-        f"2 {type(model).__name__} {model.version} {type(learner).__qualname__} {learner.n_features} {learner.space!r}"
-    )
+    learner, features = model.learner, getattr(model.learner, "n_features", 0)
+    return f"2 {type(model).__name__} {model.version} {type(learner).__qualname__} {features} {learner.space!r}"
 
 
 def is_compiled_alike(learner: Any) -> bool:
