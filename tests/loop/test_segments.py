@@ -168,7 +168,7 @@ class RatedLife(Life):
     def teach(self, form: int, person: int) -> None:
         i, loop = self.n, self.loop
         self.n += 1
-        shown = loop.decide(person=f"p{person}" if person else None, id=f"d{i}", repeats=i % 4 == 0).shown
+        shown = loop.decide(person=f"p{person}" if person else None, id=f"d{i}", repeats=True).shown
         told: list[dict[str, Any]] = [
             {"rating": {name: 1 + (i + j) % 5 for j, name in enumerate(shown[::-1])}},
             {"actions": {shown[0]: ["view", "buy"]} if shown else {}},
@@ -450,6 +450,25 @@ def test_what_was_written_before_somebody_was_forgotten_is_not_listed(
         assert made.segments[0].events < 60
         assert "p2" not in pq.read_table(first_file(loop))["subject"].to_pylist()
         assert list(segments.problems(loop.projection)) == []
+
+
+def test_what_is_in_memory_is_learned_again_without_the_person(tmp_path: Path) -> None:
+    kind = next(kind for kind in KINDS if kind.name == "rating")
+    with kind.make(tmp_path / "l") as loop, interpreted() as calls:
+        teach(kind, loop, range(12))
+        loop.undo("e2")
+        kept = loop.projection.keeper.kept
+        people = {name for step in kept._steps if isinstance(step, batch.Run) for name in step.names}
+        [person] = people - {"p1", "p2"}  # who said what is undone
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(loop.projection, "step", None)  # which makes arrays of what is read from the log
+            loop.undo("e4")
+            calls.clear()
+            loop.forget(person)
+        assert sum(calls) > 0
+        left = {name for step in kept._steps if isinstance(step, batch.Run) for name in step.names}
+        assert people - left == {person}
+        check(loop)
 
 
 # ---------------------------------------------------------------------------- kill -9

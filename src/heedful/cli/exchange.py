@@ -229,7 +229,7 @@ def _read_table(
 def _import_file(loop: Loop, file: Path, tally: Tally, table: TableImport | None) -> None:
     from heedful.data.jsonl import read_lines
 
-    total = _count_lines(file) if table is None else len(table.lines)
+    total = _count_lines(file) if table is None else table.total
     lines = read_lines(file) if table is None else _as_lines(table.lines)
     formed = table is not None and table.formed
     _import_lines(loop, file.name, lines, tally, total, by_line=table is None, formed=formed)

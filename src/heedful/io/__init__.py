@@ -37,7 +37,7 @@ __all__ = [
     "rehearse",
 ]
 
-BATCH = 10_000
+BATCH = 50_000
 """Lines that are imported together: in one commit for the decisions among them, and one for the feedback."""
 
 

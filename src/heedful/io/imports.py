@@ -206,9 +206,10 @@ class Importer:
         items: list[EventLine] = []
         decided: list[tuple[EventLine, PendingEvent]] = []
         changed, named = set[str](), set[str]()
+        changes = any(line.kind != "decision" for line in lines)
         for line in lines:
             if line.kind == "decision":
-                names = self._named_by(line)
+                names = self._named_by(line) if changes else named
                 if not changed.isdisjoint(names):
                     yield from self._change_items(items)
                     items, changed = [], set()

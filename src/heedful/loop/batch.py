@@ -64,7 +64,7 @@ class Run(NamedTuple):
 
 def are_many(lessons: int, learner: Any) -> bool:
     """Return whether so many `lessons` are worth loading compiled code of the `learner`."""
-    return lessons * float(getattr(learner, "lesson_cost", 1.0)) >= LEAST
+    return lessons > 0 and lessons * float(getattr(learner, "lesson_cost", 1.0)) >= LEAST
 
 
 def columns_of(history: History, model: LoopModel) -> Columns | None:
@@ -95,10 +95,9 @@ def prepare(history: History, lessons: int, anyway: bool = False) -> None:
     """Compile the code by which the loop learns, so that it is on disk, if that is worth while for about so many
     `lessons`; nothing is learned. With `anyway`, it is for whoever learns next."""
     model = history.fresh()
-    columns = (
-        columns_of(history, model) if are_many(lessons if anyway else lessons // COMPILING, model.learner) else None
-    )
-    if columns is not None:
+    if not are_many(lessons if anyway else lessons // COMPILING, model.learner):
+        return
+    if (columns := columns_of(history, model)) is not None:
         with suppress(Exception):  # of numba; who learns says so
             kernel_of(model, columns, no_run(columns))
 

@@ -580,9 +580,9 @@ class Interaction(Protocol[M]):
         worth: Mapping[str, float],
         missing: Collection[str],
         items: Collection[str],
-    ) -> list[dict[str, Any]] | None:
-        """Return the events that a `table` of answers becomes, as the lines of an import; None if it is none, as in
-        kinds that read no such tables.
+    ) -> tuple[int, Iterator[dict[str, Any]]] | None:
+        """Return (how many events a `table` of answers becomes, these as the lines of an import); None if it is none,
+        as in kinds that read no such tables.
 
         `columns`: those of roles whose names differ from the usual ones; `worth`: what kinds of feedback are worth as
         numbers; `missing`: numbers that stand for none; `items`: the names of items on offer."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,7 @@ from heedful.results.report import RatingDetails
 from heedful.spaces.slate import MOST, WeightedRatings
 
 if TYPE_CHECKING:
+    from heedful.data.ratings import RatingTable
     from heedful.data.table import Table
     from heedful.loop.interactions.findings import Findings
     from heedful.results.explanation import Explanation
@@ -94,22 +95,14 @@ class Rating(Interaction[RatingModel]):
         worth: Mapping[str, float],
         missing: Collection[str],
         items: Collection[str],
-    ) -> list[dict[str, Any]] | None:
+    ) -> tuple[int, Iterator[dict[str, Any]]] | None:
         rated = fitting("rating", table.header) and self.manifest.encoding.identifier not in table.header
         if not (columns or rated or fitting("person", table.header)):
             return None
         read = read_ratings(table, columns, twice="last", words=worth, missing=missing)[0]
-        users, names = read.user_names.tolist(), read.item_names.tolist()
-        new = [name for name in names if name not in set(items)]
-        lines: list[dict[str, Any]] = [{"kind": "item", "id": name} for name in new]
-        for user, item, value in zip(read.users.tolist(), read.items.tolist(), read.values.tolist()):
-            told = [users[user], names[item], value]
-            # The content makes the id, so that the same rating is the same event whichever file brings it.
-            id = "table-" + hashlib.blake2b(json.dumps(told).encode(), digest_size=16).hexdigest()
-            shown = [names[item]]
-            lines.append({"kind": "decision", "id": id, "person": users[user], "candidates": shown, "shown": shown})
-            lines.append({"kind": "feedback", "id": id, "decision": id, "rating": {names[item]: value}})
-        return lines
+        there, names = set(items), read.item_names.tolist()
+        new = [name for name in names if name not in there]
+        return len(new) + 2 * len(read.values), _lines(read, names, new)
 
     # ------------------------------------------------------------------------ making a loop
 
@@ -273,3 +266,17 @@ class Rating(Interaction[RatingModel]):
 
     def score(self, decision: LoggedDecision, feedback: Sequence[FeedbackRecord]) -> float | None:
         return answers.mean_value([self.answer(decision, each) for each in feedback])
+
+
+def _lines(read: RatingTable, names: Sequence[str], new: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the events that the ratings `read` become: of `new` items, then a decision and its feedback for each
+    rating of one of the items called `names`."""
+    yield from ({"kind": "item", "id": name} for name in new)
+    users = read.user_names.tolist()
+    for user, item, value in zip(read.users.tolist(), read.items.tolist(), read.values.tolist()):
+        told = [users[user], names[item], value]
+        # The content makes the id, so that the same rating is the same event whichever file brings it.
+        id = "table-" + hashlib.blake2b(json.dumps(told).encode(), digest_size=16).hexdigest()
+        shown = [names[item]]
+        yield {"kind": "decision", "id": id, "person": users[user], "candidates": shown, "shown": shown}
+        yield {"kind": "feedback", "id": id, "decision": id, "rating": {names[item]: value}}
