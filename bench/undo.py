@@ -109,7 +109,7 @@ def measured(kind: str, n: int) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--ratings", type=int, nargs="*", default=[5_000, 50_000, 200_000])
+    parser.add_argument("--ratings", type=int, nargs="*", default=[5_000, 20_000, 50_000])
     parser.add_argument("--lists", type=int, nargs="*", default=[5_000, 50_000])
     parser.add_argument("--only-print", action="store_true", help="print what is in the file; measure nothing")
     given = parser.parse_args()

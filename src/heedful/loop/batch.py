@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.core.fold import coerce, copy_arrays
+from heedful.core.fold import coerce, copy_arrays, count_numbers
 from heedful.jit.kernel import Ints
 from heedful.loop import records
 from heedful.loop.catalogue import Catalogue
@@ -35,8 +35,8 @@ MANY = 16_384
 """How many training examples wait, at most, to be learned together."""
 NUMBERS = 4_000_000
 """The most numbers that the candidates of those have, about."""
-KEPT = 16_000_000
-"""The most numbers that `Kept` has, about: 128 MB."""
+KEPT = 8_000_000
+"""The most numbers that `Kept` has, 64 MB: those of 600,000 ratings."""
 PAGE = 500
 """How many events are read from the log at a time, of those that are in no column."""
 
@@ -151,7 +151,7 @@ class Kept:
         """Keep what is learned next: training examples, or the sequence number of an event that is learned by itself.
         Return False, and keep nothing, if that would be too much."""
         if isinstance(step, Run):
-            self._size += step.lessons.features.size + step.lessons.rows.values.size
+            self._size += count_numbers(step)
             if self._size > KEPT:
                 return False
             self._steps.append(step)
