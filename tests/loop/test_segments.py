@@ -452,6 +452,23 @@ def test_what_was_written_before_somebody_was_forgotten_is_not_listed(
         assert list(segments.problems(loop.projection)) == []
 
 
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_rollback_leaves_items_as_they_are(sealed: bool, tmp_path: Path) -> None:
+    """What was withdrawn in what is rolled back stays withdrawn, from memory and from segments as from the log."""
+    kind = next(kind for kind in KINDS if kind.name == "rating")
+    with kind.make(tmp_path / "l") as loop, interpreted():
+        teach(kind, loop, range(6))
+        version = loop.version
+        loop.withdraw("i3")
+        teach(kind, loop, range(6, 8), withdrawn="i3")
+        loop.undo("e7")
+        if sealed:
+            loop.seal(5)
+        loop.rollback(version)
+        loop.undo("e1")
+        check(loop)
+
+
 def test_what_is_in_memory_is_learned_again_without_the_person(tmp_path: Path) -> None:
     kind = next(kind for kind in KINDS if kind.name == "rating")
     with kind.make(tmp_path / "l") as loop, interpreted() as calls:

@@ -133,6 +133,7 @@ class Kept:
         self.stamp, self._retractions, self._failed = stamp, retractions, set(failed)
         self._steps: list[Run | list[int]] = []
         self._idle: list[int] = []
+        self._items = set[int]()  # events of items, which no rollback leaves out
         self._size = 0
 
     def fits(self, after: int, stamp: str, retractions: Retractions, failed: Collection[int]) -> bool:
@@ -162,6 +163,11 @@ class Kept:
         self.up_to = int(step.seqs[-1]) if isinstance(step, Run) else step
         return True
 
+    def add_item(self, seq: int) -> bool:
+        """Do what `add` does, with the event of an item."""
+        self._items.add(seq)
+        return self.add(seq)
+
     def idle(self, seq: int) -> None:
         """Keep that there is nothing to learn in the feedback with the sequence number `seq`."""
         self._idle.append(seq)
@@ -174,10 +180,10 @@ class Kept:
 
         def counts(seqs: Ints) -> Any:
             """Return which events count (k,)."""
-            found = (seqs > after) & (seqs <= end) & ~np.isin(seqs, np.fromiter(gone, np.int64))
+            left = ~np.isin(seqs, np.fromiter(gone, np.int64))
             for to, back in retractions.spans:
-                found &= ~((seqs > to) & (seqs < back))
-            return found
+                left &= ~((seqs > to) & (seqs < back))
+            return (seqs > after) & (seqs <= end) & (left | np.isin(seqs, np.fromiter(self._items, np.int64)))
 
         batch.fold.count(int(counts(np.array(self._idle, np.int64)).sum()), 0, 0)
         for step in self._steps:
@@ -281,7 +287,8 @@ class Batch:
     def on_item(self, event: Event, catalogue: Catalogue) -> str:
         """Do what `LoopModel.on_item` does, after what waits."""
         self.flush()
-        self._keep(event.seq)
+        if self.kept is not None and not self.kept.add_item(event.seq):
+            self.kept = None
         return self.fold.model.on_item(event, catalogue)
 
     def flush(self) -> None:

@@ -35,9 +35,10 @@ EVENTS = 1_000_000
 """How many events a segment has."""
 BLOCK = 16_384
 """How many events of a segment are read at a time."""
-NONE, EMPTY, ENCODED, ALONE = range(4)
+NONE, EMPTY, ENCODED, ALONE, ITEM = range(5)
 """What the column `lesson` says of an event: the model learns nothing from events of its kind; there is nothing to
-learn in it; it is in columns; it is learned by itself, from the log, as is an item that the model takes in."""
+learn in it; it is in columns; it is learned by itself, from the log; it is an item that the model takes in, from the
+log, also if it was rolled back."""
 _LISTS = {"rows": "int32", "scores": "float64", "shown": "int32", "answer": "int32"}
 
 
@@ -244,7 +245,7 @@ def _lesson(
     """Return (sort, example) of an event: what sort of training example it is (a number), and its arrays if it is
     stored in columns, else None."""
     if event.kind == "item" and event.kind in history.folded:
-        return ALONE, None
+        return ITEM, None
     if decided is None:
         return NONE, None
     feedback = records.decode_feedback(event.payload)
@@ -448,10 +449,10 @@ def runs(
         if aside:
             continue
         seqs, kinds = (table[name].combine_chunks().to_numpy() for name in ("seq", "lesson"))
-        kept = (kinds > NONE) & (seqs > after) & (seqs <= up_to) & ~np.isin(seqs, gone)
+        kept = ~np.isin(seqs, gone)
         for to, end in retractions.spans:
             kept &= ~((seqs > to) & (seqs < end))
-        at = np.flatnonzero(kept)
+        at = np.flatnonzero((kinds > NONE) & (seqs > after) & (seqs <= up_to) & (kept | (kinds == ITEM)))
         empty = int(np.count_nonzero(kinds[at] == EMPTY))
         at = at[kinds[at] != EMPTY]
         if not at.size:
