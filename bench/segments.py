@@ -34,7 +34,7 @@ from machine import record
 from heedful import Loop
 from heedful.core.serialization import arrays_of
 from heedful.io import export_lines
-from heedful.loop import segments
+from heedful.loop import batch
 from heedful.loop.log import Event, now
 from heedful.loop.projection import Projection
 from heedful.loop.records import DecisionRecord, FeedbackRecord, encode
@@ -69,7 +69,7 @@ def fold(path: Path, sealed: bool) -> dict[str, Any]:
     for snapshot in path.glob("snapshot-*"):
         snapshot.unlink()
     if not sealed:
-        segments.LEAST = 2**62
+        batch.LEAST = 2**62
     projection = Projection(path, None)
     digest = hashlib.sha256()
     for name, array in sorted(arrays_of(projection.model.shared).items()):

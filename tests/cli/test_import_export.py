@@ -720,8 +720,9 @@ def test_pairs_that_the_loop_has_already_are_said_in_the_line_that_says_how_many
 
 
 def test_where_no_bar_can_be_drawn_a_long_import_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a stderr that is no terminal, a note for so many lines; of validate and of formats of others, too."""
+    """On a stderr that is no terminal, a note from time to time; of validate and of formats of others, too."""
     monkeypatch.setattr(exchange, "EVERY", 3)
+    monkeypatch.setattr(exchange, "SECONDS", 0.0)
     expected = "heedful: good.jsonl: 3 lines read\nheedful: good.jsonl: 6 lines read\n"
     assert heedful("validate cars good.jsonl").err == expected
     assert heedful("import cars good.jsonl --json").err == expected

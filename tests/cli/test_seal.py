@@ -44,7 +44,7 @@ def test_json_has_every_segment() -> None:
 
 
 def test_it_says_that_what_is_learned_is_not_in_columns() -> None:
-    make("rating")
+    make("comparison")
     assert "takes as long as before" in heedful("seal cars --events 12").out
 
 

@@ -590,10 +590,11 @@ def test_opened_by_another_process_while_she_is_forgotten(home: Place, monkeypat
         usual(loop, "annemarie", "a")
         tidy = Projection.forget_derived
 
-        def meanwhile(self: Projection) -> None:
-            tidy(self)
+        def meanwhile(self: Projection, person: str | None = None) -> list[str]:
+            left = tidy(self, person)
             monkeypatch.setattr(Projection, "forget_derived", tidy)
             Loop.open(home / "loop").close()
+            return left
 
         monkeypatch.setattr(Projection, "forget_derived", meanwhile)
         assert loop.forget("annemarie").events == 4 + 5

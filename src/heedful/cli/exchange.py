@@ -4,6 +4,7 @@ The file is long because `import` is one command with every source of events: li
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -32,8 +33,10 @@ AS, OPTION = format_options("read")
 NO_ACTIONS = ("click", "impression", "")
 """What `ACTIONS` of the UBI loader maps an event to that is no action (buy, ...) of a loop."""
 
-EVERY = 100_000
-"""After how many lines of an import a note says how far it is, where no bar can be drawn."""
+EVERY = 1_000
+"""After how many lines of an import a bar shows how far it is."""
+SECONDS = 10.0
+"""How often, where no bar can be drawn, a note says how far an import is."""
 
 
 # ---------------------------------------------------------------------------- import
@@ -226,19 +229,30 @@ def _read_table(
 def _import_file(loop: Loop, file: Path, tally: Tally, table: TableImport | None) -> None:
     from heedful.data.jsonl import read_lines
 
-    total = _count_lines(file) if table is None else len(table.lines)
+    total = _count_lines(file) if table is None else table.total
     lines = read_lines(file) if table is None else _as_lines(table.lines)
-    _import_lines(loop, file.name, lines, tally, total, by_line=table is None)
+    formed = table is not None and table.formed
+    _import_lines(loop, file.name, lines, tally, total, by_line=table is None, formed=formed)
 
 
 def _import_lines(
-    loop: Loop, source: str, lines: Iterable[Line], tally: Tally, total: int | None = None, *, by_line: bool = False
+    loop: Loop,
+    source: str,
+    lines: Iterable[Line],
+    tally: Tally,
+    total: int | None = None,
+    *,
+    by_line: bool = False,
+    formed: bool = False,
 ) -> None:
-    """Import `lines` behind a progress bar, and count what became of them, named `by_line` or by their ids."""
+    """Import `lines` behind a progress bar, and count what became of them, named `by_line` or by their ids. `formed` is
+    that of `import_lines`."""
     from heedful.io import import_lines
+    from heedful.loop.batch import prepare
 
     with _progress(source, total) as advance:
-        for outcome in import_lines(loop, advance(lines)):
+        prepare(loop.projection, (total or 0) // 2)  # a decision and an answer each
+        for outcome in import_lines(loop, advance(lines), formed=formed):
             tally.add(outcome, f"{source}:{outcome.line}" if by_line else f"{outcome.kind} {outcome.id}")
 
 
@@ -372,11 +386,14 @@ def _progress(what: str, total: int | None) -> Iterator[Any]:
         bar = progress.add_task(what, total=total)
 
         def advance(lines: Iterable[Line]) -> Iterator[Line]:
+            said = time.monotonic()
             for n, line in enumerate(lines, 1):
                 yield line
-                progress.advance(bar)
-                if progress.disable and n % EVERY == 0:
-                    note(f"{what}: {n:,} lines read")
+                if n % EVERY == 0 or n == total:
+                    progress.update(bar, completed=n)
+                    if progress.disable and n != total and time.monotonic() - said >= SECONDS:
+                        said = time.monotonic()
+                        note(f"{what}: {n:,}{'' if total is None else f' of {total:,}'} lines read")
 
         yield advance
 

@@ -206,9 +206,10 @@ class Importer:
         items: list[EventLine] = []
         decided: list[tuple[EventLine, PendingEvent]] = []
         changed, named = set[str](), set[str]()
+        changes = any(line.kind != "decision" for line in lines)
         for line in lines:
             if line.kind == "decision":
-                names = self._named_by(line)
+                names = self._named_by(line) if changes else named
                 if not changed.isdisjoint(names):
                     yield from self._change_items(items)
                     items, changed = [], set()
@@ -315,11 +316,15 @@ class Importer:
     def _decide(self, decided: Sequence[tuple[EventLine, PendingEvent]]) -> Iterator[Outcome]:
         answers = self._loop.projection.submit([draft for _, draft in decided])
         for (line, draft), answer in zip(decided, answers):
-            logged, decision = self._loop.projection.find_decision(line.id), self._loop.projection.decision(draft.event)
+            if answer.status == "applied" and not (line.record.get("context") or _has_fields(line)):
+                yield line.outcome(answer)  # as most are; to read what was written takes longer
+                continue
+            decision = self._loop.projection.decision(draft.event)
             if answer.status == "applied":
                 undeclared, by_number = decision.record.undeclared, self._loop.projection.interaction.by_number
                 yield line.outcome(answer._replace(reason=describe_undeclared(undeclared, by_number) or answer.reason))
                 continue
+            logged = self._loop.projection.find_decision(line.id)
             other = (
                 difference(logged, decision, dated=line.record.get("time") is not None) if logged is not None else None
             )
@@ -355,7 +360,7 @@ class Importer:
             predicted=() if predictions is None else _check_predicted(projection.interaction, predictions),
             unknown=strange,
             rival=tuple(record.get("rival") or ()),
-            after=self._page_before(record, {line.id: line.record for line, _ in decided}),
+            after=self._page_before(record, decided),
             undeclared=request.undeclared,
         )
         person = record.get("person")
@@ -365,14 +370,14 @@ class Importer:
             Event(0, "decision", line.id, time_of(record), person, None, self._loop.version, payload, arrays)
         )
 
-    def _page_before(self, record: Mapping[str, object], decided: Mapping[str, Mapping[str, object]]) -> str:
+    def _page_before(self, record: Mapping[str, object], decided: Sequence[tuple[EventLine, PendingEvent]]) -> str:
         """Return the id of the decision that `record` continues, in the log or in `decided`; "" if none."""
         after = record.get("after")
         if after is None:
             return ""
         after = records.check_id("after", after)
         person = None if record.get("person") is None else str(record["person"])
-        before = decided.get(after)
+        before = next((line.record for line, _ in reversed(decided) if line.id == after), None)
         if before is None or str(before.get("person")) != str(person):
             page_before(self._loop.projection, after, person)
         return after
@@ -454,6 +459,12 @@ class Importer:
         if decision is None or when >= decision.since or decision.id in self._undated:
             return ""
         return _BEFORE.format(as_time(when), decision.id, as_time(decision.since))
+
+
+def _has_fields(line: EventLine) -> bool:
+    """Return whether candidates of a decision are given as objects."""
+    candidates = line.record["candidates"]
+    return bool(candidates) and not isinstance(candidates[0], str)
 
 
 _Version: TypeAlias = "tuple[str, str] | None"

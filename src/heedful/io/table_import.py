@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -17,11 +17,14 @@ from heedful.loop import Loop
 
 
 class TableImport(NamedTuple):
-    """What a table brings into a loop: the `lines` of its events, or the rows of its `items`, and `notes` on these."""
+    """What a table brings into a loop: the `lines` of its events, `total` of them, or the rows of its `items`, and
+    `notes` on these. `formed` says that the lines were made here, and so have the form of events."""
 
-    lines: list[dict[str, Any]]
+    total: int
+    lines: Iterable[dict[str, Any]]
     items: list[dict[str, Any]]
     notes: list[str]
+    formed: bool = False
 
 
 def first_two(path: Path) -> list[str]:
@@ -61,13 +64,14 @@ def read_import(
     tables do, and if a table of items lacks the column that names them."""
     table = open_table(path)
     if "kind" in table.header and set(table.columns(["kind"])[0].values) <= set(KINDS):
-        return TableImport([row for _, row in open_table(path, texts=True).located()], [], [])  # events as a list
+        events = [row for _, row in open_table(path, texts=True).located()]
+        return TableImport(len(events), events, [], [])
     lines = loop.projection.interaction.table_lines(table, columns, worth, missing, loop.items)
     if lines is not None:
-        return TableImport(lines, [], [])
+        return TableImport(*lines, [], [], formed=True)
     if columns or worth or missing:
         raise ValueError(f"{path.name}: expected a table of items, of which no columns are named, in this loop")
-    return TableImport([], *_items(loop, table))
+    return TableImport(0, [], *_items(loop, table))
 
 
 def _items(loop: Loop, table: Table) -> tuple[list[dict[str, Any]], list[str]]:

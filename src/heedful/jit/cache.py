@@ -333,15 +333,16 @@ def _kind(value: Any) -> Any:
     return numba.typeof(value)
 
 
-def is_cached(*args: Any) -> bool:
-    """Return True if `loop_for(*args)` has its loop in memory or on disk, so that it will not compile."""
-    if _kind(args) in _loops:
+def is_cached(*args: Any, kernel: Callable[..., Any] | None = None) -> bool:
+    """Return True if `loop_for(*args)`, or `kernel_for(kernel, *args)`, has its loop in memory or on disk, so that it
+    will not compile."""
+    if (_kind(args) if kernel is None else (kernel, _kind(args))) in _loops:
         return True
     signature = tuple(numba.typeof(a) for a in args)
-    modules = reachable(args)
+    modules = reachable(args, *([] if kernel is None else [kernel.__module__]))
     if _nameless(modules):
         return False
-    folder = cache_directory() / _folder(_key(args, signature, modules))
+    folder = cache_directory() / _folder(_key(args, signature, modules, kernel))
     return any(folder.glob("**/*.nbc"))
 
 

@@ -269,8 +269,9 @@ class History:
         step = self.step(event, decision, feedback)
         return model.teach(step.context, feedback, step.extra, event.seq)
 
-    def offer(self, model: LoopModel, event: Event) -> None:
-        """Let `model` take in an `event` that puts an item on offer, changes it or withdraws it.
+    def offer(self, model: Any, event: Event) -> None:
+        """Let `model`, a `LoopModel` or a `Batch` of one, take in an `event` that puts an item on offer, changes it or
+        withdraws it.
 
         Nothing is done in kinds of feedback whose models do not depend on which items are on offer. A failure of the
         learner is added to `notes`, not raised."""
@@ -325,24 +326,27 @@ class History:
 
     def steps(
         self,
-        models: Sequence[LoopModel],
+        models: Sequence[Any],
         after: int = 0,
         up_to: int | None = None,
         spans: Sequence[tuple[int, int]] | None = None,
+        retractions: Retractions | None = None,
     ) -> Iterator[Answered]:
         """Yield (event, decision that it answers, decoded feedback) of each piece of feedback that counts, in order.
 
-        The caller lets `models` learn from each. It begins after the event with sequence number `after` and ends with
-        `up_to`, which is included; None is the end of the log. What was undone is left out. In kinds of feedback whose
-        models depend on which items are on offer, such as ratings, `models` are told on the way, in the log's order, of
-        each item that was put on offer or withdrawn. In a loop with the setting `apprentice` they learn on the way to
-        make the orders of its decisions (`imitate`): model j those after event spans[j][0] up to spans[j][1], or all if
+        The caller lets `models` (each a `LoopModel`, or a `Batch` of one) learn from each. It begins after the event
+        with sequence number `after` and ends with `up_to`, which is included; None is the end of the log. Left out is
+        what `retractions` say, by default what was undone by an event up to `up_to`. In kinds of feedback whose models
+        depend on which items are on offer, such as ratings, `models` are told on the way, in the log's order, of each
+        item that was put on offer or withdrawn. In a loop with the setting `apprentice` they learn on the way to make
+        the orders of its decisions (`imitate`): model j those after event spans[j][0] up to spans[j][1], or all if
         `spans` is None."""
         if not self.folded:
-            yield from self.lessons(after, up_to)
+            yield from self.lessons(after, up_to, retractions)
             return
+        lessons = self.lessons(after, up_to, retractions)
         others = ((event, None, None) for event in self.others(after, up_to))
-        for event, decision, feedback in merge(self.lessons(after, up_to), others, key=lambda step: step[0].seq):
+        for event, decision, feedback in merge(lessons, others, key=lambda step: step[0].seq):
             if decision is not None and feedback is not None:
                 yield event, decision, feedback
             elif event.kind == "item":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.loop import segments, snapshots
+from heedful.loop.batch import Kept
 from heedful.loop.fold import Fold
 from heedful.loop.history import History
 from heedful.loop.interactions.protocol import Interaction
@@ -46,6 +47,8 @@ class Keeper:
         self.shelf = snapshots.shelf_of(log)
         """where the snapshots are"""
         self._marks: list[Mark] = []
+        self.kept = Kept()
+        """training examples in memory"""
         self.since_snapshot = 0
         """how much the models have learned since the last snapshot, or since the one that they began from"""
         self._since_mark = 0
@@ -138,17 +141,23 @@ class Keeper:
         serving = KeptModel(position, fold.model.shared, fold.model.people, fold.moves, history.stamp())
         return snapshots.draw(self.shelf, history.log, serving, others)
 
-    def forget(self, history: History) -> list[str]:
-        """Remove what is kept, snapshots and segments, which may hold events that were erased from the log.
+    def forget(self, history: History, person: str | None = None) -> list[str]:
+        """Remove what is kept, snapshots and segments, which may hold events that were erased from the log; if they
+        were all of one `person`, training examples of others stay in memory.
 
         Return the names of files that cannot be removed."""
         self.shelf.clear()
-        self.forget_memory(history)
+        self.forget_memory(history, person)
         return segments.remove_unlisted(history.path, history.log) if isinstance(history.path, Path) else []
 
-    def forget_memory(self, history: History) -> None:
-        """Drop the decisions, items and states of the model that are in memory."""
+    def forget_memory(self, history: History, person: str | None = None) -> None:
+        """Drop the decisions, items, training examples and states of the model that are in memory, of the examples only
+        those of one `person` if it is given."""
         self._marks = []
+        if person is None:
+            self.kept.forget()
+        else:
+            self.kept.drop(person)
         history.decisions.clear()
         history.catalogue.look_again()
 

@@ -134,6 +134,10 @@ class LoopModel:
 
     # ------------------------------------------------------------------------ keeping
 
+    def replace(self, shared: Any) -> None:
+        """Put `shared`, whose arrays the model may overwrite, in place of the state that all people share."""
+        self.shared = shared
+
     def nobody(self) -> Any:
         """Return an example of the state that is kept for each person, as a template for reading such states from a
         file."""

@@ -11,9 +11,11 @@ import time
 import weakref
 from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from typing import Any
 
 from heedful.loop import records, snapshots
+from heedful.loop.batch import Batch, NotCompiled
 from heedful.loop.fold import Fold
 from heedful.loop.following import Following
 from heedful.loop.group import GroupCommit
@@ -200,12 +202,16 @@ class Projection(Writer):
         elif any(event.kind in KINDS for _, event, _ in fresh):
             self._look_who_serves(before)
         self._apart(len(fresh))
+        taught = None if rebuilt else self._teach_together(fresh)
+        rebuilt = rebuilt or taught is not None
         for i, event, (_, decision, feedback, _) in fresh:
             late = learned = False
             if event.kind == "feedback" and decision is not None and feedback is not None:
                 late = event.time - decision.since > 1e6 * self.settings.late_after
                 if rebuilt:  # the fold has it already
-                    learned = event.seq not in self._fold.failed and self._says(event, decision, feedback)
+                    known = None if taught is None else taught.get(event.seq)
+                    learned = self._says(event, decision, feedback) if known is None else known
+                    learned = learned and event.seq not in self._fold.failed
                 elif not (learned := self._teach(event, decision, feedback)) and self._fold.broken:
                     self.rebuild()  # the lesson may have stopped half-way
                     rebuilt = True
@@ -233,6 +239,29 @@ class Projection(Writer):
         learned = self._fold.learn(self, event, decision, feedback)
         self.keeper.count(learned)
         return learned
+
+    def _teach_together(self, fresh: Sequence[tuple[int, Event, PendingEvent]]) -> dict[int, bool] | None:
+        """Let the model learn from all of `fresh` in a batch, if it is much feedback; return, by sequence number,
+        whether there was anything to learn in a piece. Return None, with nothing learned, if it is not."""
+        taught, given = dict[int, bool](), [event.kind for _, event, _ in fresh]
+        batch = None if "item" in given else Batch.begin(self, self._fold, given.count("feedback"))
+        if batch is None:
+            return None
+        before = self._fold.learned
+        try:
+            for _, event, (_, decision, feedback, _) in fresh:
+                if decision is not None and feedback is not None:
+                    taught[event.seq] = batch.learn(self, event, decision, feedback)
+            batch.flush()
+            batch.check()
+        except NotCompiled as error:
+            self.note(str(error))
+            self._fold.broken = True
+        if self._fold.broken:
+            self.rebuild()
+        else:
+            self.keeper.count(self._fold.learned - before)
+        return taught
 
     def _says(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
         """Return whether the loop's model would learn anything from a piece of feedback; the model is not changed.
@@ -293,7 +322,9 @@ class Projection(Writer):
         if head != self._head:
             self._stale = True
             others = [event for event in self.log.events(self._head) if event.seq <= head]
-            if any(event.kind in ("undo", "forget", "rollback", *KINDS) for event in others):
+            given = sum(event.kind == "feedback" for event in others)
+            batched = Batch.begin(self, self._fold, given) is not None
+            if batched or any(event.kind in ("undo", "forget", "rollback", *KINDS) for event in others):
                 self.log.look_for_forgotten()
                 self.keeper.forget_memory(self)
                 self.rebuild()
@@ -357,7 +388,8 @@ class Projection(Writer):
         self._following.end()
         self.keeper.drop_outdated(retractions)
         head, version = self.log.last(self.interaction.by_number, self.imitates)
-        fold = replay(self, head, self._fold.failed, lambda model: self.keeper.start(self, model, head))
+        start = partial(self.keeper.start, self, head=head)
+        fold = replay(self, head, self._fold.failed, start, kept=self.keeper.kept)
         self.keeper.count(fold.learned)
         if self.learner is not served:
             self.keeper.ask_for_snapshot(self)  # of what serves now
@@ -378,7 +410,7 @@ class Projection(Writer):
         with self.turn:
             self.catch_up()
             problems = self.log.problems()
-            if not snapshots.same(self._fold.model, replay(self, self._head, self._fold.failed, sealed=False).model):
+            if not snapshots.same(self._fold.model, replay(self, self._head, self._fold.failed, batched=False).model):
                 problems.append("the model is not the fold of the log, bit for bit")
             return problems
 
@@ -456,5 +488,5 @@ class Projection(Writer):
             if isinstance(error, IncompleteModel):
                 self.keeper.since_snapshot = 0  # it is not tried at every event from now on
 
-    def forget_derived(self) -> list[str]:
-        return self.keeper.forget(self)
+    def forget_derived(self, person: str | None = None) -> list[str]:
+        return self.keeper.forget(self, person)

@@ -197,12 +197,13 @@ def check_text(name: str, value: object, most: int = 1_000_000) -> str:
     return str(value)
 
 
-def check_names(name: str, value: object, least: int = 1, most: int = MOST_CANDIDATES) -> tuple[str, ...]:
+def check_names(name: str, value: Any, least: int = 1, most: int = MOST_CANDIDATES) -> tuple[str, ...]:
     """Return `value`, a sequence of `least` to `most` ids, as a tuple.
 
     Raise ValueError for anything else; `name` is the field that the message names."""
-    if isinstance(value, str | bytes) or not isinstance(value, Sequence) or not least <= len(value) <= most:
-        got = f"{len(value)} of them" if isinstance(value, Sequence) and len(value) > most else describe(value)
+    listed = type(value) is list or (isinstance(value, Sequence) and not isinstance(value, str | bytes))
+    if not listed or not least <= len(value) <= most:
+        got = f"{len(value)} of them" if listed and len(value) > most else describe(value)
         raise ValueError(f"{name}: expected a list of {least} to {most} names, got {got}")
     try:
         return tuple([check_id(name, each) for each in value])

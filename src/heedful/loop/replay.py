@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from heedful.loop import segments
+from heedful.loop.batch import Batch, Kept, NotCompiled
 from heedful.loop.fold import Fold
 from heedful.loop.history import History
 from heedful.loop.model import LoopModel, Moves
@@ -24,25 +25,50 @@ def replay(
     head: int,
     failed: Mapping[int, str] | None = None,
     start: Start = from_nothing,
-    sealed: bool = True,
+    batched: bool = True,
+    kept: Kept | None = None,
 ) -> Fold:
     """Return a new model that has learned all feedback in the log up to sequence number `head`, in order, with its
     counts and what the learner failed on.
 
-    It begins from the state that `start` loads, and leaves out the feedback in `failed`. What is in sealed segments is
-    read from these, unless `sealed` is False: the model is the same. Events after `head`, which other processes append
-    meanwhile, are left for later.
+    It begins from the state that `start` loads, and leaves out the feedback in `failed`. Much feedback is learned in
+    batches, compiled, and what is in sealed segments is read from these, unless `batched` is False: the model is the
+    same. What is in `kept`, if it is given, is not read from the log, and it keeps the rest. Events after `head`, which
+    other processes append meanwhile, are left for later.
     """
     while True:
         fold = Fold(history, failed)
         position, fold.moves = start(fold.model)
-        if sealed:
-            position = segments.learn(history, fold, position, head)
-        if not fold.broken:
-            for lesson in history.steps([fold.model], position, head):
-                fold.learn(history, *lesson)
-                if fold.broken:
-                    break
+        try:
+            learn(history, fold, position, head, batched, kept)
+        except NotCompiled as error:
+            history.note(str(error))
+            batched = False
+            continue
         if not fold.broken:
             return fold
         failed = fold.failed  # it may have stopped half-way: once more, without that lesson
+
+
+def learn(history: History, fold: Fold, position: int, head: int, batched: bool, kept: Kept | None) -> None:
+    """Let `fold`, which has learned all up to event `position`, learn the feedback after it up to `head`, as `replay`
+    says; if the learner fails on some, learning ends there. Raise NotCompiled if batches cannot be learned."""
+    batch = Batch.begin(history, fold, history.log.count("feedback", position, head)) if batched else None
+    if batch is not None:
+        position = segments.learn(history, batch, position, head)
+        if kept is not None and not fold.broken:
+            retractions = history.log.retractions(head)
+            if kept.fits(position, batch.columns.stamp, retractions, fold.failed):
+                position = kept.learn(history, batch, position, head, retractions)
+            else:
+                kept.begin(position, batch.columns.stamp, retractions, fold.failed)
+            batch.kept = kept if position == kept.up_to else None  # else it ends later, or not all of it is kept
+        segments.from_log(history, batch, position, head)
+        if batch.kept is not None and not fold.broken:
+            batch.kept.up_to = head
+        batch.check()
+        return
+    for lesson in history.steps([fold.model], position, head):
+        fold.learn(history, *lesson)
+        if fold.broken:
+            return

@@ -708,6 +708,8 @@ def _check_few(candidates: Sequence[object]) -> None:
 
 
 def _objects(candidates: object) -> bool:
+    if type(candidates) is list and candidates and type(candidates[0]) is str:
+        return False  # nearly always
     return (
         isinstance(candidates, Sequence)
         and not isinstance(candidates, str)

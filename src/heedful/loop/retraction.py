@@ -78,14 +78,14 @@ def forget(writer: Writer, person: str) -> Forgotten:
 
         count = log.erase(person, event)
         if count:
-            writer.forget_derived()
+            writer.forget_derived(person)
             writer.rebuild()
         alike = spelt_like(writer, person)
         gone = Forgotten(count, exports if count else (), writer.published.version, alike=alike)
         if count:
             gone = gone._replace(unreached=log.store.unreached())
         try:
-            finish_forgetting(writer)
+            finish_forgetting(writer, person)
         except TimeoutError as error:
             raise Unerased(str(error), gone._replace(erased=False)) from None
         return gone
@@ -113,11 +113,12 @@ def note_export(writer: Writer, path: str | Path) -> None:
         writer.note(f"the export is not noted in the log, so forget does not name it: {error.strerror}")
 
 
-def finish_forgetting(writer: Writer) -> None:
-    """Remove the bytes of forgotten people that are still on the disk, as `Loop.finish_forgetting` says."""
+def finish_forgetting(writer: Writer, person: str | None = None) -> None:
+    """Remove the bytes of forgotten people that are still on the disk, as `Loop.finish_forgetting` says; `person` is
+    the only one, if it is given."""
     with writer.turn:
         if writer.log.unfinished() and not writer.log.store.read_only:
-            if left := writer.forget_derived():
+            if left := writer.forget_derived(person):
                 advice = "cannot be removed, and what was forgotten is still in it: remove it and open the loop again"
                 raise TimeoutError(f"{', '.join(left)}: {advice}")
             writer.log.finish_erasing()

@@ -14,22 +14,20 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from itertools import islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.core.fold import coerce, copy_arrays
-from heedful.core.serialization import arrays_of
 from heedful.data.files import TEMPORARY
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop import records
-from heedful.loop.fold import Fold
+from heedful.loop.batch import NUMBERS, Batch, Run, columns_of, prepare
 from heedful.loop.history import History
-from heedful.loop.interactions.columns import Columns, Encoded, Lessons, Ragged, Single, below, lengths
+from heedful.loop.interactions.columns import Columns, Encoded, Lessons, Ragged, Single, below, lengths, own_scores
 from heedful.loop.log import Event, Log, Retractions, Segment, checksum
 from heedful.loop.model import LoopModel
 
@@ -37,16 +35,10 @@ EVENTS = 1_000_000
 """How many events a segment has."""
 BLOCK = 16_384
 """How many events of a segment are read at a time."""
-LEAST = 20_000
-"""The fewest training examples in segments for which a fold uses them: to load compiled code takes most of a second."""
-NONE, EMPTY, ENCODED, ALONE = range(4)
-"""What the column `lesson` says of an event: it is no feedback, or on no decision; there is nothing to learn in it; it
-is in columns; it is learned by itself, from the log."""
-PAGE = 500
-"""How many events are read from the log at a time, of those that are in no column."""
-NUMBERS = 4_000_000
-"""The most numbers that the candidates of a block have, one list after the other, and the most, about, that different
-candidates of several blocks have before they are written anew."""
+NONE, EMPTY, ENCODED, ALONE, ITEM = range(5)
+"""What the column `lesson` says of an event: the model learns nothing from events of its kind; there is nothing to
+learn in it; it is in columns; it is learned by itself, from the log; it is an item that the model takes in, from the
+log, also if it was rolled back."""
 _LISTS = {"rows": "int32", "scores": "float64", "shown": "int32", "answer": "int32"}
 
 
@@ -95,7 +87,7 @@ def seal(history: History, events: int = EVENTS) -> Sealed:
     if isinstance(events, bool) or not isinstance(events, int) or not 1 <= events <= 2**40:
         raise ValueError(f"events: expected a whole number from 1 on, got {events!r}")
     log, interaction = history.log, history.interaction
-    columns = columns_of(history)
+    columns = columns_of(history, interaction.fresh())
     for path in folder.glob("segment-*.tmp"):
         if time.time() - path.stat().st_mtime > TEMPORARY:
             path.unlink(missing_ok=True)
@@ -107,30 +99,8 @@ def seal(history: History, events: int = EVENTS) -> Sealed:
         after += events
     model = interaction.fresh()
     done = [_seal(history, folder, model, columns, *span) for span in spans]
-    if columns is not None and sum(each.lessons for each in log.segments()) >= LEAST:
-        _compile(folder, model, columns, done)
+    prepare(history, sum(each.lessons for each in log.segments()), anyway=True)
     return Sealed(tuple(done), head - after)
-
-
-def _compile(folder: Path, model: LoopModel, columns: Columns, sealed: list[Segment]) -> None:
-    """Compile the code by which a model learns from the segments `sealed`, so that it is on disk when the loop is
-    opened next; nothing is learned."""
-    for segment in sealed:
-        with suppress(Exception), open_segment(folder, segment) as file:
-            for _, _, found in runs(file, columns, 0, segment.last, Retractions(), ()):
-                for run in found:
-                    if run.lessons is not None:
-                        _kernel(model, columns, run)
-                        return
-
-
-def _kernel(model: LoopModel, columns: Columns, run: Run) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Return (function, arguments): compiled code that lets `model` learn the training examples in `run`, and what to
-    call it with."""
-    from heedful.jit.cache import kernel_for
-
-    args = coerce(model.learner), coerce(copy_arrays(model.shared)), run.lessons, run.at, *columns.rest
-    return kernel_for(columns.learn, *args), args
 
 
 def folder_of(history: History) -> Path:
@@ -138,17 +108,6 @@ def folder_of(history: History) -> Path:
     if not isinstance(history.path, Path):
         raise ValueError(f"{history.path}: expected a loop in a folder: segments are files next to its log")
     return history.path
-
-
-def columns_of(history: History, model: LoopModel | None = None) -> Columns | None:
-    """Return how the training examples of a loop become columns of numbers; None if they do not.
-
-    They do not, for example, where what is learned from feedback depends on other events in between. `model` is the
-    model to learn (None: that of the loop)."""
-    interaction = history.interaction
-    if history.folded:
-        return None
-    return interaction.columns(interaction.fresh() if model is None else model)
 
 
 def _is_current(folder: Path, segment: Segment, columns: Columns | None) -> bool:
@@ -209,12 +168,14 @@ def _write(
     pa, parquet = _pyarrow()
     schema = _schema(columns)
     count = encoded = 0
-    known: Floats = np.zeros((0, 0 if columns is None else columns.size - 1))
+    known: Floats = np.zeros((0, 0 if columns is None else max(columns.size - 1, 0)))
     with parquet.ParquetWriter(out, schema, compression="zstd", write_page_checksum=True) as writer:
         for rows, examples in _blocks(history, model, columns, first, last):
             arrays = [pa.array(column, field.type) for column, field in zip(zip(*rows), schema)]
             arrays.append(pa.array([kind for kind, _ in examples], pa.int8()))
             found = [example for _, example in examples]
+            if columns is not None and columns.people:
+                arrays.append(pa.array([None if each is None else each.person for each in found], pa.string()))
             made, known = _example_columns(pa, found, () if columns is None else columns.like, known)
             arrays += made
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=BLOCK)
@@ -229,6 +190,7 @@ def _schema(columns: Columns | None) -> Any:
     number, text = pa.int64(), pa.string()
     kinds = (number, text, text, number, text, number, number, text, pa.binary())
     fields = [*zip(Event._fields, kinds, strict=True), ("checked", number), ("lesson", pa.int8())]
+    fields += [("person", text)] if columns is not None and columns.people else []
     fields += [("anew", pa.bool_()), ("new_float32", pa.list_(pa.float32())), ("new_float64", pa.list_(pa.float64()))]
     fields += [(name, pa.list_(getattr(pa, kind)())) for name, kind in _LISTS.items()]
     for j, like in enumerate(() if columns is None else columns.like):
@@ -282,6 +244,8 @@ def _lesson(
 ) -> tuple[int, Encoded | None]:
     """Return (sort, example) of an event: what sort of training example it is (a number), and its arrays if it is
     stored in columns, else None."""
+    if event.kind == "item" and event.kind in history.folded:
+        return ITEM, None
     if decided is None:
         return NONE, None
     feedback = records.decode_feedback(event.payload)
@@ -293,7 +257,7 @@ def _lesson(
     lesson = model.lesson(step.context, feedback, step.extra)
     if lesson is None:
         return EMPTY, None
-    found = columns.encode(lesson)
+    found = columns.encode(lesson, step.context)
     return (ALONE, None) if found is None else (ENCODED, found)
 
 
@@ -304,7 +268,8 @@ def _example_columns(
     blocks may refer to)."""
     nothing = np.zeros(0, np.int64)
     m = np.array([0 if each is None else len(each.x) for each in found], np.int64)
-    came = [np.asarray(each.x[:, :-1], np.float64) for each in found if each is not None]
+    numbers = [each.x for each in found if each is not None and each.x.ndim == 1]
+    came = [np.asarray(each.x[:, :-1], np.float64) for each in found if each is not None and each.x.ndim == 2]
     anew = not len(known) or known.size > NUMBERS
     known = known[:0] if anew else known
     first, which = _distinct(np.concatenate([known, *came]))
@@ -313,14 +278,13 @@ def _example_columns(
         first, which = _distinct(np.concatenate([known, *came]))
     old = len(known)
     known = np.concatenate([known, *came])[first]
-    rows, flat = which[old:], known[old:].reshape(-1)
+    rows, flat = np.concatenate([which[old:], *numbers]), known[old:].reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):
         narrow = flat.astype(np.float32)
     exact = narrow.astype(np.float64).tobytes() == flat.tobytes()
-    ends = np.searchsorted(first[old:] - old, np.concatenate([[0], np.cumsum(m)]))
+    ends = np.searchsorted(first[old:] - old, np.concatenate([[0], np.cumsum(0 * m if numbers else m)]))
     new = known.shape[1] * np.diff(ends)
-    scores = [nothing if each is None or not (last := each.x[:, -1]).any() | np.signbit(last).any() else last
-              for each in found]  # fmt: skip
+    scores = [nothing if each is None else own_scores(each.x) for each in found]
     lists = {
         "rows": (rows, m),
         "scores": _flat(scores, np.float64),
@@ -371,133 +335,71 @@ def _distinct(features: Floats) -> tuple[Ints, Ints]:
 # ---------------------------------------------------------------------------- the fold
 
 
-def learn(history: History, fold: Fold, after: int, head: int) -> int:
-    """Let `fold`, which has learned all up to event `after`, learn the feedback after it as far as segments reach, but
-    not beyond event `head`; return the sequence number up to which it has learned.
+def learn(history: History, batch: Batch, after: int, head: int) -> int:
+    """Let `batch`, whose fold has learned all up to event `after`, learn the feedback after it as far as segments
+    reach, but not beyond event `head`; return the sequence number up to which it has learned.
 
     Feedback between two segments, and in one that cannot be used, is read from the log. If the learner fails, learning
     ends there, and the fold is broken."""
     folder, log = history.path, history.log
-    listed = [
-        each for each in log.segments() if each.hash and each.lessons and each.first <= head and each.last > after
-    ]
-    if not isinstance(folder, Path) or sum(each.lessons for each in listed) < LEAST:
+    if not isinstance(folder, Path):
         return after
-    columns = columns_of(history, fold.model)
-    if columns is None:
-        return after
-    reader = _SegmentReader(history, fold, columns, log.retractions(head))
-    for segment in listed:
-        if not reader.from_log(after, segment.first - 1):
-            return after
-        after = max(after, segment.first - 1)
+    retractions = log.retractions(head)
+    for segment in log.segments():
+        if not segment.hash or not segment.lessons or segment.first > head or segment.last <= after:
+            continue
+        after = max(from_log(history, batch, after, segment.first - 1, retractions), after)
         try:
-            for end, empty, found in reader.read(folder, segment, after, head):
-                if not reader.block(empty, found):
-                    return after
+            for end, empty, found in _read(folder, segment, batch, after, head, retractions):
+                batch.fold.count(empty, 0, 0)
+                for each in found:
+                    if isinstance(each, Run):
+                        batch.run(each)
+                    elif not batch.events(history, each.tolist()):
+                        return after
                 after = max(after, min(end, head))
         except _Unusable as error:
             history.note(f"{segment_path(folder, segment.first).name}: {error}: the log is read instead")
+        if batch.fold.broken:
+            break
     return after
+
+
+def from_log(history: History, batch: Batch, after: int, up_to: int, retractions: Retractions | None = None) -> int:
+    """Let `batch` learn the feedback after event `after` up to `up_to`, read from the log, without what `retractions`
+    leave out (None: those up to then); return `up_to`. If the learner fails, learning ends there, and the fold is
+    broken."""
+    if after < up_to and not batch.fold.broken:
+        for lesson in history.steps([batch], after, up_to, retractions=retractions):
+            batch.learn(history, *lesson)
+            if batch.fold.broken:
+                break
+        batch.flush()
+    return up_to
 
 
 class _Unusable(Exception):
     """Raised if a segment cannot be read, with the reason."""
 
 
-class _SegmentReader:
-    """Lets one fold learn from segments, and from the log where there are none."""
-
-    def __init__(self, history: History, fold: Fold, columns: Columns, retractions: Retractions) -> None:
-        """Let `fold` learn without what `retractions` leave out, and without what the learner failed on before."""
-        self._history, self._fold, self._columns, self._retractions = history, fold, columns, retractions
-        self._compiles = True
-
-    def read(self, folder: Path, segment: Segment, after: int, head: int) -> Iterator[tuple[int, int, list[Run]]]:
-        """Yield the blocks of a segment, as `runs` does. Raise _Unusable if it cannot be read, or was sealed for
-        another learner, as one that served before a promotion."""
-        columns, failed = self._columns, self._fold.failed
-        try:
-            with open_segment(folder, segment) as file:
-                if stamp_of(file) != columns.stamp:
-                    raise ValueError("sealed for another learner (heedful seal writes it again)")
-                yield from runs(file, columns, after, head, self._retractions, failed)
-        except FileNotFoundError:
-            raise _Unusable("there is no such file") from None
-        except Exception as error:  # whatever Arrow makes of a damaged file
-            told = str(error) or type(error).__name__
-            name = segment_path(folder, segment.first).name
-            raise _Unusable(told.removeprefix(f"{name}: ")) from error
-
-    def from_log(self, after: int, up_to: int) -> bool:
-        """Learn the feedback after event `after` up to `up_to` one by one; return False if the learner failed on
-        some."""
-        if after >= up_to:
-            return True
-        for lesson in self._history.lessons(after, up_to, self._retractions):
-            self._fold.learn(self._history, *lesson)
-            if self._fold.broken:
-                return False
-        return True
-
-    def block(self, empty: int, found: list[Run]) -> bool:
-        """Learn the runs `found` in a block of a segment, with `empty` pieces of feedback that have nothing to learn;
-        return False if the learner failed on some."""
-        self._fold.count(empty, 0, 0)
-        return all(self._in_columns(run) or self._alone(run.seqs.tolist()) for run in found)
-
-    def _in_columns(self, run: Run) -> bool:
-        """Learn the examples of a run in a compiled loop; return False, with nothing learned, if that is not possible,
-        or if it does not end in finite numbers: interpreted code may fail then."""
-        if run.lessons is None or not self._compiles:
-            return False
-        model = self._fold.model
-        try:
-            kernel, args = _kernel(model, self._columns, run)
-            state, moved = kernel(*args)
-        except Exception as error:
-            self._history.note(f"compiled code is not used: {type(error).__name__}: {str(error).splitlines()[0]}")
-            self._compiles = False
-            return False
-        state = copy_arrays(state)
-        if not all(np.isfinite(array).all() for array in arrays_of(state).values()):
-            return False
-        model.shared = state
-        self._fold.count(len(run.at), moved, len(run.at))
-        return True
-
-    def _alone(self, seqs: list[int]) -> bool:
-        """Learn the feedback with the sequence numbers `seqs` one by one, read from the log; return False if the
-        learner failed on some."""
-        history, log = self._history, self._history.log
-        for start in range(0, len(seqs), PAGE):
-            events = sorted(log.many(seqs[start : start + PAGE]), key=lambda event: event.seq)
-            decided = {each.seq: each for each in log.many(sorted({event.target or 0 for event in events}))}
-            for event in events:
-                if (decision := decided.get(event.target or 0)) is None:
-                    continue
-                feedback = records.decode_feedback(event.payload)
-                self._fold.learn(history, event, history.decision(decision), feedback)
-                if self._fold.broken:
-                    return False
-        return True
+def _read(
+    folder: Path, segment: Segment, batch: Batch, after: int, head: int, retractions: Retractions
+) -> Iterator[tuple[int, int, list[Run | Ints]]]:
+    """Yield the blocks of a segment, as `runs` does. Raise _Unusable if it cannot be read, or was sealed for another
+    learner, as one that served before a promotion."""
+    try:
+        with open_segment(folder, segment) as file:
+            if stamp_of(file) != batch.columns.stamp:
+                raise ValueError("sealed for another learner (heedful seal writes it again)")
+            yield from runs(file, batch.columns, after, head, retractions, batch.fold.failed)
+    except FileNotFoundError:
+        raise _Unusable("there is no such file") from None
+    except Exception as error:  # whatever Arrow makes of a damaged file
+        told = str(error) or type(error).__name__
+        raise _Unusable(told.removeprefix(f"{segment_path(folder, segment.first).name}: ")) from error
 
 
 # ---------------------------------------------------------------------------- reading
-
-
-class Run(NamedTuple):
-    """Pieces of feedback of a segment, in order, that are learned in one go.
-
-    `lessons` are training examples in columns, of which those at the indices `at` (k,) are learned; if it is None, each
-    piece is learned by itself, from the log. `seqs` (k,) are the sequence numbers of the k pieces."""
-
-    lessons: Lessons | None
-    """training examples in columns; None if each is learned by itself, from the log"""
-    at: Ints
-    """which of `lessons` they are, in order (k,)"""
-    seqs: Ints
-    """the sequence numbers of the feedback (k,)"""
 
 
 @contextmanager
@@ -527,38 +429,50 @@ _hashes: dict[tuple[Any, ...], str] = {}
 
 def runs(
     file: Any, columns: Columns, after: int, up_to: int, retractions: Retractions, left_out: Collection[int]
-) -> Iterator[tuple[int, int, list[Run]]]:
+) -> Iterator[tuple[int, int, list[Run | Ints]]]:
     """Yield (last, idle, found) of each block of a segment, in order: the sequence number of its last event, how many
-    pieces of feedback have nothing to learn in them, and the runs that are learned.
+    pieces of feedback have nothing to learn in them, and what is learned: runs, and the sequence numbers of events that
+    are learned one by one, from the log.
 
     Only feedback after event `after` up to `up_to` counts, without what `retractions` or `left_out` (sequence numbers)
     leave out. Raise ValueError if the columns make no sense."""
     candidates = ["anew", "new_float32", "new_float64"]
     wanted = ["seq", "lesson", *candidates, *_LISTS, *[f"part_{j}" for j in range(len(columns.like))]]
+    wanted += ["person"] if columns.people else []
     gone = np.fromiter({*retractions.undone, *left_out}, np.int64)
-    features: Floats = np.zeros((0, columns.size - 1))
+    features: Floats = np.zeros((0, max(columns.size - 1, 0)))
     for block in range(file.num_row_groups):
         about = file.metadata.row_group(block).column(0).statistics
         aside = about is not None and about.has_min_max and (about.max <= after or about.min > up_to)
         table = file.read_row_group(block, columns=candidates if aside else wanted)
-        features = _known(table, features)
+        features = _known(table, features) if columns.size else features
         if aside:
             continue
         seqs, kinds = (table[name].combine_chunks().to_numpy() for name in ("seq", "lesson"))
-        kept = (kinds > NONE) & (seqs > after) & (seqs <= up_to) & ~np.isin(seqs, gone)
+        kept = ~np.isin(seqs, gone)
         for to, end in retractions.spans:
             kept &= ~((seqs > to) & (seqs < end))
-        at = np.flatnonzero(kept)
+        at = np.flatnonzero((kinds > NONE) & (seqs > after) & (seqs <= up_to) & (kept | (kinds == ITEM)))
         empty = int(np.count_nonzero(kinds[at] == EMPTY))
         at = at[kinds[at] != EMPTY]
         if not at.size:
             yield int(seqs[-1]), empty, []
             continue
         encoded = kinds[at] == ENCODED
-        lessons = _lessons(table, columns, features) if encoded.any() else None
-        cuts = 1 + np.flatnonzero(np.diff(encoded))
-        found = [Run(lessons if kinds[part[0]] == ENCODED else None, part, seqs[part]) for part in np.split(at, cuts)]
+        found: list[Run | Ints] = []
+        if encoded.any():
+            lessons, who = _lessons(table, columns, features), _people(table, columns)
+        for part in np.split(at, 1 + np.flatnonzero(np.diff(encoded))):
+            found.append(Run(lessons, part, seqs[part], *who) if kinds[part[0]] == ENCODED else seqs[part])
         yield int(seqs[-1]), empty, found
+
+
+def _people(table: Any, columns: Columns) -> tuple[Ints, list[str]]:
+    """Return (the person of each row of a block of a segment, as an index, -1 for none; the names of people)."""
+    if not columns.people:
+        return np.zeros(0, np.int64), []
+    coded = table["person"].combine_chunks().dictionary_encode()
+    return np.array(coded.indices.fill_null(-1).to_numpy(), np.int64), coded.dictionary.to_pylist()
 
 
 def _known(table: Any, features: Floats) -> Floats:
@@ -580,7 +494,8 @@ def _lessons(table: Any, columns: Columns, features: Floats) -> Lessons:
     parts = tuple([_part(table[f"part_{j}"], like) for j, like in enumerate(columns.like)])
     found = Lessons(features, rows, scores, shown, answer, parts)
     m, given = lengths(rows), lengths(scores)
-    whole = below(rows, np.full(m.size, len(features))) and bool(((given == 0) | (given == m)).all())
+    whole = not columns.size or below(rows, np.full(m.size, len(features)))
+    whole = whole and bool(((given == 0) | (given == m)).all())
     if not (whole and columns.fits(found)):
         raise ValueError("its columns make no sense")
     return found

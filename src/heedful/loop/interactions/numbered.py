@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from heedful.core.fold import copy_arrays
-from heedful.jit.kernel import Floats
-from heedful.loop.model import LoopModel, View
+from heedful.jit.kernel import Floats, Ints
+from heedful.loop.model import LoopModel, Person, View
 
 S = TypeVar("S")
 
@@ -19,6 +20,9 @@ class Number(NamedTuple):
 
     user: int
     """the number by which the learner knows the person"""
+
+
+_UNKNOWN = Person(Number(-1), 0, 0)
 
 
 class Numbered(LoopModel, Generic[S]):
@@ -33,6 +37,21 @@ class Numbered(LoopModel, Generic[S]):
 
     def nobody(self) -> Number:
         return Number(0)
+
+    def known(self, names: Sequence[str]) -> Ints:
+        """Return what is known of each of the p people called `names` (p, 3): the number by which the learner knows
+        them, -1 for none yet, how many lessons of theirs were learned, and `Person.since`."""
+        found = [self.people.get(name, _UNKNOWN) for name in names]
+        return np.array([(each.state.user, *each[1:]) for each in found], np.int64).reshape(-1, 3)
+
+    def learn_people(self, names: Sequence[str], known: Ints) -> None:
+        """Put what is `known` of each of the p people called `names` (p, 3) in place of what was known before."""
+        for name, (user, lessons, since) in zip(names, known.tolist()):
+            if user >= 0:
+                self.people[name] = Person(Number(user), lessons, since)
+
+    def replace(self, shared: Any) -> None:
+        self.shared, self._lent = shared, False
 
     def effective(self, view: View[Any]) -> Floats:
         return np.zeros(0)

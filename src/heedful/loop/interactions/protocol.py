@@ -580,9 +580,9 @@ class Interaction(Protocol[M]):
         worth: Mapping[str, float],
         missing: Collection[str],
         items: Collection[str],
-    ) -> list[dict[str, Any]] | None:
-        """Return the events that a `table` of answers becomes, as the lines of an import; None if it is none, as in
-        kinds that read no such tables.
+    ) -> tuple[int, Iterator[dict[str, Any]]] | None:
+        """Return (how many events a `table` of answers becomes, these as the lines of an import); None if it is none,
+        as in kinds that read no such tables.
 
         `columns`: those of roles whose names differ from the usual ones; `worth`: what kinds of feedback are worth as
         numbers; `missing`: numbers that stand for none; `items`: the names of items on offer."""
@@ -769,10 +769,8 @@ def columns_stamp(model: LoopModel) -> str:
 
     It names the class and the space of its learner, the number of features, and the versions of the model's code and of
     the format."""
-    learner = model.learner
-    return (
-        f"2 {type(model).__name__} {model.version} {type(learner).__qualname__} {learner.n_features} {learner.space!r}"
-    )
+    learner, features = model.learner, getattr(model.learner, "n_features", 0)
+    return f"2 {type(model).__name__} {model.version} {type(learner).__qualname__} {features} {learner.space!r}"
 
 
 def is_compiled_alike(learner: Any) -> bool:

@@ -150,6 +150,11 @@ class LogReader:
         query = "SELECT seq FROM event WHERE kind = ? AND seq > ? AND seq <= ? ORDER BY +seq"
         return [seq for [seq] in self._scan(query, (kind, after, up_to))]
 
+    def count(self, kind: str, after: int = 0, up_to: int = 2**62) -> int:
+        """Return how many events of the kind `kind` are above the sequence number `after` and at most `up_to`."""
+        query = "SELECT count(*) FROM event WHERE kind = ? AND seq > ? AND seq <= ?"
+        return int(self._one(query, (kind, after, up_to))[0])
+
     def events(self, after: int = 0, kinds: Sequence[str] = (), page: int = 5000) -> Iterator[Event]:
         """Yield the events with sequence numbers above `after`, in order.
 

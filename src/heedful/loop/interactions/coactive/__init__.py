@@ -164,7 +164,7 @@ def correction_columns(model: Model) -> Columns | None:
     if isinstance(model.probe, tuple) and not tells:
         return None
 
-    def encode(lesson: Any) -> Encoded | None:
+    def encode(lesson: Any, context: Any) -> Encoded | None:
         if not isinstance(lesson, Lesson) or lesson.weight != 1.0 or (tells and not model.teaches(lesson)):
             return None
         return Encoded(lesson.x, lesson.y, lesson.feedback, (int(lesson.clicked),) if tells else ())

@@ -98,7 +98,7 @@ class Ordinal(Lists[GradingModel]):
             return None
         nothing = np.zeros(0, np.int64)
 
-        def encode(lesson: Grades) -> Encoded:
+        def encode(lesson: Grades, context: Context) -> Encoded:
             return Encoded(lesson.x, nothing, np.array(lesson.grades, np.int64))
 
         def fits(lessons: Lessons) -> bool:

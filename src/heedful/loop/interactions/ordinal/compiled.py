@@ -9,11 +9,11 @@ from heedful.loop.interactions.columns import Lessons, differ
 
 
 @kernel
-def learn_grades(learner: Any, state: Any, lessons: Lessons, at: Ints, rng: Any) -> tuple[Any, int]:
+def learn_grades(learner: Any, state: Any, lessons: Lessons, at: Ints, rng: Any) -> tuple[Any, int, int]:
     """Learn the examples with the indices `at` (k,) of `lessons`, in order, one grade at a time.
 
-    Return (the learner's state, how many examples changed its weights or thresholds). The arrays of `state`, the state
-    of `learner` before, are overwritten. `rng` is not drawn from."""
+    Return (the learner's state, how many examples there are, how many changed its weights or thresholds). The arrays of
+    `state`, the state of `learner` before, are overwritten. `rng` is not drawn from."""
     moved = 0
     for i in at:
         weights, thresholds = learner.weights(state).copy(), learner.thresholds(state).copy()
@@ -23,4 +23,4 @@ def learn_grades(learner: Any, state: Any, lessons: Lessons, at: Ints, rng: Any)
             state = learner.update(state, x[j], y, grades[j])
         changed = differ(weights, learner.weights(state)) or differ(thresholds, learner.thresholds(state))
         moved += 1 if changed else 0
-    return state, moved
+    return state, at.size, moved

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from heedful.data.roles import fitting
 from heedful.evaluation import answers
 from heedful.evaluation.expected import Expected, absolute_error, value_order
 from heedful.jit.kernel import Floats, Ints
+from heedful.loop.interactions.columns import Columns, Encoded, Lessons, below, lengths
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
@@ -31,11 +32,14 @@ from heedful.loop.interactions.protocol import (
     Question,
     Step,
     Tally,
+    columns_stamp,
+    is_compiled_alike,
 )
 from heedful.loop.interactions.rating import texts
+from heedful.loop.interactions.rating.compiled import RatingState, learn_ratings
 from heedful.loop.interactions.rating.explanation import explain_rating, rating_contributions
 from heedful.loop.interactions.rating.learners import DEFAULT, check_table, rater
-from heedful.loop.interactions.rating.model import CONSUMED, RatingModel, RatingState
+from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
 from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
 from heedful.loop.model import Context, View
 from heedful.loop.packing import LoggedDecision
@@ -45,8 +49,10 @@ from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contributions
 from heedful.results.report import RatingDetails
+from heedful.spaces.slate import MOST, WeightedRatings
 
 if TYPE_CHECKING:
+    from heedful.data.ratings import RatingTable
     from heedful.data.table import Table
     from heedful.loop.interactions.findings import Findings
     from heedful.results.explanation import Explanation
@@ -89,22 +95,14 @@ class Rating(Interaction[RatingModel]):
         worth: Mapping[str, float],
         missing: Collection[str],
         items: Collection[str],
-    ) -> list[dict[str, Any]] | None:
+    ) -> tuple[int, Iterator[dict[str, Any]]] | None:
         rated = fitting("rating", table.header) and self.manifest.encoding.identifier not in table.header
         if not (columns or rated or fitting("person", table.header)):
             return None
         read = read_ratings(table, columns, twice="last", words=worth, missing=missing)[0]
-        users, names = read.user_names.tolist(), read.item_names.tolist()
-        new = [name for name in names if name not in set(items)]
-        lines: list[dict[str, Any]] = [{"kind": "item", "id": name} for name in new]
-        for user, item, value in zip(read.users.tolist(), read.items.tolist(), read.values.tolist()):
-            told = [users[user], names[item], value]
-            # The content makes the id, so that the same rating is the same event whichever file brings it.
-            id = "table-" + hashlib.blake2b(json.dumps(told).encode(), digest_size=16).hexdigest()
-            shown = [names[item]]
-            lines.append({"kind": "decision", "id": id, "person": users[user], "candidates": shown, "shown": shown})
-            lines.append({"kind": "feedback", "id": id, "decision": id, "rating": {names[item]: value}})
-        return lines
+        there, names = set(items), read.item_names.tolist()
+        new = [name for name in names if name not in there]
+        return len(new) + 2 * len(read.values), _lines(read, names, new)
 
     # ------------------------------------------------------------------------ making a loop
 
@@ -149,6 +147,26 @@ class Rating(Interaction[RatingModel]):
 
     def prediction_sentences(self, found: PredictionReport) -> Sequence[str]:
         return () if found.details["picked"] is None else (texts.pick_sentences(found.details["picked"]),)
+
+    # ------------------------------------------------------------------------ the fold
+
+    def columns(self, model: RatingModel) -> Columns | None:
+        if not is_compiled_alike(model.learner):
+            return None
+
+        def encode(lesson: WeightedRatings, context: Context) -> Encoded:
+            shown: Ints = np.array(context.x[list(context.record.shown)], np.int64)
+            place = {item: j for j, item in enumerate(shown.tolist())}
+            rated = np.array([place[item] for item in lesson.items.tolist()], np.int64)
+            return Encoded(shown, shown[:0], rated, (lesson.ratings, lesson.weights), context.person)
+
+        def fits(lessons: Lessons) -> bool:
+            numbers, rated, r = lessons.rows, lessons.answer, lengths(lessons.answer)
+            as_many = all(np.array_equal(lengths(part), r) for part in lessons.parts)
+            return as_many and below(numbers, np.full(r.size, MOST)) and below(rated, lengths(numbers))
+
+        nothing = np.zeros(0)
+        return Columns(columns_stamp(model), 0, (nothing, nothing), encode, fits, learn_ratings, people=True)
 
     # ------------------------------------------------------------------------ reading
 
@@ -248,3 +266,17 @@ class Rating(Interaction[RatingModel]):
 
     def score(self, decision: LoggedDecision, feedback: Sequence[FeedbackRecord]) -> float | None:
         return answers.mean_value([self.answer(decision, each) for each in feedback])
+
+
+def _lines(read: RatingTable, names: Sequence[str], new: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the events that the ratings `read` become: of `new` items, then a decision and its feedback for each
+    rating of one of the items called `names`."""
+    yield from ({"kind": "item", "id": name} for name in new)
+    users = read.user_names.tolist()
+    for user, item, value in zip(read.users.tolist(), read.items.tolist(), read.values.tolist()):
+        told = [users[user], names[item], value]
+        # The content makes the id, so that the same rating is the same event whichever file brings it.
+        id = "table-" + hashlib.blake2b(json.dumps(told).encode(), digest_size=16).hexdigest()
+        shown = [names[item]]
+        yield {"kind": "decision", "id": id, "person": users[user], "candidates": shown, "shown": shown}
+        yield {"kind": "feedback", "id": id, "decision": id, "rating": {names[item]: value}}

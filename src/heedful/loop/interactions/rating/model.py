@@ -10,16 +10,17 @@ offer again, it starts with nothing."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import Floats, Ints
-from heedful.learners.ratings.interaction_matrix import InteractionMatrix, add_rating, empty_matrix, grow, remove_item
+from heedful.learners.ratings.interaction_matrix import add_rating, empty_matrix, grow, remove_item
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions.numbered import Number, Numbered
+from heedful.loop.interactions.rating.compiled import RatingState, is_there
 from heedful.loop.interactions.rating.implicit_feedback import Action, weigh_actions
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, View
@@ -31,25 +32,6 @@ Array = npt.NDArray[np.float64]
 
 CONSUMED = 1.0 - 1e-9
 """The sum of weights from which on an item counts as consumed: 1, less a tolerance for rounding of ten times 0.1."""
-
-
-class RatingState(NamedTuple):
-    """The state of all people and items in a loop of ratings."""
-
-    learned: Any
-    """the learner's state"""
-    said: InteractionMatrix
-    """for each pair of person and item: how much the person said of it (a rating counts 1, an action its weight), and
-    the weighted sum of the ratings"""
-    gone: Ints
-    """for each of M items 1 if it is withdrawn, otherwise 0 (M,)"""
-    users: int
-    """the number of people"""
-
-    @property
-    def grows(self) -> bool:
-        """True: its arrays become longer as people and items arrive."""
-        return True
 
 
 class RatingModel(Numbered[RatingState]):
@@ -193,4 +175,4 @@ class RatingModel(Numbered[RatingState]):
     def _there(self, numbers: Ints) -> npt.NDArray[np.bool_]:
         """Return a mask of the items `numbers` (m,) that are still on offer (m,)."""
         gone = self.shared.gone
-        return np.array([number >= gone.size or gone[number] == 0 for number in numbers.tolist()], np.bool_)
+        return np.array([is_there(gone, number) for number in numbers.tolist()], np.bool_)
