@@ -493,6 +493,18 @@ def test_crosses_and_how_texts_are_written_in_words() -> None:
     assert (written.of("text: polite words", 1), written.of("text: emoji", -1)) == ("more polite words", "fewer emoji")
 
 
+def test_products_in_words() -> None:
+    rows = [{"id": i, "price": i % 3, "kind": ("tea", "ice")[i % 2], "sold": 10**i} for i in range(8)]
+    manifest = Manifest(learner="posterior", encoding=infer(rows), settings=Settings(products=True))
+    phrases = Phrases(manifest, [*manifest.candidate_names, "the caller's score"], {})
+    assert phrases.of("price × price", 1.0) == "price far from average"
+    assert phrases.of("price × price", -1.0) == "price near average"
+    assert phrases.of("price × kind=tea", 1.0) == "rather kind: tea with more price"
+    assert phrases.of("kind=ice × sold", -1.0) == "less sold with kind: ice"
+    assert phrases.of("price × log sold", 1.0) == "more sold (logarithm) with more price"
+    assert {phrases.of(name, 1.0) for name in manifest.candidate_names}
+
+
 def test_bars_are_the_strongest_first_and_leave_out_what_was_not_learned() -> None:
     told = phrases(infer(rows(4, 3), identifier="id"))
     bars = told.bars({"f0": 0.5, "f1": -2.0, "f2": 0.0, "the caller's score": 1.0})

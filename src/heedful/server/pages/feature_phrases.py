@@ -111,10 +111,12 @@ class Phrases:
         context, _, item = feature.partition(" × ")
         if context in self._vectors.values():
             return (f"{label(item).replace('=', ': ')}, depending on {label(context)}",) * 2
-        if context in self._of and context == item:
-            return f"{label(item)} far from average", f"{label(item)} near average"
-        if context in self._of:
-            return f"{label(context)} and {label(item)} alike", f"{label(context)} and {label(item)} unlike"
+        if (with_much := self._of.get(context)) is not None:  # a product of two features of an item
+            if context == item:
+                return f"{label(item)} far from average", f"{label(item)} near average"
+            with_it = with_much[0].removeprefix("rather ")
+            more, less = self._of[item]
+            return f"{more} with {with_it}", f"{less} with {with_it}"
         more, less = self._of.get(item) or _more_less(item)
         around = label(context).replace("=", ": ")
         return f"{more} for {around}", f"{less} for {around}"
