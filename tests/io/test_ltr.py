@@ -274,14 +274,15 @@ def test_texts_vectors_products_and_the_callers_score_are_refused_by_name(tmp_pa
         row["picture"] = [float(x) for x in rng.standard_normal(3).round(2)]
     context = declare({"device": ["phone", "desk"]})
     kinds = {"about": "text", "uses": "tags", "picture": "vector"}
-    encoding = infer(rows, identifier="id", kinds=kinds)
+    encoding = infer(rows, identifier="id", kinds=kinds, buckets=8)
     more: dict[str, Any] = {"encoding": encoding, "context": context, "crosses": [("device", "price")]}
+    more["settings"] = Settings(products=True)
     with shop(tmp_path / "shop", rows, **more) as loop:
         taught(loop, context={"device": "phone"}, prior=[8, 7, 6, 5, 4, 3, 2, 1])
         with pytest.raises(ValueError) as refused:
             exported(loop)
         told = str(refused.value)
-        names = "about,uses,picture,crosses,prior"
+        names = "about,uses,picture,crosses,products,prior"
         assert f"--option 'without={names}'" in told
         for part in (
             "about, ",
@@ -291,25 +292,27 @@ def test_texts_vectors_products_and_the_callers_score_are_refused_by_name(tmp_pa
             "picture, ",
             "a vector",
             "crosses, ",
+            "products, ",
             "prior, ",
             "% of its absolute weights",
         ):
             assert part in told
         assert "no measure of importance" in told
         with pytest.raises(ValueError, match=r"prior, .*scaled within each request"):
-            exported(loop, without="about,uses,picture,crosses")
+            exported(loop, without="about,uses,picture,crosses,products")
 
         report = Report()
         document = exported(loop, report, without=names)
         assert {each["name"] for each in document["left_out"]} == set(names.split(","))
         weights = {name: abs(weight) for name, weight in loop.weights.items()}
-        share = sum(w for name, w in weights.items() if name.startswith("about~")) / sum(weights.values())
+        about = [w for name, w in weights.items() if name.startswith("about~") and " × " not in name]
+        share = sum(about) / sum(weights.values())
         assert document["left_out"][0]["share_of_weights"] == pytest.approx(share, abs=1e-4)
         assert any("% of the model's absolute weights" in each for each in report.examples.values())
         assert report.rows["features"] == report.used["features"] + report.dropped.total()
 
         # With one context, products are weights of the item's own column.
-        phone = exported(loop, without="about,uses,picture,prior", context='{"device": "phone"}')
+        phone = exported(loop, without="about,uses,picture,products,prior", context='{"device": "phone"}')
         expected = loop.weights["price"] + loop.weights["device=phone × price"]
         definition = json.loads(phone["calls"][1]["body"]["model"]["model"]["definition"])
         assert definition["price"] == pytest.approx(expected, rel=1e-6)

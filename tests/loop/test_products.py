@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings, infer
-from heedful.loop.settings import Manifest
+from heedful.loop.settings import Manifest, built_learner
 
 ROWS = [{"id": f"i{j}", "sweet": j % 5 - 2, "cold": j // 5 - 2, "kind": ("tea", "ice")[j % 2]} for j in range(25)]
 ENCODING = infer(ROWS)
@@ -35,6 +35,12 @@ def test_what_depends_on_two_features_is_learned(tmp_path: Path, given: dict[str
         assert loop.verify() == []
     with Loop.open(tmp_path / "l") as again:
         assert again.weights == weights
+
+
+def test_how_many_products_there_are_is_not_the_learners_to_say() -> None:
+    given = Manifest.of("posterior:products=3", ENCODING, None, (), Settings(products=True))
+    with pytest.raises(ValueError, match=r"^learner: products: expected none, as the loop's setting says it, got 3$"):
+        built_learner(given)
 
 
 def test_what_knows_no_features_or_crosses_them_itself_has_no_products() -> None:

@@ -123,18 +123,12 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
     features: list[Feature] = []
     notes: list[str] = []
     columns = [column.name for column in manifest.candidates.columns if column.features()]
-    _check_names(
-        "without",
-        without,
-        [*columns, *([CROSSES] if of_crosses.size else []), *([PRODUCTS] if of_products.size else []), PRIOR],
-    )
+    both = [part for part, w in ((CROSSES, of_crosses), (PRODUCTS, of_products)) if w.size]
+    _check_names("without", without, [*columns, *both, PRIOR])
     _check_names("fields", fields, columns)
     requested = () if manifest.query is None else {column.name for column in manifest.query.columns}
-    values_on_offer, booleans, total = (
-        _on_offer(loop),
-        _booleans(loop),
-        float(np.abs([*item_weights, *of_products]).sum()),
-    )
+    values_on_offer, booleans = _on_offer(loop), _booleans(loop)
+    total = float(np.abs(item_weights).sum() + np.abs(of_products).sum())
     for column in manifest.candidates.columns:
         place = manifest.candidates.places[column.name]
         w = of_items[place.start : place.stop]

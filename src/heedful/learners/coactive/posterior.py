@@ -70,6 +70,7 @@ class Posterior(NamedTuple):
     def init(self, rng: np.random.Generator) -> PosteriorState:
         check_count("n_features", self.n_features)
         check_positive("prior", self.prior)
+        check_count("products", self.products, least=0, most=self.n_features - 1)
         self.swaps().check()
         n, shares = self.n_features, prior_shares(self.n_features, self.products)
         base, precision = np.zeros(n), np.sum(shares) / self.prior / shares

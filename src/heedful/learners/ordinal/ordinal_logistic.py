@@ -60,6 +60,7 @@ class OrdinalLogistic(NamedTuple):
         check_count("n_features", n)
         check_count("n_ranks", k, least=2, most=MOST_GRADES)
         check_positive("prior", self.prior)
+        check_count("products", self.products, least=0, most=n - 1)
         r = np.arange(1.0, k)
         intercepts = np.log((k - r) / r)
         shares = prior_shares(n, self.products)

@@ -34,6 +34,8 @@ def loop_learner(spec: str, n_features: int, space: object, interaction: str, wa
     try:
         learner = make_learner(spec, n_features=n_features, space=space)
         if hasattr(learner, "products"):
+            if learner.products:
+                raise ValueError(f"products: expected none, as the loop's setting says it, got {learner.products}")
             learner = learner._replace(products=products)
         learner.init(np.random.default_rng(0))
     except ValueError as error:
