@@ -14,6 +14,7 @@ from heedful import TEXTS, Loop, Settings
 from heedful.data.jsonl import Line, read_lines
 from heedful.features import infer
 from heedful.io import Outcome, check_line, export_lines, import_lines, rehearse
+from heedful.io.imports import Importer
 from heedful.loop.interactions.coactive.model import Model
 from loops import bits, bits_of, empty_copy, rows, small_loop
 
@@ -156,6 +157,26 @@ def test_a_loop_carried_over_is_the_same_bit_for_bit(tmp_path: Path, learner: st
 def test_how_many_lines_are_taken_together_changes_nothing(tmp_path: Path, batch: int) -> None:
     with busy(tmp_path / "one") as one, empty_copy(tmp_path / "two", one.manifest) as two:
         assert set(status(brought(two, exported(one), batch=batch))) == {"applied"}
+        assert bits(two) == bits(one)
+
+
+def test_of_long_lines_fewer_are_taken_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are waiting never have more bytes than they may, but for one line alone."""
+    file, waiting = tmp_path / "one.jsonl", list[int]()
+    monkeypatch.setattr("heedful.io.BATCH_BYTES", 3_000)
+    with busy(tmp_path / "one") as one, empty_copy(tmp_path / "two", one.manifest) as two:
+        file.write_text("".join(json.dumps(line) + "\n" for line in exported(one)))
+        sizes = {each.number: each.size for each in read_lines(file)}
+        assert sum(sizes.values()) > 20_000 > 3_000 > max(sizes.values())
+        add = Importer.add
+
+        def added(self: Importer, line: Any) -> None:
+            add(self, line)
+            waiting.append(sum(sizes[each.number] for each in self._waiting))
+
+        monkeypatch.setattr(Importer, "add", added)
+        assert {outcome.status for outcome in import_lines(two, read_lines(file))} == {"applied"}
+        assert 2_000 < max(waiting) <= 3_000
         assert bits(two) == bits(one)
 
 

@@ -32,6 +32,7 @@ class Line(NamedTuple):
     number: int  # from 1
     record: dict[str, Any] | None
     error: str | None  # NAME:LINE: field: expected ..., got ...
+    size: int = 0  # its bytes, 0 if it comes from no file
 
 
 def read_lines(path: str | PathLike[str]) -> Iterator[Line]:
@@ -63,7 +64,7 @@ def read_lines(path: str | PathLike[str]) -> Iterator[Line]:
                 if not text:
                     continue
                 record, error = _object(text)
-            yield Line(number, record, error and f"{path.name}:{number}: {error}")
+            yield Line(number, record, error and f"{path.name}:{number}: {error}", len(text))
 
 
 def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:

@@ -127,7 +127,7 @@ def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
     """Return {id: query} of the usable rows, and the ids of the others; `report` counts what became of each."""
     by_id: dict[str, _Query] = {}
     unusable: set[str] = set()
-    for number, row, error in read_rows(path):
+    for number, row, error, _ in read_rows(path):
         report.rows["queries"] += 1
         place = f"{path.name}:{number}"
         in_query = f"{place}: action_name: expected none in a query, got one"
@@ -179,7 +179,7 @@ def _events(
     path: Path, queries: dict[str, _Query], unusable: set[str], actions: Mapping[str, str], report: Report
 ) -> None:
     """Append each usable event to its query in `queries`; report the others."""
-    for number, row, error in read_rows(path):
+    for number, row, error, _ in read_rows(path):
         report.rows["events"] += 1
         place = f"{path.name}:{number}"
         if row is None:

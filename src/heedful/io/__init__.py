@@ -39,13 +39,16 @@ __all__ = [
 
 BATCH = 50_000
 """Lines that are imported together: in one commit for the decisions among them, and one for the feedback."""
+BATCH_BYTES = 2**24
+"""The bytes of such lines, about, at most: long ones take some ten times as much memory while they wait."""
 
 
 def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH, formed: bool = False) -> Iterator[Outcome]:
     """Import `lines`, the events of a file of JSON lines, into `loop`; yield what became of each line.
 
-    Lines are written in batches of at most `batch`. Outcomes are not in the order of the file. `formed` says that
-    lines have the form of events, since they were made of something else: what is in them is checked all the same.
+    Lines are written in batches of at most `batch`, of long lines fewer. Outcomes are not in the order of the file.
+    `formed` says that lines have the form of events, since they were made of something else: what is in them is checked
+    all the same.
 
     - Rejections: a line that is no event, or does not fit the loop, has the outcome `rejected` with a reason; the other
       lines are imported all the same, but for those that are about a decision or feedback that was rejected: they are
@@ -60,7 +63,7 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH, forme
     - A line that names a learner of the user's own (FILE.py:Class) is rejected unless this learner was named when the
       loop was opened, so that a file cannot make other code run.
     """
-    importer, forms = Importer(loop), known_forms(loop.projection.interaction)
+    importer, forms, size = Importer(loop), known_forms(loop.projection.interaction), 0
     for line in lines:
         event: tuple[str, str] | Outcome
         if formed and line.record is not None:
@@ -71,8 +74,10 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH, forme
             importer.note(event)
             yield event
             continue
-        if importer.waits_for(*event) or importer.size >= batch:
+        size += line.size
+        if importer.waits_for(*event) or importer.size >= batch or size > BATCH_BYTES:
             yield from importer.flush()
+            size = line.size
         importer.add(EventLine(line.number, *event, line.record or {}))
     yield from importer.flush()
 
