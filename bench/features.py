@@ -32,7 +32,7 @@ from rich.table import Table
 from scipy.special import expit
 
 from heedful import Ranking
-from heedful.features import Encoding, FeatureCross, infer
+from heedful.features import UNSEEN, FeatureCross, infer
 from heedful.learners.coactive.posterior import Posterior
 from heedful.spaces.ranking import WithBaseScore
 
@@ -68,7 +68,7 @@ def worth(rows: list[dict[str, Any]], truth: str, rng: np.random.Generator) -> A
 def features(rows: list[dict[str, Any]], form: str) -> tuple[Array, int]:
     """The features of the items as a loop has them, the caller's score the last (n, N), and how many are products."""
     encoding = infer(rows, kinds=dict.fromkeys(COLUMNS, "number") if form == "number" else {})
-    crossed = FeatureCross(Encoding(columns=(), identifier=""), encoding, (), products=form == "products")
+    crossed = FeatureCross(UNSEEN, encoding, (), products=form == "products")
     X = crossed.apply(None, encoding.encode_many(rows))
     return np.column_stack([X, np.zeros(len(rows))]), crossed.n_products
 

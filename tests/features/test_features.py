@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.features import TEXTS, Encoding, FeatureCross, declare, infer
+from heedful.features import TEXTS, UNSEEN, Encoding, FeatureCross, declare, infer
 from heedful.features.columns import LIMIT, Category, Logarithm, Number, Tags, Vector, logarithm
 from heedful.features.texts import TRAITS
 
@@ -830,7 +830,7 @@ def test_all_crosses_are_the_outer_product() -> None:
 def test_products_by_hand() -> None:
     """Of each two features of different columns, and squares of numbers; not of what is said of missing ones."""
     cars = infer(CARS)
-    crossed = FeatureCross(Encoding(columns=(), identifier=""), cars, (), products=True)
+    crossed = FeatureCross(UNSEEN, cars, (), products=True)
     pairs = [(0, 0), (0, 2), (0, 3), (1, 2), (1, 3)]
     assert crossed.names == [*cars.names, *(f"{cars.names[i]} × {cars.names[j]}" for i, j in pairs)]
     assert (crossed.size, crossed.n_products) == (9, 5)
@@ -843,7 +843,7 @@ def test_products_by_hand() -> None:
     assert both.apply([2.0], X).tobytes() == np.hstack([X, 2 * X, want[:, 4:]]).tobytes()
     assert msgspec.json.decode(msgspec.json.encode(both), type=FeatureCross) == both
     logarithm = infer([{"id": i, "sold": 10**i, "new": i % 2} for i in range(8)], kinds={"sold": "logarithm"})
-    alone = FeatureCross(Encoding(columns=(), identifier=""), logarithm, (), products=True)
+    alone = FeatureCross(UNSEEN, logarithm, (), products=True)
     squares = ["sold × sold", "log sold × log sold", "new × new"]
     assert alone.names[3:] == [squares[0], "sold × new", squares[1], "log sold × new", squares[2]]
     many = infer([{"id": i} | {f"x{j}": i**j % 7 for j in range(1, 66)} for i in range(8)])

@@ -14,7 +14,7 @@ import numpy as np
 
 from heedful.core.decoding import decoder
 from heedful.core.validation import check_between, check_count, check_range, describe, is_number
-from heedful.features import Encoding, FeatureCross
+from heedful.features import UNSEEN, Encoding, FeatureCross
 from heedful.learners.registry import UnknownLearner, is_own, is_packaged, learner_class
 from heedful.loop import records
 from heedful.loop.interactions.named import name_fitting
@@ -138,9 +138,6 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return float(self.actions[action] / max(abs(weight) for weight in self.actions.values()))
 
 
-_NOTHING = Encoding(columns=(), identifier="")
-
-
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a loop is created with: learner, encodings of items and requests, settings. The first event of its log keeps
     it.
@@ -218,7 +215,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         None if the loop has neither (`crosses`, the setting `products`)."""
         if not self.crosses and not self.settings.products:
             return None
-        return FeatureCross(self.context or _NOTHING, self.candidates, self.crosses, self.settings.products)
+        return FeatureCross(self.context or UNSEEN, self.candidates, self.crosses, self.settings.products)
 
     @property
     def n_products(self) -> int:
