@@ -38,6 +38,18 @@ def is_there(gone: Ints, item: int) -> bool:
 
 
 @kernel
+def take_in(
+    learner: Any, learned: Any, said: InteractionMatrix, user: int, shown: Ints, told: WeightedRatings
+) -> tuple[Any, InteractionMatrix]:
+    """Return (the learner's state, what was said) after the person with the number `user` rated some of the items
+    `shown` (m,) as `told`. The arrays of `learned` and `said`, those before, are overwritten."""
+    learned = learner.update(learned, SlateContext(user, np.sort(shown)), shown, told)
+    for j in range(told.items.size):
+        said = add_rating(said, user, told.items[j], told.ratings[j], told.weights[j])
+    return learned, said
+
+
+@kernel
 def learn_ratings(
     learner: Any, state: RatingState, lessons: Lessons, at: Ints, who: Ints, known: Ints, seqs: Ints
 ) -> tuple[RatingState, int, int]:
@@ -75,8 +87,6 @@ def learn_ratings(
             if known[person, 0] < 0:
                 known[person, 0], known[person, 2] = user, seqs[n]
             known[person, 1] += 1
-        learned = learner.update(learned, SlateContext(user, np.sort(shown)), shown, told)
-        for j in range(r):
-            said = add_rating(said, user, told.items[j], told.ratings[j], told.weights[j])
+        learned, said = take_in(learner, learned, said, user, shown, told)
         count += 1
     return RatingState(learned, said, gone, users), count, count

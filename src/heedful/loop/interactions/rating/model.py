@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import Floats, Ints
-from heedful.learners.ratings.interaction_matrix import add_rating, empty_matrix, grow, remove_item
+from heedful.learners.ratings.interaction_matrix import empty_matrix, grow, remove_item
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions.numbered import Number, Numbered
-from heedful.loop.interactions.rating.compiled import RatingState, is_there
+from heedful.loop.interactions.rating.compiled import RatingState, is_there, take_in
 from heedful.loop.interactions.rating.implicit_feedback import Action, weigh_actions
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, View
@@ -118,9 +118,7 @@ class RatingModel(Numbered[RatingState]):
         user = person.state.user
         shown: Ints = np.array(context.x[list(context.record.shown)], np.int64)
         shown = shown[self._there(shown)]
-        learned = self.learner.update(learned, SlateContext(user, np.sort(shown)), shown, lesson)
-        for item, rating, weight in zip(*(part.tolist() for part in lesson)):
-            said = add_rating(said, user, item, rating, weight)
+        learned, said = take_in(self.learner, learned, said, user, shown, lesson)
         self.shared = RatingState(learned, said, gone, users)
         if context.person is not None:
             self.people[context.person] = person._replace(lessons=person.lessons + 1)
