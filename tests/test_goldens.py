@@ -43,13 +43,9 @@ def test_a_loop_of_before_opens_and_decides_as_it_did(kind: str, snapshot: bool,
             "nothing is learned anew of what the snapshot has"
         )
         assert same_state(kind, asked.state(loop)) == []
-        expected = json.loads(golden(kind, "decisions.json"))
-        found = json.loads(asked.decisions(kind, loop))
-        assert len(found) == len(expected)
-        for ours, theirs in zip(found, expected):
-            assert ours == theirs, "raise a version, then (in tests) python -m goldens.make states"
-        if not (snapshot and logs.LEARNERS[kind] in folds.ROUNDING):  # the snapshot may be of another machine
-            assert loop.verify() == []
+        differ = asked.other_decisions(golden(kind, "decisions.json"), asked.decisions(kind, loop))
+        assert differ == [], "raise a version, then (in tests) python -m goldens.make states"
+        assert loop.verify() == []  # of the snapshot nobody says which processor made it
 
 
 @pytest.mark.parametrize("kind", KINDS)

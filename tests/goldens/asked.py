@@ -16,6 +16,7 @@ from typing import Any
 from unittest import mock
 
 import msgspec
+import numpy as np
 from asking import Caller
 from browsing import Seen, Visitor
 from command import heedful
@@ -95,6 +96,17 @@ def decisions(kind: str, loop: Loop) -> str:
     after = [values(loop.decide(id=f"after-{person}", person=person)) for person in PEOPLE]
     rows = [json.dumps(each) for each in (*again, *fresh, *after)]
     return "[\n" + ",\n".join(rows) + "\n]\n"
+
+
+def other_decisions(expected: str, found: str) -> list[tuple[Any, Any]]:
+    """The decisions that differ, as pairs; what was predicted may differ by rounding, as states may."""
+    pairs = list(zip(json.loads(expected), json.loads(found), strict=True))
+
+    def near(a: Any, b: Any) -> bool:
+        return np.allclose(np.array(a, float), np.array(b, float), rtol=1e-9, equal_nan=True)
+
+    rest = {"predicted": None}
+    return [(a, b) for a, b in pairs if a | rest != b | rest or not near(a["predicted"], b["predicted"])]
 
 
 # ---------------------------------------------------------------------------- in words

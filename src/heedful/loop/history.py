@@ -374,5 +374,4 @@ class History:
         state.
         """
         shelf = snapshots.shelf_of(self.log)
-        position, _ = snapshots.restore(shelf, model, self.log, version, self.stamp(), lambda _: None)
-        return position
+        return snapshots.restore(shelf, model, self.log, version, self.stamp(), lambda _: None)[0]

@@ -52,6 +52,8 @@ class Keeper:
         self.since_snapshot = 0
         """how much the models have learned since the last snapshot, or since the one that they began from"""
         self._since_mark = 0
+        self.elsewhere = False
+        """whether the model began from a snapshot that another kind of processor had a part in"""
 
     def count(self, learned: int) -> None:
         """Count lessons that the model has learned."""
@@ -93,7 +95,9 @@ class Keeper:
         if self._marks:
             return self._marks[-1].serving.load_into(model)
         self.since_snapshot = 0
-        return snapshots.restore(self.shelf, model, history.log, head, history.stamp(), history.note)
+        begun = snapshots.restore(self.shelf, model, history.log, head, history.stamp(), history.note)
+        self.elsewhere = begun[2]
+        return begun[:2]
 
     def load_mark(self, model: LoopModel, version: int) -> int:
         """Load the newest state in memory that is at most as new as `version` into `model`, which has learned nothing;
@@ -115,7 +119,7 @@ class Keeper:
         for other in [other for mark in self._marks[::-1] for other in mark.others]:
             if other.stamped == stamped and other.position <= head:
                 return other.load_into(model)
-        return snapshots.restore(self.shelf, model, history.log, head, stamped, lambda _: None, True, frozen)
+        return snapshots.restore(self.shelf, model, history.log, head, stamped, lambda _: None, True, frozen)[:2]
 
     # ------------------------------------------------------------------------ in snapshots
 
@@ -139,7 +143,7 @@ class Keeper:
             named = event.id if event is not None else left[0]
             raise IncompleteModel(f"the learner failed on feedback {named}: undo it, or mend the learner")
         serving = KeptModel(position, fold.model.shared, fold.model.people, fold.moves, history.stamp())
-        return snapshots.draw(self.shelf, history.log, serving, others)
+        return snapshots.draw(self.shelf, history.log, serving, others, self.elsewhere)
 
     def forget(self, history: History, person: str | None = None) -> list[str]:
         """Remove what is kept, snapshots and segments, which may hold events that were erased from the log; if they

@@ -737,5 +737,6 @@ class Loop:
     def verify(self) -> list[str]:
         """Return what is wrong with the log and the model, a sentence each; [] if nothing is.
 
-        The model is made again from the whole log, and has to be equal bit for bit."""
+        The model is made again from the whole log, and has to be equal bit for bit; to 1e-6 if it began from a snapshot
+        that another kind of processor had a part in."""
         return self.projection.verify()

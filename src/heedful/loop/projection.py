@@ -410,7 +410,8 @@ class Projection(Writer):
         with self.turn:
             self.catch_up()
             problems = self.log.problems()
-            if not snapshots.same(self._fold.model, replay(self, self._head, self._fold.failed, batched=False).model):
+            again = replay(self, self._head, self._fold.failed, batched=False).model
+            if not snapshots.same(self._fold.model, again, rounded=self.keeper.elsewhere):
                 problems.append("the model is not the fold of the log, bit for bit")
             return problems
 

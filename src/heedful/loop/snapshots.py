@@ -152,6 +152,14 @@ def _scipy() -> str:
     return version_of("scipy")
 
 
+@cache
+def processor() -> str:
+    """Return a name for what the processor here can do: libraries of linear algebra choose by it in which order they
+    add up, so the same log makes models that differ in their last digits on different ones."""
+    features: dict[str, bool] = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
+    return " ".join(sorted(name for name, found in features.items() if found))
+
+
 def _values(written: str) -> str:
     """Return the field values of a learner out of its repr, without the names of fields and types: renaming these
     changes no state."""
@@ -183,11 +191,13 @@ class KeptModel(NamedTuple):
         return self.position, self.moves
 
 
-def draw(shelf: Shelf, log: Log, serving: KeptModel, others: Sequence[KeptModel] = ()) -> Any:
+def draw(shelf: Shelf, log: Log, serving: KeptModel, others: Sequence[KeptModel] = (), elsewhere: bool = False) -> Any:
     """Return a snapshot of the model that is `serving` the loop with this `log`, for `keep` to write to `shelf`.
 
-    `others` are models that follow the log without serving."""
+    `others` are models that follow the log without serving; `elsewhere` says whether another kind of processor had a
+    part in them."""
     arrays, about = _arrays(serving), _about(log, serving)
+    about["processor"] = "several" if elsewhere else processor()
     for j, other in enumerate(others):
         arrays |= {f"{j}/{name}": array for name, array in _arrays(other).items()}
     told = [_about(log, other) for other in others]
@@ -267,11 +277,12 @@ def restore(
     note: Callable[[str], None],
     follows: bool = False,
     frozen: bool = False,
-) -> tuple[int, Moves]:
+) -> tuple[int, Moves, bool]:
     """Load the newest snapshot on `shelf` that can be used, at most at position `head`, into `model`, which has learned
     nothing.
 
-    Return (its position, how much feedback it is made of), or zeros if there is none. A snapshot cannot be used if
+    Return (its position, how much feedback it is made of, whether another kind of processor had a part in it); zeros if
+    there is none. A snapshot cannot be used if
     something in it was undone since, unless `model` is `frozen` at `head` and follows the log without serving. Nor can
     it if it is damaged, of another log, or made by other code or another version of Python, numpy or scipy than
     `stamped` (the value of `stamp` today) says; then `note` is called with the reason.
@@ -309,8 +320,8 @@ def restore(
             except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
                 note(f"{shelf.name(position)}: {error}: the log is folded again")
                 continue
-            return at, Moves(int(given), int(moved))
-    return 0, Moves()
+            return at, Moves(int(given), int(moved)), parts[0][1].get("processor") != processor()
+    return 0, Moves(), False
 
 
 def _fill(model: LoopModel, arrays: dict[str, Any], names: list[str]) -> None:
@@ -330,17 +341,26 @@ def _fill(model: LoopModel, arrays: dict[str, Any], names: list[str]) -> None:
     model.shared, model.people = shared, people
 
 
-def same(a: LoopModel, b: LoopModel) -> bool:
-    """Return whether the models `a` and `b` are equal bit for bit: the state for all people and that of every
-    person.
+def same(a: LoopModel, b: LoopModel, *, rounded: bool = False) -> bool:
+    """Return whether the models `a` and `b` are equal bit for bit, or, with `rounded`, to 1e-6 of the largest number of
+    each array: the state for all people and that of every person.
     """
 
-    def bits(state: Any) -> dict[str, tuple[str, bytes]]:
-        return {name: (str(value.dtype), value.tobytes()) for name, value in arrays_of(copy_arrays(state)).items()}
+    def equal(one: Any, other: Any) -> bool:
+        ours, theirs = (arrays_of(copy_arrays(state)) for state in (one, other))
+        return ours.keys() == theirs.keys() and all(_equal(ours[name], theirs[name], rounded) for name in ours)
 
     return (
-        bits(a.shared) == bits(b.shared)
+        equal(a.shared, b.shared)
         and {name: person.lessons for name, person in a.people.items()}
         == {name: person.lessons for name, person in b.people.items()}
-        and all(bits(a.people[name].state) == bits(b.people[name].state) for name in a.people)
+        and all(equal(a.people[name].state, b.people[name].state) for name in a.people)
     )
+
+
+def _equal(a: Any, b: Any, rounded: bool) -> bool:
+    if (a.dtype, a.shape) != (b.dtype, b.shape):
+        return False
+    if rounded and a.dtype.kind == "f" and a.size:
+        return bool(np.allclose(a, b, rtol=0.0, atol=1e-6 * np.max(np.abs(a)), equal_nan=True))
+    return bool(a.tobytes() == b.tobytes())
