@@ -81,8 +81,8 @@ class Group(NamedTuple):
     """the number of environments in all settings together"""
     what: str
     """what is run, in words, for progress"""
-    interpreted: bool = False
-    """whether no learner is compiled, so that times compare"""
+    interpreted: bool | None = None
+    """True, no learner is compiled, or False, each is before it begins, so that times compare; None: as it pays"""
     sums: bool = False
     """whether only the sum of the regrets of each run is kept"""
 
