@@ -97,7 +97,7 @@ def test_who_is_timed_beside_a_solver_is_not_compiled_either(sources: Sources, m
     alone = run(figure(web(curve("p", "perceptron", STRICT), quick=size)), sources, quick=True)
     both = web(curve("p", "perceptron", STRICT), curve("s", "ranking-svm", STRICT), quick=size)
     beside = run(figure(both), sources, quick=True)
-    assert ran == [("perceptron", None), ("perceptron", "ranking-svm", True)]
+    assert ran == [("perceptron", False), ("perceptron", "ranking-svm", True)]
     np.testing.assert_array_equal(alone["web"]["p"].regrets, beside["web"]["p"].regrets)
 
 
