@@ -18,11 +18,11 @@ from starlette.routing import Match
 from starlette.routing import Route as Routed
 
 from heedful import __version__
-from heedful.results.about import About
+from heedful.results.about import About, Items, Loops, Weights, Withdrawn
 from heedful.results.answers import Answer, Decision, Forgotten, PersonEvents, Put, Ranking, RolledBack
 from heedful.results.board import Board
 from heedful.results.evaluation import Evaluation
-from heedful.results.experiment import Experiment, PlannedExperiment, Promoted
+from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotions
 from heedful.results.explanation import Explanation, Why
 from heedful.results.health import Health
 from heedful.results.report import Report
@@ -117,15 +117,15 @@ _ALL = "/v1/loops"
 _ONE = f"{_ALL}/{{loop}}"
 
 ROUTES = (
-    Route("GET", _ALL, "read", "The loops there are", api.loops, gives=schema.Loops),
+    Route("GET", _ALL, "read", "The loops there are", api.loops, gives=Loops),
     Route("POST", _ALL, "admin", "Make a loop", api.new_loop, schema.NewLoop, About, bulk=True, status=201),
     Route("GET", _ONE, "read", "What there is to know of a loop", api.one_loop, gives=About),
     Route("PUT", f"{_ONE}/items", "admin", "Put items on offer, new or changed", api.put_items,
           list[schema.Object], Put, bulk=True),
     Route("GET", f"{_ONE}/items", "read", "The items on offer", api.items,
-          gives=schema.Items, query=("start", "limit")),
+          gives=Items, query=("start", "limit")),
     Route("DELETE", f"{_ONE}/items/{{item:path}}", "admin", "Take an item off offer", api.withdraw,
-          gives=schema.Withdrawn),
+          gives=Withdrawn),
     Route("POST", f"{_ONE}/decisions", "decide", "Decide what to show", decide,
           schema.Decide, Decision, query=PARAMETERS, headers=_KEY, numbers=True, codec=read_decision,
           direct=True),
@@ -155,11 +155,11 @@ ROUTES = (
     Route("POST", f"{_ONE}/promotions", "admin", "Let another learner serve, if it is better", api.promote,
           schema.Promote, Promoted, headers=_KEY),
     Route("GET", f"{_ONE}/promotions", "read", "The promotions, and what is left of their evidence", api.promotions,
-          gives=schema.Promotions),
+          gives=Promotions),
     Route("POST", f"{_ONE}/evaluations", "read", "What the log says about learners, and how sure that is",
           api.evaluation, schema.Evaluate, Evaluation),
     Route("GET", f"{_ONE}/weights", "read", "What each feature counts", api.weights,
-          gives=schema.Weights, query=("person",)),
+          gives=Weights, query=("person",)),
     Route("GET", f"{_ONE}/standing", "read", "The ranking by what people answered, and how sure it is", api.standing,
           gives=Board, query=("person", "without")),
     Route("GET", f"{_ONE}/style", "read", "What a person's edits tell about their style", api.style,
