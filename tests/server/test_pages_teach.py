@@ -420,7 +420,7 @@ def test_a_strange_query_is_refused_by_name(page: Page) -> None:
     twice = page.http.get(f"{page.base}?person=a&person=b")
     assert (twice.status_code, "person: expected it once" in twice.text) == (422, True)
     assert "hand: expected a list of names as JSON" in page.get(hand="x").text
-    assert "after: expected the number of an event" in page.get("/live", after="x").text
+    assert "after: expected a whole number from 0" in page.get("/live", after="x").text
 
 
 # ---------------------------------------------------------------------------- words

@@ -30,13 +30,6 @@ MOST = 2**62
 """The greatest value of a count."""
 MOST_LEARNERS = 10
 """The most learners that are evaluated in one request."""
-WHOLE_PARAMETERS = {
-    "start": (0, 0, MOST),
-    "limit": (1000, 1, 10_000),
-    "top": (10, 0, 1_000),
-    "last": (10_000, 1, 1_000_000),
-}
-"""Whole numbers in the query of a route: name -> (default, least, greatest)."""
 Number = Annotated[float, Meta(ge=-1e100, le=1e100)]
 Time = (
     Annotated[int, Meta(ge=0, lt=2**53, description="microseconds since 1970")]
