@@ -313,23 +313,6 @@ def test_none_of_these_is_noted_and_others_are_dealt(page: Page) -> None:
     assert then.words == []
 
 
-def test_undo_is_as_if_it_had_never_been(page: Page) -> None:
-    seen = page.get()
-    first = page.teach(seen, item="mini", dealt=seen.names)
-    second = page.teach(first, item="mustang", dealt=seen.names)
-    back = page.post("/undo", event="e2", hand=seen.names)
-    assert back.lessons == {"e2": False, "e1": True}
-    assert (back.words, back.names) == (first.words, page.get("/hand", part=True, hand=json.dumps(seen.names)).names)
-    assert back.said.startswith("Taken back: “Put mustang before ")
-    assert (back.told_of, back.marks, back.placed) == ("", {}, "")
-    assert page.post("/undo", event="e2", hand=second.names).status == 200
-    empty = page.post("/undo", event="e1", hand=seen.names)
-    assert (empty.words, empty.names) == ([], seen.names)
-    assert len(page.post("/undo", event="e1").names) == 4
-    unknown = page.post("/undo", event="nothing", hand=second.names)
-    assert (unknown.status, "feedback nothing is not in the log" in unknown.text) == (409, True)
-
-
 def test_what_went_off_offer_goes_off_the_page(page: Page, url: str) -> None:
     seen = page.get()
     caller = Caller(url)
@@ -387,7 +370,6 @@ def test_what_others_teach_comes_as_events(page: Page, url: str) -> None:
         ({"kind": "order"}, "order: expected a list of names as JSON"),
         ({"kind": "order", "order": '["mini", "tank"]'}, "tank"),
         ({"kind": "order", "order": json.dumps(NAMES), "moved": "mini"}, "moved: expected a list of names as JSON"),
-        ({"kind": "shuffle"}, "kind: expected pick, order or none, got &#39;shuffle&#39;"),
     ],
 )
 def test_bad_input_teaches_nothing(page: Page, folder: Path, form: dict[str, str], told: str) -> None:
