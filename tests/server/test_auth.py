@@ -42,13 +42,6 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def keys(tmp_path: Path) -> Iterator[Keys]:
-    """Keys as another process has them."""
-    with closing(Keys(tmp_path)) as held:
-        yield held
-
-
-@pytest.fixture
 def opened(tmp_path: Path, clock: Clock) -> Iterator[Callable[..., Authenticator]]:
     """Makes gates, each with a connection of its own."""
     held = []

@@ -43,12 +43,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def keys(folder: Path) -> Iterator[Keys]:
-    with closing(Keys(folder)) as held:
-        yield held
-
-
-@pytest.fixture
 def url(folder: Path) -> Iterator[str]:
     with served(folder, Options(threads=4)) as found:
         yield found
