@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import Ended, done, heedful, refusal
 
 from heedful import Loop
-from kinds import Kind, each_kind, teach
 from loops import as_json, bits, bits_from_scratch, choice_loop, rows, small_loop
 
 F0 = {row["id"]: row["f0"] for row in rows(12, 4)}
@@ -199,62 +197,6 @@ def test_what_makes_no_sense_ends_with_2_and_what_cannot_be_read_with_1(folder: 
     (folder / "cars.heedful" / "log.db").write_bytes(b"no log" * 100)
     for line in ("experiment cars", "promote cars --list", "promote cars --force"):
         refusal(line, code=1)
-
-
-@pytest.mark.slow
-@each_kind
-def test_in_every_kind_it_is_begun_looked_at_promoted_and_carried_elsewhere(kind: Kind) -> None:
-    """Or refused in a sentence, in a loop that asks questions."""
-    own = "" if kind.own is None else f"--own {kind.own}"
-    kind.make(Path("a.heedful")).close()
-    kind.make(Path("b.heedful")).close()
-    other = kind.other if kind.own is None else f"{kind.other}:rate=0.2"
-
-    def live(rounds: range) -> Any:
-        with Loop.open("a.heedful", learner=kind.own) as loop:
-            teach(kind, loop, rounds)
-            return loop.version, as_json(loop.experiment()) if interleaves else None
-
-    with Loop.open("a.heedful", learner=kind.own) as loop:
-        interleaves, spec = loop.projection.interaction.ranks, loop.projection.interaction.full_spec(other)
-        learner = loop.manifest.learner
-    got = heedful(f"experiment a --start {other} --share 1 {own}")
-    if interleaves:
-        assert (got.code, got.err) == (0, "")
-    else:
-        bad(got, "experiment: ")
-        assert "shows no rankings, and nothing else can be interleaved" in got.err
-        bad(heedful(f"experiment a {own}"), "experiment: there was none")
-    version, found = live(range(8))
-    if interleaves:
-        assert heedful(f"experiment a --json {own}").json == found
-        assert heedful(f"experiment a --stop {own}").code == 0
-        assert heedful(f"experiment a --start {other} {own}").code == 0
-        bad(heedful(f"promote a {own}"), f"promote: {spec} is not ready: nobody's lists are interleaved")
-    bad(heedful(f"promote a -l {other} {own}"), f"promote: {spec} is not ready: ")
-    got = heedful(f"promote a -l {other} --force --by ann --json {own}")
-    assert (got.code, got.json["learner"], got.json["before"]) == (0, spec, learner)
-    live(range(8, 12))
-    [one] = heedful(f"promote a --list --json {own}").json
-    assert (one["learner"], one["by"], one["in_effect"], one["changed"]) == (spec, "ann", True, "")
-    got = done(f"doctor a --json {own}")
-    assert [each for each in got.json if each["status"] == "problem"] == []
-    assert heedful(f"export a {{}} {own}", "lines").code == 0
-    applied = {"experiment": 2, "stop": 1, "promote": 1} if interleaves else {"promote": 1}
-    for command, what in (("validate", "applied"), ("import", "applied"), ("import", "duplicate")):
-        got = done(f"{command} b {{}} --json {own}", "lines")
-        counts = got.json["counts"]
-        assert {each: counts[each][what] for each in ("experiment", "stop", "promote") if each in counts} == applied
-        assert sum(each["rejected"] for each in counts.values()) == 0
-    with Loop.open("a.heedful", learner=kind.own) as one, Loop.open("b.heedful", learner=kind.own) as two:
-        assert two.manifest.learner == one.manifest.learner == spec
-        assert bits(two) == bits(one) == bits_from_scratch(two)
-    assert heedful(f"rollback a {version} {own}").code == 0
-    [one] = heedful(f"promote a --list --json {own}").json
-    assert one["in_effect"] is False
-    with Loop.open("a.heedful", learner=kind.own) as loop:
-        assert loop.manifest.learner == learner
-        assert loop.verify() == []
 
 
 # ---------------------------------------------------------------------------- an apprentice

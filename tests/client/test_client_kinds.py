@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +14,7 @@ from loops import choice_loop, rating_loop, small_loop
 pytest.importorskip("httpx")
 running = pytest.importorskip("heedful.server.main")
 
-from heedful.client import AsyncClient, Client  # noqa: E402
+from heedful.client import Client  # noqa: E402
 from heedful.server.context import Options  # noqa: E402
 
 
@@ -67,23 +65,6 @@ def test_the_client_says_what_the_loop_says(kind: Kind, client: Client, folder: 
             assert there.standing(without=["p1"]) == own.standing(without=["p1"]) != own.standing()
     with pytest.raises(ValueError, match="feedback: expected one of"):
         there.feedback(made, nothing=True)
-
-
-@each_kind
-def test_the_same_asynchronously(kind: Kind, url: str, client: Client, folder: Path) -> None:
-    kind.make(folder / f"async-{kind.name}.heedful").close()
-
-    async def life() -> Any:
-        async with AsyncClient(url, timeout=60.0) as client:
-            loop = client.loop(f"async-{kind.name}")
-            made = await loop.decide(**ask(kind, 0))
-            answer = await loop.feedback(made, **kind.answer(0, made.shown))
-            return made, answer, await loop.report(), await loop.decide(**ask(kind, 1))
-
-    made, answer, report, after = asyncio.run(life())
-    there = client.loop(f"async-{kind.name}")
-    assert (there.decide(**ask(kind, 0)), there.decide(**ask(kind, 1))) == (made, after)
-    assert (answer.learned, report.feedback.given) == (True, 1)
 
 
 @each_kind

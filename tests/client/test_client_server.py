@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import pytest
 
 import faulty
-from faulty import Clock, Connected, Faulty, Request, Response, hurried
+from faulty import Connected, Faulty, Request, Response, hurried
 from heedful import Loop
 from heedful.loop.simulation import Simulation
 from heedful.results.report import Arm, Counts
@@ -447,12 +447,3 @@ def test_events_come_as_they_happen(connect: Connected, folder: Path) -> None:
         other = connect(url).loop("cars").decide(NAMES)
         assert next(events)["shown"] == list(other.shown)
         events.close()
-
-
-def test_a_busy_loop_is_asked_again(connect: Connected, server: Faulty) -> None:
-    client = connect(server.url)
-    clock, cars = Clock(client), client.loop("cars")
-    d = cars.decide(NAMES)
-    server.faults += [faulty.with_(faulty.problem("unavailable", 503, Retry_After="2"))]
-    assert cars.feedback(d, better=["i4"]).status == "applied"
-    assert clock.slept == [2.0]

@@ -12,6 +12,7 @@ from browsing import Visitor
 
 from heedful.server import server_log
 from heedful.server.context import Options
+from heedful.server.keys import Keys
 from heedful.server.main import served
 from kinds import FIFTH
 
@@ -60,3 +61,10 @@ def visitor(tmp_path: Path, options: Options) -> Iterator[Visitor]:
     """Somebody who looks at the pages of a server of this test's own."""
     with served(tmp_path, options) as url, closing(Visitor(url)) as found:
         yield found
+
+
+@pytest.fixture
+def keys(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Keys]:
+    """The keys of this test's own folder, as another process has them; where a test asks for `vault`, of each store."""
+    with closing(Keys(request.getfixturevalue("vault") if "vault" in request.fixturenames else tmp_path)) as held:
+        yield held

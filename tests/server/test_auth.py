@@ -10,7 +10,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import timeit
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
@@ -40,13 +39,6 @@ class Clock:
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
-
-
-@pytest.fixture
-def keys(tmp_path: Path) -> Iterator[Keys]:
-    """Keys as another process has them."""
-    with closing(Keys(tmp_path)) as held:
-        yield held
 
 
 @pytest.fixture
@@ -615,8 +607,8 @@ def test_an_open_gate_whose_database_breaks_is_shut(tmp_path: Path, opened: Call
 # ---------------------------------------------------------------------------- speed
 
 
-def test_a_request_is_let_in_by_a_few_calls(keys: Keys, record_property: Any) -> None:
-    """0.6 to 0.9 microseconds where this was written, which is told; of functions, what a look at a table takes."""
+def test_a_request_is_let_in_by_a_few_calls(keys: Keys) -> None:
+    """Of functions, what a look at a table takes."""
     headers = [bearer(keys.create("ci", rate=rate)[1]) for rate in (None, 1_000_000)]
     gate = Authenticator(keys, clock=Clock())
     for header in headers:
@@ -629,5 +621,3 @@ def test_a_request_is_let_in_by_a_few_calls(keys: Keys, record_property: Any) ->
         finally:
             sys.setprofile(None)
         assert len([event for event, _ in called if event.endswith("call")]) < 20, called
-        took = min(timeit.repeat(ask, number=2000, repeat=20)) / 2000
-        record_property("told", f"a request is let in within {1e6 * took:.1f} microseconds")

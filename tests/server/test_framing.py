@@ -83,8 +83,9 @@ TARGETS = {
 @pytest.mark.parametrize("target", TARGETS, ids=repr)
 def test_the_authority_of_a_target_is_the_host(target: bytes) -> None:
     """RFC 9112, 3.2.2: what Host says beside it does not count."""
-    [request] = of(ask("GET", target=target))
+    [request] = of(ask("GET", b"X: y", target=target))
     assert (dict(request.headers)[b"host"], request.path) == TARGETS[target]
+    assert (b"x", b"y") in request.headers
     if not target.startswith(b"/"):
         [request] = of(b"GET " + target + b" HTTP/1.0\r\n\r\n")
         assert (dict(request.headers)[b"host"], request.path) == TARGETS[target]

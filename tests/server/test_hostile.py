@@ -438,6 +438,14 @@ def test_bodies_just_under_and_over_the_limit(ask: Caller) -> None:
         assert answer.status_code == (422 if n == MOST else 413), answer.text  # so many candidates are too many as well
 
 
+def test_many_bodies_on_one_connection_are_no_large_one(tmp_path: Path) -> None:
+    small_loop(tmp_path / "cars.heedful").close()
+    with served(tmp_path, Options(limits=Limits(body=1000))) as url, Wire(url) as wire:
+        for _ in range(100):  # more than may come for one
+            wire.send(request("POST", DECIDE, b" " * 998 + b"{}", "Content-Type: application/json"))
+            assert wire.must().status == 200
+
+
 @pytest.mark.slow
 def test_batches_over_the_limit(ask: Caller) -> None:
     refused(ask.post(FEEDBACK, [{"decision": "D", "none": True}] * 1001), "too-large")

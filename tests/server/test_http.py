@@ -6,8 +6,6 @@ import itertools
 import json
 import re
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from contextlib import ExitStack, closing
@@ -46,7 +44,7 @@ from heedful.server.context import Options
 from heedful.server.keys import Keys
 from heedful.server.main import served
 from heedful.server.routes import description
-from loops import bits, bits_from_scratch, choice_loop, rows, small_loop
+from loops import choice_loop, rows, small_loop
 from processes import here, until
 
 ITEMS = rows(12, 4)
@@ -1104,7 +1102,7 @@ def test_what_is_sent_again_is_counted_as_that(tmp_path: Path, make: Any) -> Non
     make(tmp_path / "cars.heedful", control=0.0).close()
     names = [f"i{j}" for j in range(8)]
     with served(tmp_path) as url, closing(Caller(url)) as caller:
-        for _ in range(4):  # from the second on with a head that came before
+        for _ in range(4):
             ok(caller.post("/v1/loops/cars/decisions", {"id": "d"}))
             ok(caller.post("/v1/loops/cars/records", {"id": "r", "candidates": names, "shown": names[:2]}))
             ok(caller.post("/v1/loops/cars/feedback", {"decision": "d", "id": "e", "none": True}))
@@ -1139,61 +1137,6 @@ def test_the_series_do_not_grow_with_what_strangers_ask(plain: Caller, monkeypat
 
 
 # ---------------------------------------------------------------------------- many at once
-
-
-WRITER = """
-import sys
-from heedful import Loop
-with Loop.open(sys.argv[1]) as loop:
-    print("open", flush=True)
-    n = int(sys.argv[2])
-    for i in range(n):
-        d = loop.decide(id=f"theirs{i}", person="other", show=3)
-        assert loop.feedback(d.id, id=f"their-e{i}", better=[f"i{i % 12}"]).status == "applied"
-        if i % 10 == 9:
-            assert loop.undo(f"their-e{i}").status == "applied"
-            loop.put_items([{"id": f"i{i % 12}", "f0": i / 10}])
-"""
-
-
-@pytest.mark.slow
-def test_another_process_writes_at_the_same_time(url: str, cars: str, folder: Path) -> None:
-    n = 40 * FACTOR
-    path = folder / f"{cars.rpartition('/')[2]}.heedful"
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(n)], stdout=subprocess.PIPE)
-    assert writer.stdout is not None
-    assert writer.stdout.readline() == b"open\n"
-    failures: list[Any] = []
-
-    def asked(path: str, body: Any, caller: Caller) -> Said:
-        said = caller.post(path, body)
-        while said.status == 503:  # the other one wrote for too long: nothing was changed, so it is asked again
-            assert "somebody else" in said.value["detail"]
-            said = caller.post(path, body)
-        return said
-
-    def ask(who: int) -> None:
-        with closing(Caller(url, form=("json", "msgpack")[who % 2])) as caller:
-            for i in range(n):
-                d = asked(f"{cars}/decisions", {"id": f"d{who}-{i}", "person": f"p{who}", "show": 3}, caller)
-                better = {"decision": f"d{who}-{i}", "id": f"e{who}-{i}", "better": [f"i{i % 12}"]}
-                e = asked(f"{cars}/feedback", better, caller)
-                if (d.status, e.status) != (200, 200) or e.value["status"] != "applied":
-                    failures.append((d, e))
-
-    threads = [threading.Thread(target=ask, args=(who,)) for who in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert writer.wait(60) == 0
-    assert failures == []
-    with closing(Caller(url)) as caller, opened(folder, cars) as loop:
-        assert ok(caller.post(f"{cars}/decisions", {"id": "last"}))["version"] == loop.version
-        assert loop.projection.log.counts()["feedback"] == 4 * n
-        assert loop.verify() == []
-        assert bits(loop) == bits_from_scratch(loop)
-        assert ok(caller.get(f"{cars}/weights"))["weights"] == loop.weights
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from heedful.client import Client
 from heedful.results.report import Apprentice
 from heedful.server.context import Options
 from heedful.server.main import served
-from loops import as_json, bits, bits_from_scratch, rows
+from loops import as_json, rows
 
 ITEMS = rows(12, 4)
 F0 = {row["id"]: row["f0"] for row in ITEMS}
@@ -81,7 +81,6 @@ def test_the_setting_makes_one_or_is_refused(ask: Caller, settings: Any, learner
         assert (made.value["apprentice"]["ready"], made.value["settings"]["agreement"]) == (False, 0.75)
 
 
-@pytest.mark.slow
 def test_over_http_and_by_the_client_it_is_what_the_loop_says(ask: Caller, url: str, tmp_path: Path) -> None:
     assert found_by(ask, SETTINGS, learner="posterior:swap=0").status == 201
     with Client(url, timeout=20.0) as client:
@@ -95,33 +94,6 @@ def test_over_http_and_by_the_client_it_is_what_the_loop_says(ask: Caller, url: 
         assert found.told in is_problem(ask.get("/v1/loops/l/experiments/latest"), "not-found")["detail"]
         told = is_problem(ask.post("/v1/loops/l/promotions", {}), "bad-input", "promote")
         assert found.against_promotion[0] in told["detail"]
-        told = is_problem(ask.post("/v1/loops/l/experiments", {"learner": "perceptron"}), "bad-input", "experiment")
-        assert "imitates the caller's order so far: promote it first" in told["detail"]
-        is_problem(ask.post("/v1/loops/l/promotions", {"learner": "perceptron"}), "bad-input", "learner")
-        assert there.feedback("d3", better=[NAMES[5]], id="e3").learned
-        serve(there, range(20, 200))
-        found, version = apprentice(tmp_path), there.undo("e3").version
-        assert found.ready
-        assert there.report().apprentice == found
-        made = there.promote(by="ann", id="first")
-        assert (made.learner, made.before, made.evidence["method"]) == (
-            found.learner,
-            "the caller's order",
-            "agreement",
-        )
-        again = ask.post("/v1/loops/l/promotions", {"by": "ann", "id": "first"})
-        assert again.value["answer"]["status"] == "duplicate"
-        assert there.decide(NAMES, id="after").arm == "learned"
-        now = ask.get("/v1/loops/l").value["apprentice"]
-        assert (now["serves"], now["ready"], now["pairs"]) == (made.answer.seq, False, as_json(found.pairs))
-        [promotion] = there.promotions()
-        assert (promotion.by, promotion.changed) == ("ann", "")
-        assert ask.post("/v1/loops/l/rollback", {"to": version}).status == 200
-        assert there.decide(NAMES, id="again").arm == "imitated"
-        with pytest.raises(ValueError, match="prior"):
-            there.decide(NAMES, prior=[1.0])
-    with Loop.open(tmp_path / "l.heedful") as loop:
-        assert (bits(loop), loop.verify()) == (bits_from_scratch(loop), [])
 
 
 def test_other_loops_say_nothing_of_it(ask: Caller) -> None:

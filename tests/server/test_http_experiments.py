@@ -15,7 +15,6 @@ from heedful import Loop
 from heedful.client import Client
 from heedful.server.context import Options
 from heedful.server.main import served
-from kinds import Kind, each_kind, teach
 from loops import as_json, bits, bits_from_scratch, choice_loop, rows, small_loop
 
 F0 = {row["id"]: row["f0"] for row in rows(12, 4)}
@@ -97,65 +96,6 @@ def test_over_http_it_is_what_the_loop_says(folder: Path, ask: Caller, url: str,
         is_problem(ask.post(f"{loop}/experiments/stop", {}), "not-found")
         with pytest.raises(LookupError, match="experiment: none is running"):
             there.stop_experiment()
-
-
-@pytest.mark.slow
-@each_kind
-def test_every_kind_begins_looks_and_promotes_or_says_why_not(kind: Kind, folder: Path, ask: Caller, url: str) -> None:
-    """By the client and over HTTP it is what the loop says."""
-    path, there = folder / f"{kind.name}.heedful", f"/v1/loops/{kind.name}"
-    with kind.make(path) as loop:
-        teach(kind, loop, range(12))
-        interleaves, spec = loop.projection.interaction.ranks, loop.projection.interaction.full_spec(kind.other)
-        learner, version, before = loop.manifest.learner, loop.version, bits(loop)
-    with Client(url, timeout=20.0) as client:
-        client_loop = client.loop(kind.name)
-        body = {"learner": kind.other, "share": 1.0, "id": "x"}
-        if not interleaves:
-            reason = "shows no rankings"
-            assert reason in is_problem(ask.post(f"{there}/experiments", body), "bad-input", "experiment")["detail"]
-            with pytest.raises(ValueError, match=reason):
-                client_loop.start_experiment(kind.other, share=1.0)
-            is_problem(ask.get(f"{there}/experiments/latest"), "not-found")
-        else:
-            assert client_loop.start_experiment(kind.other, share=1.0, id="x").status == "applied"
-            assert ok(ask.post(f"{there}/experiments", body))["status"] == "duplicate"
-            for i in range(12, 18):
-                made = client_loop.decide(person=f"p{i % 3}", id=f"d{i}", **kind.ask(i))
-                assert made.arm in ("interleaved", "control")
-                client_loop.feedback(f"d{i}", id=f"e{i}", **kind.answer(i, made.shown))
-            with Loop.open(path) as loop:
-                found = loop.experiment()
-            assert found.verdict.sessions > 0
-            assert client_loop.experiment() == found
-            assert ok(ask.get(f"{there}/experiments/latest")) == as_json(found)
-            assert ok(ask.post(f"{there}/experiments/stop", {"id": "s"}))["status"] == "applied"
-        if kind.own is not None:
-            with pytest.raises(ValueError, match="learner: expected another than the one that serves"):
-                client_loop.promote(kind.other, force=True)
-            is_problem(ask.post(f"{there}/promotions", {"learner": kind.other, "force": True}), "bad-input", "learner")
-        else:
-            told = is_problem(ask.post(f"{there}/promotions", {"learner": kind.other}), "bad-input", "promote")
-            assert told["detail"].startswith(f"promote: {spec} is not ready: ")
-            made = ok(ask.post(f"{there}/promotions", {"learner": kind.other, "force": True, "id": "u"}))
-            assert (made["learner"], made["before"]) == (spec, learner)
-            assert client_loop.promote(kind.other, force=True, id="u").answer.status == "duplicate"
-            assert [(each.learner, each.in_effect) for each in client_loop.promotions()] == [(spec, True)]
-        text = ok(ask.get(f"{there}/events?kinds=experiment,stop,promote&follow=false")).decode()
-        stream = [json.loads(row[6:]) for row in text.splitlines() if row.startswith("data: ")]
-        tried = ["experiment", "stop"] if interleaves else []
-        assert [each["kind"] for each in stream] == ([*tried, "promote"] if kind.own is None else [])
-        made = client_loop.decide(person="p0", id="next", **kind.ask(0))
-        assert client_loop.feedback("next", id="after", **kind.answer(0, made.shown)).status == "applied"
-        with Loop.open(path, learner=kind.own) as loop:
-            assert loop.manifest.learner == spec
-            assert bits(loop) == bits_from_scratch(loop)
-            assert loop.verify() == []
-        ok(ask.post(f"{there}/rollback", {"to": version}))
-        assert [each.in_effect for each in client_loop.promotions()] == ([False] if kind.own is None else [])
-    with Loop.open(path, learner=kind.own) as loop:
-        assert loop.manifest.learner == learner
-        assert bits(loop) == before
 
 
 @pytest.mark.slow

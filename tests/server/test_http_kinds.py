@@ -15,7 +15,7 @@ from asking import FLOAT32, Caller, is_problem, ok, raw_numbers
 
 import heedful.loop.why
 from heedful import Loop
-from heedful.results.about import About
+from heedful.results.about import About, Weights
 from heedful.results.answers import Answer, Decision
 from heedful.results.board import Board, BoardRow, QuestionsLeft, Verdict
 from heedful.results.evaluation import Evaluation
@@ -23,7 +23,6 @@ from heedful.results.explanation import Explanation, Why
 from heedful.results.report import PredictionReport, PredictionWindow, Report
 from heedful.server.result_schema import schema_of
 from heedful.server.routes import description
-from heedful.server.schema import Weights
 from kinds import KINDS, NAMES, Kind, each_kind
 from kinds import ask as fields_of
 from loops import as_json, bits, bits_from_scratch, choice_loop, diverged, rows, small_loop

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -30,13 +30,6 @@ from heedful.server.keys import SCOPES, SHAPE, Key, Keys, in_order, tenant_name
 from heedful.storage import Place
 from heedful.storage.sqlite import Database
 from loops import small_loop
-
-
-@pytest.fixture
-def keys(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Keys]:
-    """The keys of a folder or, in tests that ask for `vault`, of each store."""
-    with closing(Keys(request.getfixturevalue("vault") if "vault" in request.fixturenames else tmp_path)) as held:
-        yield held
 
 
 def sql(folder: Path, *statements: str) -> list[Any]:

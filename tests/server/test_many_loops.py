@@ -8,7 +8,6 @@ import re
 import shutil
 import time
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from heedful.loop.log import Log
 from heedful.server.context import Options
 from heedful.storage import place_of
 from heedful.storage.postgres import Connection
-from loops import bits, small_loop
+from loops import small_loop
 from processes import Process, here, until
 
 LOOPS = 1000
@@ -166,20 +165,6 @@ def test_what_an_open_loop_costs(folder: Path) -> None:
     )
     assert each < 5_000_000
     assert each_files < 10
-
-
-@pytest.mark.slow
-def test_opened_and_closed_it_stays_the_same(folder: Path) -> None:
-    """Many at once, from many callers, where only a few may be open: nobody is let down."""
-    with here(folder, Options(most_open=5, idle=0.1)) as (app, client):
-        with Loop.open(folder / "loop3.heedful") as loop:
-            before = bits(loop)
-        with ThreadPoolExecutor(8) as pool:
-            found = pool.map(lambda n: client.get(f"/v1/loops/loop{n % 20}/weights").status_code, range(100))
-            assert set(found) == {200}
-        until(lambda: not app.service.loops.workers and not app.service.loops._moving)
-    with Loop.open(folder / "loop3.heedful") as loop:
-        assert bits(loop) == before
 
 
 @pytest.mark.slow

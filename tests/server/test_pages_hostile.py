@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -10,19 +11,25 @@ from contextlib import ExitStack, closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
 from asking import NO_TLS, Wire, request
 from browsing import Visitor
+from hypothesis import given
+from hypothesis import strategies as st
 
-from heedful.loop import Loop
+from budget import examples
+from heedful import TEXTS, Loop
 from heedful.server.context import Options
 from heedful.server.keys import Keys
 from heedful.server.main import served
+from heedful.server.pages import PAGES
+from heedful.server.pages.page import Page
 from heedful.server.pages.session import cookies
 from heedful.server.sessions import MOST, Sessions
-from loops import small_loop
+from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop
 
 pages_page = import_module("heedful.server.pages.page")  # a function of its package has that name, too
 SECRET = "person-nobody-may-see"
@@ -33,12 +40,6 @@ DEEP = "[" * 5000
 def folder(tmp_path: Path) -> Path:
     small_loop(tmp_path / "cars.heedful").close()
     return tmp_path
-
-
-@pytest.fixture
-def keys(folder: Path) -> Iterator[Keys]:
-    with closing(Keys(folder)) as held:
-        yield held
 
 
 @pytest.fixture
@@ -197,6 +198,73 @@ def test_json_that_is_nested_too_deep_teaches_nothing(visitor: Visitor, field: s
 def test_a_query_that_is_nested_too_deep_is_refused_by_name(visitor: Visitor, path: str) -> None:
     answer = visitor.get(f"/loops/cars{path}?hand={DEEP}")
     assert (answer.status, "hand: expected a list of names as JSON" in answer.html) == (422, True)
+
+
+WORDS = [
+    "i0",
+    "i1",
+    "i7",
+    "d0",
+    "p0",
+    "first",
+    "second",
+    "up",
+    "3",
+    "-1",
+    "1e400",
+    "",
+    '["i0","i1"]',
+    "[[",
+    "\u202e",
+    "\0",
+]
+LOOPS = ["cars", "grades", "ratings", "study", "letters"]
+PARTS = {"loop": LOOPS, "name": [*LOOPS, "none", "..", "\0"], "form": ["csv", "json", "toi", "svg", "x"]}
+FIELDS = ["after", "answer", "decision", "dealt", "event", "hand", "item", "kind", "name", "next", "number", "order"]
+FIELDS += ["person", "rate", "reason", "score", "segment", "share", "shown", "signal", "text"]
+VALUES = st.dictionaries(st.sampled_from(FIELDS), st.sampled_from(WORDS) | st.text(max_size=9), max_size=6)
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """The folder and the address of a server with a loop of each kind."""
+    folder = tmp_path_factory.mktemp("kinds")
+    small_loop(folder / "cars.heedful", control=0.0).close()
+    small_loop(folder / "grades.heedful", "prank:n_ranks=5", control=0.0).close()
+    rating_loop(folder / "ratings.heedful").close()
+    choice_loop(folder / "study.heedful").close()
+    Loop.create(folder / "letters.heedful", encoding=TEXTS).close()
+    with served(folder) as found:
+        yield folder, found
+
+
+@pytest.mark.slow
+def test_no_form_is_the_servers_fault(kinds: tuple[Path, str], caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever is sent to any page: no 5xx, nothing in the log of the server, models that are the folds of their
+    logs."""
+    folder, url = kinds
+    statuses = set()
+
+    @examples(500)
+    @given(st.sampled_from([page for page in PAGES if page.path != "/keys"]), VALUES, st.booleans(), st.data())
+    def send(page: Page, values: dict[str, str], scripted: bool, data: st.DataObject) -> None:
+        path = page.path
+        for name in re.findall(r"{(\w+)}", path):
+            path = path.replace(f"{{{name}}}", quote(data.draw(st.sampled_from(PARTS.get(name, WORDS))), safe=""))
+        headers = {"origin": url} | ({"hx-request": "true"} if scripted else {})
+        content = {"data": values} if page.method == "POST" else {"params": values}
+        with http.stream(page.method, path, headers=headers, **content) as answer:
+            statuses.add(answer.status_code)
+            assert answer.status_code < 500, answer.request.url
+
+    with httpx.Client(base_url=url, timeout=30, verify=NO_TLS) as http:
+        send()
+    assert {200, 303, 404, 422} <= statuses
+    assert not [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    for name in LOOPS:
+        with Loop.open(folder / f"{name}.heedful") as loop:
+            assert bits(loop) == bits_from_scratch(loop)
+            assert loop.verify() == []
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/loops/cars"), ("GET", "/"), ("POST", "/sign-out")])

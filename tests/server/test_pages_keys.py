@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from shlex import quote
@@ -24,13 +23,6 @@ BOTH = {"scope-read": "yes", "scope-admin": "yes"}
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path
-
-
-@pytest.fixture
-def keys(folder: Path) -> Iterator[Keys]:
-    """Keys as another process has them."""
-    with closing(Keys(folder)) as held:
-        yield held
 
 
 def loops(visitor: Visitor, key: str) -> int:

@@ -101,8 +101,14 @@ def test_undo_is_as_if_it_had_never_been(visitor: Visitor, cards: Cards, tmp_pat
     then = visitor.post(f"{BASE}/teach", cards.form(seen, seen.names[2], "e1"), hx_request="true")
     assert then.one("section[@id='hand']").attrib["data-lesson"] == "e1"
     kept = {name: seen.kept[name] for name in ("hand", "decision")}
-    back = visitor.post(f"{BASE}/undo", {"event": "e1", "person": cards.person, **kept}, hx_request="true")
+    form = {"event": "e1", "person": cards.person, **kept}
+    back, again, unknown = (
+        visitor.post(f"{BASE}/undo", form | more, hx_request="true") for more in ({}, {}, {"event": "none"})
+    )
     assert back.said.startswith("Taken back: “")
+    assert back.one("section[@id='hand']").attrib["data-lesson"] == ""
+    assert (again.status, again.lessons) == (200, back.lessons)
+    assert (unknown.status, "feedback none is not in the log" in words(unknown.tree)) == (409, True)
     assert back.lessons == {"e1": False}
     if cards.stay:
         assert (back.names, back.marks) == (seen.names, seen.marks)

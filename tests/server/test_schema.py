@@ -26,7 +26,7 @@ from heedful.server.problems import TITLES
 from heedful.server.routes import description
 from kinds import FIFTH, NAMES, Kind, each_kind
 from kinds import ask as fields_of
-from loops import small_loop
+from loops import choice_loop, rating_loop, small_loop
 
 schemathesis = pytest.importorskip("schemathesis")
 jsonschema_rs = pytest.importorskip("jsonschema_rs")
@@ -77,6 +77,9 @@ def bare() -> Any:
 def with_a_loop(folder: Path) -> Iterator[str]:
     """A server with a loop to which something happened."""
     small_loop(folder / "cars.heedful", shrink=1.0, control=0.2).close()
+    small_loop(folder / "grades.heedful", "prank:n_ranks=5").close()
+    rating_loop(folder / "ratings.heedful").close()
+    choice_loop(folder / "study.heedful").close()
     with served(folder, Options(limits=Limits(seconds=5.0))) as found:
         for i in range(3):
             d = {"id": f"d{i}", "person": "p", "deferred": i == 2}
@@ -97,7 +100,12 @@ def described_api(url: str) -> Any:
     return schemathesis.openapi.from_url(f"{url}/openapi.json", config=bare())
 
 
-KNOWN = {"loop": ["cars"], "item": ["i0", "i1"], "id": ["d0", "d1", "nobody"], "person": ["p", "nobody"]}
+KNOWN = {
+    "loop": ["cars", "grades", "ratings", "study"],
+    "item": ["i0", "i1"],
+    "id": ["d0", "d1", "nobody"],
+    "person": ["p", "nobody"],
+}
 """What is there, so that not all that is asked is about nothing."""
 
 

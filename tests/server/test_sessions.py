@@ -30,14 +30,6 @@ class Clock:
         return self.now
 
 
-@pytest.fixture
-def keys(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Keys]:
-    """The keys of a folder or, in tests that ask for `vault`, of each store."""
-    held = Keys(request.getfixturevalue("vault") if "vault" in request.fixturenames else tmp_path)
-    yield held
-    held.close()
-
-
 # ---------------------------------------------------------------------------- what is kept
 
 

@@ -7,7 +7,7 @@ options of all kinds against each other, and shows what became of the columns an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -319,46 +319,37 @@ def _create(
     settings: Mapping[str, Any],
     requested: Encoding | None = None,
 ) -> tuple[Loop, list[dict[str, Any]]]:
+    """Return (a new loop, the rows of `file`)."""
     folder = place(name)
     with reading_input():
         from heedful.data.set_aside import item_rows
         from heedful.data.table import open_table, read_table
-        from heedful.features import TEXTS, declare, encode_names, infer
-        from heedful.loop import Loop
+        from heedful.features import TEXTS
         from heedful.loop.interactions.registry import interaction_type
-        from heedful.loop.settings import Settings
+        from heedful.server.manifest import encode_loop
 
-        fixed_settings = Settings(**settings)
-        rows = item_rows(open_table(file)) if file is not None else []
+        loop_settings = Settings(**settings)
+        rows = item_rows(open_table(file)) if file is not None else None
         requests = read_table(context) if context is not None else None
-        use_features = columns.pop("features")
-        crossed = _split_crosses(cross, requests or [], rows)
-        around = requested or _around(context, requests, [a for a, _ in crossed])
-        kind = interaction_type(learner, fixed_settings)
-        query_features = None if query is None else declare(query)
+        kind = interaction_type(learner, loop_settings)
         if kind.arrange is not None:
             told = f"expected none in {kind.words.loop}, which encodes columns itself, got it"
             check_absent({"--cross": cross or None, "--kind": columns["kinds"] or None}, told)
-            if requested is not None and context is not None:
-                raise BadInput("--context: expected none where another option says what comes with a request, got it")
-            encoding, around, crosses = kind.arrange(rows, columns["identifier"], around)
-        else:
-            if kind.item_features != "all" and not use_features:
-                encoding = encode_names(rows, identifier=columns["identifier"])
-            else:
-                encoding = infer(rows, **columns, keep=[b for _, b in crossed]) if file is not None else TEXTS
-            crosses = _crosses(cross, around, encoding, query_features)
+        if requested is not None and context is not None:
+            raise BadInput("--context: expected none where another option says what comes with a request, got it")
+        if cross and requests is None:
+            raise BadInput("--cross: expected --context too, whose columns are crossed, got none")
+        of_items = {
+            *(set(TEXTS.places) if rows is None else set().union(*rows)),
+            *(query if isinstance(query, Mapping) else ()),
+        }
+        of_requests = set().union(*requests or ())
+        crosses = "all" if list(cross) == ["all"] else [_split_cross(pair, of_requests, of_items) for pair in cross]
+        around = requested or _around(context, requests, () if crosses == "all" else [pair[0] for pair in crosses])
     try:
         with asking():
-            loop = Loop.create(
-                folder,
-                encoding=encoding,
-                items=rows,
-                learner=learner,
-                settings=fixed_settings,
-                context=around,
-                crosses=crosses,
-                query_features=query_features,
+            loop = encode_loop(
+                folder, rows, learner, loop_settings, context=around, crosses=crosses, query_features=query, **columns
             )
     except FileExistsError as error:
         if isinstance(folder, Path) and not holds_loop(folder):
@@ -368,7 +359,7 @@ def _create(
         raise BadInput(f"{folder}: {error.strerror}: {go_on}") from error
     except FileNotFoundError as error:
         raise BadInput(f"{error.filename}: {error.strerror}" if error.strerror else str(error)) from error
-    return loop, rows
+    return loop, rows or []
 
 
 def _around(file: Path | None, requests: list[dict[str, Any]] | None, keep: Sequence[str]) -> Encoding | None:
@@ -384,34 +375,12 @@ def _around(file: Path | None, requests: list[dict[str, Any]] | None, keep: Sequ
         raise ValueError(f"{file}: {error}{how}") from None
 
 
-def _split_crosses(
-    crosses: Sequence[str], requests: Sequence[Mapping[str, Any]], rows: Sequence[Any]
-) -> list[tuple[str, str]]:
-    """Return the known (context column, item column) pairs in `crosses`, CONTEXT:ITEM each, for every colon in them."""
-    columns = set().union(*requests), set().union(*rows)
-    cuts = [(cross[:i], cross[i + 1 :]) for cross in crosses for i, mark in enumerate(cross) if mark == ":"]
-    return [(a, b) for a, b in cuts if a in columns[0] and b in columns[1]]
-
-
-def _crosses(crosses: Sequence[str], context: Encoding | None, items: Encoding, query_features: Encoding | None) -> Any:
-    if not crosses:
-        return ()
-    if context is None:
-        raise BadInput("--cross: expected --context too, whose columns are crossed, got none")
-    if list(crosses) == ["all"]:
-        return "all"
-    places = items.places | ({} if query_features is None else query_features.places)
-    return [_cross(cross, context, places) for cross in crosses]
-
-
-def _cross(cross: str, context: Encoding, places: Mapping[str, range]) -> tuple[str, str]:
+def _split_cross(cross: str, of_requests: Collection[str], of_items: Collection[str]) -> tuple[str, str]:
     """Return `cross`, CONTEXT:ITEM, as two columns, split at the first colon with a known column on both sides."""
-    cuts = [i for i, mark in enumerate(cross) if mark == ":"]
+    cuts = [(cross[:i], cross[i + 1 :]) for i, mark in enumerate(cross) if mark == ":"]
     if not cuts:
         raise BadInput(f"--cross: expected CONTEXT:ITEM, the names of two columns, or all, got {cross!r}")
-    fitting = [i for i in cuts if context.places.get(cross[:i]) and places.get(cross[i + 1 :])]
-    colon = (fitting or cuts)[0]
-    return cross[:colon], cross[colon + 1 :]
+    return next(((a, b) for a, b in cuts if a in of_requests and b in of_items), cuts[0])
 
 
 add_parameters(

@@ -17,7 +17,7 @@ from heedful.client.transport import AsyncTransport, Transport
 from heedful.core.validation import describe, is_number
 
 if TYPE_CHECKING:
-    import httpx
+    from heedful.client.transport import AnyTransport
 
 T = TypeVar("T")
 
@@ -35,14 +35,36 @@ class _Client(ClientOperations[Loop]):
 
     _carrier: Transport | AsyncTransport
     """sends the requests: `Transport` for the blocking client, `AsyncTransport` for the one with await"""
+    _sends: type[Transport | AsyncTransport]
+    """the class of `_carrier`"""
 
-    def _set(self, timeout: float, patience: float, failures: int, pause: float) -> None:
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8710",
+        key: str | None = None,
+        *,
+        timeout: float = 0.25,
+        patience: float = 10.0,
+        failures: int = 3,
+        pause: float = 1.0,
+        insecure: bool = False,
+        transport: AnyTransport = None,
+    ) -> None:
+        """Make a client for the server at `url`, with its `key`; nothing is sent yet.
+
+        `timeout` is the seconds after which `decide` returns the caller's own order, `patience` the seconds for which
+        all other requests are repeated. What may have to read a whole log (`create`, `put_items`, `forget`, `explain`,
+        `why`, `standing`, `report`, `evaluate`) may take ten minutes once connected. After `failures` decisions in a
+        row without an answer the server is not asked for `pause` seconds. `insecure` allows to send a key over plain
+        http to another machine. `transport` is one of httpx, for certificates or a proxy of your own: one with await
+        for an `AsyncClient`. Raise ValueError, naming the argument, if one makes no sense."""
         self.timeout = _seconds("timeout", timeout)
         self.patience = _seconds("patience", patience)
         self._breaker = Breaker(failures, _seconds("pause", pause), self._clock)
         self._untold = UntoldFallbacks()
         self._owners = Owners(lambda url: self._carrier.may_ask(url))
         self._few: dict[str, int] = {}
+        self._carrier = self._sends(url, key, insecure, transport)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._carrier.url!r})"
@@ -117,31 +139,8 @@ class Client(_Client[RemoteLoop], Blocking):
     ...     cars.feedback(d, clicks=["b"])
     """
 
-    def __init__(
-        self,
-        url: str = "http://127.0.0.1:8710",
-        key: str | None = None,
-        *,
-        timeout: float = 0.25,
-        patience: float = 10.0,
-        failures: int = 3,
-        pause: float = 1.0,
-        insecure: bool = False,
-        transport: httpx.BaseTransport | None = None,
-    ) -> None:
-        """Make a client for the server at `url`, with its `key`; nothing is sent yet.
-
-        `timeout` is the seconds after which `decide` returns the caller's own order, `patience` the seconds for which
-        all other requests are repeated. What may have to read a whole log (`create`, `put_items`, `forget`, `explain`,
-        `why`, `standing`, `report`, `evaluate`) may take ten minutes once connected. After `failures` decisions in a
-        row without an answer the server is not asked for `pause` seconds. `insecure` allows to send a key over plain
-        http to another machine. `transport` is one of httpx, for certificates or a proxy of your own. Raise ValueError,
-        naming the argument, if one makes no sense."""
-        self._set(timeout, patience, failures, pause)
-        self._carrier = Transport(url, key, insecure, transport)
-
     _carrier: Transport
-    """sends the requests over HTTP"""
+    _sends = Transport
 
     def _run(self, steps: Steps[T]) -> T:
         return self._carrier.run(steps)
@@ -169,24 +168,8 @@ class AsyncClient(_Client[AsyncRemoteLoop], Awaiting):
     ...     await cars.feedback(d, clicks=["b"])
     """
 
-    def __init__(
-        self,
-        url: str = "http://127.0.0.1:8710",
-        key: str | None = None,
-        *,
-        timeout: float = 0.25,
-        patience: float = 10.0,
-        failures: int = 3,
-        pause: float = 1.0,
-        insecure: bool = False,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
-        """Make a client for the server at `url`; the arguments are those of `Client`."""
-        self._set(timeout, patience, failures, pause)
-        self._carrier = AsyncTransport(url, key, insecure, transport)
-
     _carrier: AsyncTransport
-    """sends the requests over HTTP"""
+    _sends = AsyncTransport
 
     async def _run(self, steps: Steps[T]) -> T:
         return await self._carrier.run(steps)

@@ -6,6 +6,7 @@ Methods are written once for both clients: see `heedful.client.sync_async`. Reas
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy.typing as npt
 
@@ -19,6 +20,7 @@ from heedful.core.ids import new_id
 from heedful.core.validation import describe
 from heedful.results.answers import Answer
 
+T = TypeVar("T")
 Time = int | str | None
 
 
@@ -180,8 +182,16 @@ class DecisionOperations(Operations):
             except (ValueError, LookupError) as error:
                 return Answer("rejected", id, None, 0, reason=str(error))
             return Answer("applied", id, logged.seq, logged.version or 0)
-        call = Call("POST", self._path("activate"), messages.body(messages.present_fields(decision=id, time=time)))
-        return answer_of((yield from self._ask(call)), id)
+        return (yield from self._post(id, messages.present_fields(decision=id, time=time), "activate"))
 
     def _path(self, *parts: str, **query: object) -> str:
         return messages.path("loops", self.name, *parts, **query)
+
+    def _get(self, result: type[T], *parts: str, long: bool = False, **query: object) -> Steps[T]:
+        """Return what the server answers to GET at a path of the loop, as a `result`."""
+        return messages.read_as((yield from self._ask(Call("GET", self._path(*parts, **query)), long=long)), result)
+
+    def _post(self, event: str, fields: Mapping[str, object], *parts: str, long: bool = False) -> Steps[Answer]:
+        """Return what became of the event with the id `event`, whose `fields` are sent to a path of the loop."""
+        call = Call("POST", self._path(*parts), messages.body(fields))
+        return answer_of((yield from self._ask(call, long=long)), event)

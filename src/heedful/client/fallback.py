@@ -37,7 +37,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -99,21 +99,6 @@ class Decision:
         return self.arm == ARM
 
 
-class DecisionReply(msgspec.Struct, frozen=True):
-    """The JSON object with which the server answers a decision: fields of `Decision`."""
-
-    id: str
-    shown: tuple[str, ...]
-    probability: float | None
-    version: int
-    arm: str
-    seq: int
-    predicted: tuple[int | float | None, ...] | None = None
-    unknown: tuple[str, ...] | None = None
-    undeclared: tuple[str, ...] | None = None
-    sure: float | None = None
-
-
 def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> Decision:
     """Return the decision with this `id` from a server's `reply` to `call`.
 
@@ -121,12 +106,12 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
     the reply is something else, or another decision."""
     if not 200 <= reply.status < 300:
         raise messages.error_of(call, reply)
-    answer = messages.read(reply, DecisionReply)
+    answer = messages.read(reply, Decision)
     if answer.id != id:
         raise ConnectionError(
             f"expected decision {describe(id)}, got {describe(answer.id)}: an answer to somebody else"
         )
-    return Decision(**msgspec.structs.asdict(answer), deferred=deferred)
+    return replace(answer, deferred=deferred)
 
 
 def caller_order(names: Sequence[str], prior: Prior) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy.typing as npt
@@ -21,11 +21,11 @@ from heedful.client.operations import MOST, SIZE, id_of, list_of
 from heedful.client.sync_async import Steps, either
 from heedful.core.ids import new_id
 from heedful.data.frames import Frame, rows_in
-from heedful.results.about import About
-from heedful.results.answers import Answer, Forgotten, PersonEvents, Put, RolledBack
+from heedful.results.about import About, Items, Weights, Withdrawn
+from heedful.results.answers import Answer, Forgotten, PersonEvents, Put, Ranking, RolledBack
 from heedful.results.board import Board
 from heedful.results.evaluation import Evaluation
-from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotion
+from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotion, Promotions
 from heedful.results.explanation import Explanation, Why
 from heedful.results.health import Health
 from heedful.results.report import Report
@@ -107,8 +107,8 @@ class FeedbackOperations(DecisionOperations):
 
         `id` is the id of this undo; return what became of it."""
         target = event.event if isinstance(event, Answer) else event
-        call = Call("POST", self._path("undo"), messages.body(messages.present_fields(event=target, id=id)))
-        return answer_of((yield from self._ask(call)), id or f"undo-{target}")
+        fields = messages.present_fields(event=target, id=id)
+        return (yield from self._post(id or f"undo-{target}", fields, "undo"))
 
     @either
     def rollback(self, to: int, *, id: str | None = None, reason: str | None = None) -> Steps[RolledBack]:
@@ -124,8 +124,7 @@ class FeedbackOperations(DecisionOperations):
     @either
     def events_of(self, person: str) -> Steps[PersonEvents]:
         """Return what the loop has about a person, as JSON lines: what `forget` would erase; and names spelt alike."""
-        call = Call("GET", self._path("people", str(person)))
-        return messages.read_as((yield from self._ask(call, long=True)), PersonEvents)
+        return (yield from self._get(PersonEvents, "people", str(person), long=True))
 
     @either
     def forget(self, person: str) -> Steps[Forgotten]:
@@ -161,7 +160,7 @@ class LoopOperations(FeedbackOperations):
     def withdraw(self, name: str) -> Steps[bool]:
         """Take the item `name` off offer; return whether it was on offer."""
         reply = yield from self._ask(Call("DELETE", self._path("items", str(name))), repeat=False)
-        return messages.read(reply, _WithdrawReply).withdrawn
+        return messages.read_as(reply, Withdrawn).withdrawn
 
     @either
     def items(self) -> Steps[list[str]]:
@@ -169,8 +168,7 @@ class LoopOperations(FeedbackOperations):
         names: dict[str, None] = {}
         start, total = 0, 1
         while start < total:
-            reply = yield from self._ask(Call("GET", self._path("items", start=start, limit=MOST)))
-            page = messages.read(reply, _Page)
+            page = yield from self._get(Items, "items", start=start, limit=MOST)
             names.update(dict.fromkeys(page.items))
             start, total = start + max(len(page.items), 1), page.total
         return list(names)
@@ -178,7 +176,7 @@ class LoopOperations(FeedbackOperations):
     @either
     def about(self) -> Steps[About]:
         """Return the server's description of the loop: learner, version, features, settings, numbers of events."""
-        return messages.read_as((yield from self._ask(Call("GET", self._path()))), About)
+        return (yield from self._get(About))
 
     @either
     def rank(
@@ -203,7 +201,7 @@ class LoopOperations(FeedbackOperations):
         elif candidates is not None:
             fields["candidates"] = list_of("candidates", candidates, "names or of objects")
         call = Call("POST", self._path("rank"), messages.body(fields, MSGPACK), MSGPACK)
-        return tuple(messages.read((yield from self._ask(call)), _Ranking).ranking)
+        return messages.read_as((yield from self._ask(call)), Ranking).ranking
 
     @either
     def weights(self, person: str | None = None) -> Steps[dict[str, float]]:
@@ -211,17 +209,15 @@ class LoopOperations(FeedbackOperations):
 
         The last one is that of the caller's score of a candidate (`prior`). Weights are NaN if they have overflowed,
         which the loop's caveats report."""
-        reply = yield from self._ask(Call("GET", self._path("weights", person=person)))
-        weights = messages.read(reply, _Weights).weights
-        return {name: math.nan if weight is None else weight for name, weight in weights.items()}
+        found = yield from self._get(Weights, "weights", person=person)
+        return {name: math.nan if weight is None else weight for name, weight in found.weights.items()}
 
     @either
     def explain(self, decision: str | Decision) -> Steps[Explanation]:
         """Return why the first item of a decision stood first: what each feature added, and which feedback moved it.
 
         `decision` is a decision or its id. Raise LookupError if the log has none of that id."""
-        call = Call("GET", self._path("decisions", id_of(decision), "explanation"))
-        return messages.read_as((yield from self._ask(call, long=True)), Explanation)
+        return (yield from self._get(Explanation, "decisions", id_of(decision), "explanation", long=True))
 
     @either
     def why(self, decision: str | Decision, item: str, top: int = 10) -> Steps[Why]:
@@ -230,8 +226,7 @@ class LoopOperations(FeedbackOperations):
 
         `decision` is a decision or its id, `item` a candidate's name; the `top` pieces of feedback that moved the score
         most are listed. Raise LookupError if the log has no such decision, or it had no such candidate."""
-        call = Call("GET", self._path("decisions", id_of(decision), "why", item=item, top=top))
-        return messages.read_as((yield from self._ask(call, long=True)), Why)
+        return (yield from self._get(Why, "decisions", id_of(decision), "why", long=True, item=item, top=top))
 
     @either
     def standing(self, person: str | None = None, *, without: Sequence[str] = ()) -> Steps[Board]:
@@ -241,23 +236,20 @@ class LoopOperations(FeedbackOperations):
         It has its uncertainty, whether to stop asking, and about how many questions are left. Raise ValueError for a
         loop of another kind, or if somebody in `without` has not answered."""
         names = msgspec.json.encode(list(without)).decode() if without else None
-        call = Call("GET", self._path("standing", person=person, without=names))
-        return messages.read_as((yield from self._ask(call, long=True)), Board)
+        return (yield from self._get(Board, "standing", long=True, person=person, without=names))
 
     @either
     def report(self, last: int = 10_000) -> Steps[Report]:
         """Return a report on what the loop learned, measured over its newest `last` decisions.
 
         It compares lists by the model with control lists (the caller's order), and predictions with a baseline."""
-        reply = yield from self._ask(Call("GET", self._path("report", last=last)), long=True)
-        return messages.read_as(reply, Report)
+        return (yield from self._get(Report, "report", long=True, last=last))
 
     @either
     def health(self, alpha: float = 0.05) -> Steps[Health]:
         """Return whether feedback is sound and the model still predicts it, with alarms and what to do next; sound
         feedback ever raises one with probability `alpha` at most."""
-        reply = yield from self._ask(Call("GET", self._path("health", alpha=alpha)), long=True)
-        return messages.read_as(reply, Health)
+        return (yield from self._get(Health, "health", long=True, alpha=alpha))
 
     @either
     def style_of(self, person: str | None = None, *, alpha: float = 0.05) -> Steps[Style]:
@@ -265,8 +257,7 @@ class LoopOperations(FeedbackOperations):
         `prompt` is ready for a prompt.
 
         The probability that any statement about a person is ever false is `alpha` at most."""
-        reply = yield from self._ask(Call("GET", self._path("style", person=person, alpha=alpha)), long=True)
-        return messages.read_as(reply, Style)
+        return (yield from self._get(Style, "style", long=True, person=person, alpha=alpha))
 
     @either
     def correct_style(
@@ -278,7 +269,7 @@ class LoopOperations(FeedbackOperations):
         `id` is the id of this event, which `undo` takes; return what became of it."""
         event = id or new_id()
         fields = messages.present_fields(person=person, deny=deny, always=always, id=event)
-        return answer_of((yield from self._ask(Call("POST", self._path("style"), messages.body(fields)))), event)
+        return (yield from self._post(event, fields, "style"))
 
     @either
     def evaluate(self, *learners: str, alpha: float = 0.05) -> Steps[Evaluation]:
@@ -302,8 +293,7 @@ class LoopOperations(FeedbackOperations):
         most. `id` is the event's id. Raise ValueError if the learner does not fit, or an experiment is running."""
         event = id or new_id()
         fields = {"learner": learner, "share": share, "frozen": frozen, "alpha": alpha, "id": event}
-        reply = yield from self._ask(Call("POST", self._path("experiments"), messages.body(fields)), long=True)
-        return answer_of(reply, event)
+        return (yield from self._post(event, fields, "experiments", long=True))
 
     @either
     def stop_experiment(self, *, id: str | None = None) -> Steps[Answer]:
@@ -312,8 +302,7 @@ class LoopOperations(FeedbackOperations):
 
         `id` is the event's id. Raise LookupError if no experiment is running."""
         event = id or new_id()
-        call = Call("POST", self._path("experiments", "stop"), messages.body({"id": event}))
-        return answer_of((yield from self._ask(call)), event)
+        return (yield from self._post(event, {"id": event}, "experiments", "stop"))
 
     @either
     def experiment(self) -> Steps[Experiment]:
@@ -321,8 +310,7 @@ class LoopOperations(FeedbackOperations):
         how certain that is.
 
         Raise LookupError if there was none."""
-        reply = yield from self._ask(Call("GET", self._path("experiments", "latest")), long=True)
-        return messages.read_as(reply, Experiment)
+        return (yield from self._get(Experiment, "experiments", "latest", long=True))
 
     @either
     def plan_experiment(
@@ -332,8 +320,8 @@ class LoopOperations(FeedbackOperations):
 
         Its verdict would be wrong with probability `alpha` at most. It is simulated from how the loop has been used of
         late; nothing is started."""
-        call = Call("GET", self._path("experiments", "plan", share=share, days=days, alpha=alpha))
-        return messages.read_as((yield from self._ask(call, long=True)), PlannedExperiment)
+        numbers = {"share": share, "days": days, "alpha": alpha}
+        return (yield from self._get(PlannedExperiment, "experiments", "plan", long=True, **numbers))
 
     @either
     def promote(
@@ -352,35 +340,7 @@ class LoopOperations(FeedbackOperations):
     def promotions(self) -> Steps[tuple[Promotion, ...]]:
         """Return the changes of the loop's learner to another one, the newest first, each with its evidence then and
         now."""
-        reply = yield from self._ask(Call("GET", self._path("promotions")), long=True)
-        return messages.read_as(reply, _Promotions).promotions
-
-
-class _Promotions(NamedTuple):
-    promotions: tuple[Promotion, ...]
-    """the changes of the loop's learner to another, newest first"""
-
-
-class _WithdrawReply(msgspec.Struct):
-    withdrawn: bool
-    """whether the item was on offer until then"""
-
-
-class _Page(msgspec.Struct):
-    items: list[str]
-    """names of some items on offer"""
-    total: int
-    """how many items are on offer"""
-
-
-class _Ranking(msgspec.Struct):
-    ranking: list[str]
-    """names of all candidates, best first"""
-
-
-class _Weights(msgspec.Struct):
-    weights: dict[str, float | None]
-    """weight by name of the feature; None for one that is not finite"""
+        return (yield from self._get(Promotions, "promotions", long=True)).promotions
 
 
 def _event(fields: Mapping[str, object]) -> dict[str, Any]:

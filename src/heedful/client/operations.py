@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-import msgspec
 import numpy as np
 
 from heedful.client import messages
@@ -20,7 +19,7 @@ from heedful.client.owners import Owners
 from heedful.client.sync_async import Steps, either
 from heedful.core.validation import describe
 from heedful.data.frames import Frame, rows_in
-from heedful.results.about import About
+from heedful.results.about import About, Loops
 
 Row = Mapping[str, object]
 Loop = TypeVar("Loop")
@@ -129,7 +128,7 @@ class ClientOperations(Operations, Generic[Loop]):
     def loops(self) -> Steps[list[str]]:
         """Return the names of the loops that the key may see."""
         reply = yield from self._ask(Call("GET", messages.path("loops")))
-        return messages.read(reply, _Loops).loops
+        return list(messages.read_as(reply, Loops).loops)
 
     @either
     def healthy(self) -> Steps[bool]:
@@ -200,10 +199,6 @@ class ClientOperations(Operations, Generic[Loop]):
         call = Call("POST", messages.path("loops"), messages.body(fields, MSGPACK), MSGPACK)
         about = messages.read_as((yield from self._ask(call, repeat=False, long=True)), About)
         return self.loop(name, identifier=about.identifier)
-
-
-class _Loops(msgspec.Struct):
-    loops: list[str]
 
 
 def id_of(decision: object) -> Any:

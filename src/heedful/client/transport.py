@@ -25,6 +25,8 @@ from heedful.core.validation import describe
 if TYPE_CHECKING:
     import httpx
 
+    AnyTransport = httpx.BaseTransport | httpx.AsyncBaseTransport | None
+
 T = TypeVar("T")
 
 _KEY = re.compile(r"hk_[a-z0-9]{8}_[A-Za-z0-9_-]{43}")
@@ -68,13 +70,7 @@ def _check_url(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
 class _Transport:
     """What `Transport` and `AsyncTransport` share: the server's address, the headers, and the settings of httpx."""
 
-    def __init__(
-        self,
-        url: str,
-        key: str | None,
-        insecure: bool,
-        transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None,
-    ) -> None:
+    def __init__(self, url: str, key: str | None, insecure: bool, transport: AnyTransport) -> None:
         key = key.strip() if isinstance(key, str) else key
         self.url, self._here = _check_url(url, key, insecure)
         self.key = key
@@ -175,7 +171,7 @@ class _TimeLeft(dict[str, float]):
 class Transport(_Transport):
     """Sends the calls of a client over HTTP, blocking until they are answered. Any number of threads may use it."""
 
-    def __init__(self, url: str, key: str | None, insecure: bool, transport: httpx.BaseTransport | None) -> None:
+    def __init__(self, url: str, key: str | None, insecure: bool, transport: AnyTransport) -> None:
         super().__init__(url, key, insecure, transport)
         self.sleep = time.sleep
         self._opening = threading.Lock()
@@ -262,7 +258,7 @@ class Transport(_Transport):
 class AsyncTransport(_Transport):
     """Sends the calls of a client over HTTP with await, in one event loop, by the methods of `Transport`."""
 
-    def __init__(self, url: str, key: str | None, insecure: bool, transport: httpx.AsyncBaseTransport | None) -> None:
+    def __init__(self, url: str, key: str | None, insecure: bool, transport: AnyTransport) -> None:
         super().__init__(url, key, insecure, transport)
         self.sleep = asyncio.sleep
         self.http: httpx.AsyncClient = self.httpx.AsyncClient(**self._settings)

@@ -1,9 +1,10 @@
-"""What there is to know of a loop."""
+"""What there is to know of the loops of a server, of one of them, and of its items and weights."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from heedful.results.answers import Finite
 from heedful.results.report import Apprentice
 
 
@@ -45,3 +46,37 @@ class About(NamedTuple):
     """the lowest and highest rating, in a loop of ratings"""
     choices: str | None = None
     """the purpose of choices, best or ranking, in a loop of choices"""
+
+
+class Loops(NamedTuple):
+    """The names of the loops of the key's tenant."""
+
+    loops: tuple[str, ...]
+    """in the order of the alphabet"""
+
+
+class Items(NamedTuple):
+    """A page of the names of items on offer, and how many there are in all."""
+
+    items: tuple[str, ...]
+    """the names on this page"""
+    total: int
+    """how many are on offer"""
+
+
+class Withdrawn(NamedTuple):
+    """Whether the item was on offer."""
+
+    withdrawn: bool
+    """whether it was on offer, and is not any more"""
+
+
+class Weights(NamedTuple):
+    """The weight of each feature, by name."""
+
+    version: int
+    """the version of the model"""
+    weights: dict[str, Finite]
+    """the weight of each feature, by name"""
+    spreads: dict[str, Finite]
+    """the standard deviation of each weight, by name of the feature; {} if the learner cannot tell"""

@@ -249,3 +249,10 @@ class PlannedExperiment(NamedTuple):
     """for several shares of wins of the candidate, what the experiment would find"""
     caveat: str
     """why the estimate may be poor, in words; "" if there is no reason known"""
+
+
+class Promotions(NamedTuple):
+    """All changes of the loop's learner to another one, the newest first."""
+
+    promotions: tuple[Promotion, ...]
+    """the newest first"""

@@ -4,11 +4,10 @@ routes."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ParamSpec
 
-import msgspec
 from starlette.responses import Response
 
 from heedful.core.validation import describe
@@ -18,13 +17,13 @@ from heedful.loop import Loop
 from heedful.loop.retraction import Unerased
 from heedful.results.answers import Answer, plain
 from heedful.server.auth import refuse_scope
-from heedful.server.codecs import check_list, whole
+from heedful.server.codecs import check_list
 from heedful.server.decisions import answer_fields, outcome
 from heedful.server.events import stream
 from heedful.server.loops import MAIN, loop_name
 from heedful.server.manifest import create_loop, naming
 from heedful.server.request import ApiRequest
-from heedful.server.schema import MOST_LEARNERS, WHOLE_PARAMETERS
+from heedful.server.schema import MOST_LEARNERS
 
 P = ParamSpec("P")
 
@@ -98,8 +97,7 @@ async def put_items(request: ApiRequest) -> object:
 
 
 async def items(request: ApiRequest) -> object:
-    start, limit = whole_parameter(request, "start"), whole_parameter(request, "limit")
-    loop = request.loop
+    loop, start, limit = request.loop, request.query["start"], request.query["limit"]
 
     def read_page() -> object:
         loop.projection.look()  # another process may have put some
@@ -196,40 +194,26 @@ async def explanation(request: ApiRequest) -> object:
 
 
 async def why(request: ApiRequest) -> object:
-    """Return the score of an item as JSON, with what each feature and each piece of feedback added to it."""
-    item, top = request.query.get("item"), whole_parameter(request, "top")
-    if item is None:
-        raise ValueError("item: expected, got none")
-    return plain(await request.worker.analyse(request.loop.why, request.path["id"], item, top))
+    return plain(await request.worker.analyse(request.loop.why, request.path["id"], **request.query))
 
 
 async def report(request: ApiRequest) -> object:
-    last = whole_parameter(request, "last")
-    return plain(await request.worker.analyse(request.loop.report, last))
+    return plain(await request.worker.analyse(request.loop.report, **request.query))
 
 
 async def health(request: ApiRequest) -> object:
-    alpha = number(request.query, "alpha") if "alpha" in request.query else 0.05
-    return plain(await request.worker.analyse(request.loop.health, alpha))
+    return plain(await request.worker.analyse(request.loop.health, **request.query))
 
 
 async def standing(request: ApiRequest) -> object:
-    person, without = request.query.get("person"), request.query.get("without", "[]")
-    try:
-        names = msgspec.json.decode(without)
-    except (msgspec.MsgspecError, RecursionError, ValueError):
-        names = None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"without: expected a JSON list of people, got {describe(without)}")
-    return plain(await request.worker.read(request.loop.standing, person, without=names))
+    return plain(await request.worker.read(request.loop.standing, **request.query))
 
 
 # ---------------------------------------------------------------------------- style
 
 
 async def style(request: ApiRequest) -> object:
-    alpha = number(request.query, "alpha") if "alpha" in request.query else 0.05
-    return plain(await request.worker.analyse(request.loop.style_of, request.query.get("person"), alpha=alpha))
+    return plain(await request.worker.analyse(request.loop.style_of, **request.query))
 
 
 async def correct_style(request: ApiRequest) -> object:
@@ -256,8 +240,7 @@ async def experiment(request: ApiRequest) -> object:
 
 
 async def plan_experiment(request: ApiRequest) -> object:
-    numbers = {name: number(request.query, name) for name in ("share", "days", "alpha") if name in request.query}
-    return plain(await request.worker.analyse(request.loop.plan_experiment, **numbers))
+    return plain(await request.worker.analyse(request.loop.plan_experiment, **request.query))
 
 
 async def promote(request: ApiRequest) -> object:
@@ -272,22 +255,6 @@ async def promote(request: ApiRequest) -> object:
 async def promotions(request: ApiRequest) -> object:
     rows = await request.worker.read(request.loop.promotions)
     return {"promotions": [plain(row) for row in rows]}
-
-
-def whole_parameter(request: ApiRequest, name: str) -> int:
-    """Return the whole number `name` of the query, as `WHOLE_PARAMETERS` bounds it."""
-    return whole(request.query, name, *WHOLE_PARAMETERS[name])
-
-
-def number(query: Mapping[str, str], name: str) -> float:
-    """Return the query parameter `name` as a number. Raise ValueError if it is none."""
-    text = query[name]
-    try:
-        if not text.isascii() or "_" in text or text != text.strip():  # which float takes
-            raise ValueError
-        return float(text)
-    except ValueError:
-        raise ValueError(f"{name}: expected a number, got {describe(query[name])}") from None
 
 
 async def evaluation(request: ApiRequest) -> object:
@@ -329,4 +296,4 @@ async def metrics(request: ApiRequest) -> object:
 
 
 async def events(request: ApiRequest) -> object:
-    return await stream(request.service, request.caller, request.worker, request.query, request.headers)
+    return await stream(request.service, request.caller, request.worker, request.headers, **request.query)

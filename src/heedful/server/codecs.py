@@ -215,6 +215,17 @@ def whole(fields: Mapping[str, str], name: str, default: int, least: int, most: 
     return int(text)
 
 
+def number(fields: Mapping[str, str], name: str) -> float:
+    """Return the field `name` of a query or a form as a number. Raise ValueError if it is none."""
+    text = fields[name]
+    try:
+        if not text.isascii() or "_" in text or text != text.strip():  # which float takes
+            raise ValueError
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{name}: expected a number, got {describe(text)}") from None
+
+
 def matrix(body: bytes | memoryview, columns: int) -> np.ndarray[Any, np.dtype[np.float32]]:
     """Return the raw numbers in `body`, little-endian float32 row by row, as an array (m, `columns`): m rows.
 

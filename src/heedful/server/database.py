@@ -11,57 +11,9 @@ from typing import TYPE_CHECKING
 
 from heedful.storage import Address, Damaged, Place, sqlite
 from heedful.storage.sqlite import Connection, Schema
+from heedful.storage.tables import SERVER_TABLES
 
-SCHEMA = Schema(
-    "database of keys",
-    steps=(
-        (
-            """CREATE TABLE keys (
-                id INTEGER NOT NULL,
-                prefix VARCHAR(11) NOT NULL,
-                name VARCHAR(200) NOT NULL,
-                tenant VARCHAR(40) NOT NULL,
-                scopes VARCHAR(200) NOT NULL,
-                rate FLOAT,
-                digest BLOB NOT NULL,
-                created BIGINT NOT NULL,
-                revoked BIGINT,
-                PRIMARY KEY (id),
-                UNIQUE (prefix),
-                UNIQUE (digest)
-            )""",
-            """CREATE TABLE sessions (
-                digest BLOB NOT NULL,
-                prefix VARCHAR(11) NOT NULL,
-                ends BIGINT NOT NULL,
-                PRIMARY KEY (digest)
-            )""",
-            """CREATE TABLE links (
-                id INTEGER NOT NULL,
-                handle VARCHAR(8) NOT NULL,
-                digest BLOB NOT NULL,
-                tenant VARCHAR(40) NOT NULL,
-                loop VARCHAR(100) NOT NULL,
-                founded BIGINT NOT NULL,
-                segment VARCHAR(60) NOT NULL,
-                created BIGINT NOT NULL,
-                ends BIGINT NOT NULL,
-                revoked BIGINT,
-                secret BLOB NOT NULL,
-                most INTEGER NOT NULL,
-                begun INTEGER NOT NULL,
-                shows BOOLEAN DEFAULT '0' NOT NULL,
-                PRIMARY KEY (id),
-                UNIQUE (handle),
-                UNIQUE (digest)
-            )""",
-        ),
-    ),
-)
-"""The tables. Ids are in the order of creation, digests are SHA-256 (of a key, a session's token, a link's token),
-times are microseconds since 1970, UTC; scopes are words separated by spaces, a rate is in requests per second.
-`links.founded` is when the loop was created: another loop of the same name is another study."""
-
+SCHEMA = Schema("database of keys", steps=(SERVER_TABLES,))
 
 if TYPE_CHECKING:
     from heedful.server.tables import Tables

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
-
-import msgspec
 
 from heedful.core.validation import describe
 from heedful.results.answers import Answer, LostDecision
 from heedful.server import codecs
 from heedful.server.codecs import FLOAT32
 from heedful.server.loop_worker import FEW
+from heedful.server.parameters import DECISION, read_query
 from heedful.server.problems import Problem, mask_keys
 from heedful.server.request import ApiRequest
 from heedful.server.schema import Decide
-
-PARAMETERS = ("person", "show", "id", "deferred", "context", "prior", "after")
-"""The query parameters of a decision whose body, its candidates, is raw numbers."""
-
 
 # ---------------------------------------------------------------------------- codecs
 
@@ -33,7 +29,7 @@ def read_decision(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, An
         size = 0 if interaction.by_number else request.loop.manifest.candidates.size
         if not size:
             raise ValueError(f"body: expected names of items, in {interaction.words.loop}, got raw numbers")
-        fields = from_numbers(body, {name: _parameter(name, text) for name, text in request.query.items()}, size)
+        fields = from_numbers(body, read_query(list(request.query.items()), DECISION), size)
     else:
         if (name := next(iter(request.query), None)) is not None:
             raise ValueError(f"query: expected none, as only raw numbers have fields there, got {describe(name)}")
@@ -124,34 +120,15 @@ def _fields(answer: Answer) -> dict[str, Any]:
     return answer._asdict()
 
 
-def from_numbers(body: bytes | memoryview, parameters: dict[str, Any], columns: int) -> dict[str, Any]:
+def from_numbers(body: bytes | memoryview, parameters: Mapping[str, Any], columns: int) -> dict[str, Any]:
     """Return the arguments of `Loop.decide` from a `body` of raw float32 numbers, one row for each candidate.
 
     A row has `columns` features. If the query parameter `prior` is true, the caller's score follows them as last
     number. The other arguments are in the query, whose fields are `parameters`."""
-    arguments = parameters.copy()
+    arguments = dict(parameters)
     scored = arguments.pop("prior", False)
     rows = codecs.matrix(body, columns + scored)
     arguments["candidates"] = rows[:, :columns] if scored else rows
     if scored:
         arguments["prior"] = rows[:, columns].tolist()
     return arguments
-
-
-def _parameter(name: str, text: str) -> object:
-    if name in ("person", "id", "after"):
-        return text
-    if name in ("deferred", "prior"):
-        if text not in ("true", "false"):
-            raise ValueError(f"{name}: expected true or false, got {describe(text)}")
-        return text == "true"
-    if name == "show":
-        if not text.isascii() or not text.isdecimal() or len(text) > 19:
-            raise ValueError(f"show: expected a whole number above 0, got {describe(text)}")
-        return int(text)
-    if name == "context":
-        try:
-            return msgspec.json.decode(text)
-        except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-            raise ValueError(f"context: expected JSON, got {describe(text)}: {error}") from None
-    raise ValueError(f"query: expected {', '.join(PARAMETERS)}, got {describe(name)}")

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from heedful.core.validation import ALPHA
 from heedful.loop.interactions.registry import interactions
 from heedful.server.codecs import KEY_LENGTH
-from heedful.server.events import DIGITS, KINDS
+from heedful.server.parameters import AFTER, KINDS, NAMED, Parameter
 from heedful.server.problems import TITLES
 from heedful.server.result_schema import json_type
-from heedful.server.schema import LOOP_NAME, MOST, WHOLE_PARAMETERS, Id, Problem
+from heedful.server.schema import LOOP_NAME, Problem
 
 if TYPE_CHECKING:
     from heedful.server.routes import Route
@@ -42,7 +41,6 @@ EVENTS = Text(
     },
 )
 SCRIPT = Text("text/javascript", {"type": "string"})
-_SEQ = {"type": "integer", "minimum": 0, "maximum": 10**DIGITS - 1}
 _HEADERS: dict[str, dict[str, Any]] = {
     "Idempotency-Key": {
         "description": "the id, where the body has none; with or without quotes",
@@ -50,42 +48,17 @@ _HEADERS: dict[str, dict[str, Any]] = {
     },
     "Last-Event-ID": {
         "description": "what a reader of streams sends by itself when it connects again: it goes before `after`",
-        "schema": _SEQ,
+        "schema": AFTER.schema,
     },
 }
-_NAMED = {name: value for name, value in msgspec.json.schema(Id).items() if name != "description"}
 _PATH: dict[str, dict[str, Any]] = {
     "loop": {"type": "string", "pattern": LOOP_NAME},
-    "item": _NAMED,
-    "id": _NAMED,
-    "person": _NAMED,
+    "item": NAMED,
+    "id": NAMED,
+    "person": NAMED,
 }
-_KINDS = "|".join(KINDS)
 _PROBLEM = "Problem"
 _REFERENCE = "#/components/schemas/{name}"
-_REQUIRED = {"item"}
-"""Parameters of a query that a request must have."""
-_QUERY: dict[str, dict[str, Any]] = {
-    "share": {"type": "number", "minimum": 1e-6, "maximum": 1},
-    "days": {"type": "number", "minimum": 1e-3, "maximum": 3650},
-    "alpha": {"type": "number", "minimum": ALPHA[0], "maximum": ALPHA[1]},
-    "person": _NAMED,
-    "item": _NAMED,
-    "without": {"type": "array", "items": _NAMED},
-    "after": _SEQ,
-    "kinds": {"type": "string", "pattern": f"^({_KINDS})(,({_KINDS}))*$", "description": "with commas"},
-    "follow": {"type": "boolean"},
-    "show": {"type": "integer", "minimum": 1, "maximum": MOST},
-    "id": _NAMED,
-    "deferred": {"type": "boolean"},
-    "context": {"type": "object"},
-    "prior": {"type": "boolean", "description": "whether the last number of each row is your score"},
-    **{
-        name: {"type": "integer", "minimum": least, "maximum": most}
-        for name, (_, least, most) in WHOLE_PARAMETERS.items()
-    },
-}
-_QUERY["last"]["description"] = "decisions, the newest"
 
 
 def openapi(routes: Sequence[Route], version: str) -> bytes:
@@ -126,7 +99,7 @@ def openapi(routes: Sequence[Route], version: str) -> bytes:
 def _operation(route: Route, by_type: dict[str, Any]) -> dict[str, Any]:
     named = [part[1:-1] for part in route.template.split("/") if part.startswith("{")]
     parameters = [{"name": name, "in": "path", "required": True, "schema": _PATH[name]} for name in named]
-    parameters += [_number_parameter(name) if route.numbers else _query_parameter(name) for name in route.query]
+    parameters += [_query_parameter(parameter, route.numbers) for parameter in route.query]
     parameters += [{"name": name, "in": "header", "required": False, **_HEADERS[name]} for name in route.headers]
     if isinstance(route.gives, Text):
         content = {route.gives.media: {"schema": route.gives.schema}}
@@ -178,16 +151,10 @@ def _name(route: Route) -> str:
     return f"{route.method.lower()}_{route.template.rpartition('/')[2].strip('{}').partition('.')[0]}"
 
 
-def _query_parameter(name: str) -> dict[str, Any]:
-    schema = {"schema": _QUERY[name]}
-    if _QUERY[name].get("type") in ("array", "object"):
+def _query_parameter(parameter: Parameter, numbers: bool) -> dict[str, Any]:
+    """Return a parameter as OpenAPI has it; with `numbers`, other bodies have it as a field."""
+    schema: dict[str, Any] = {"schema": parameter.schema}
+    if parameter.schema["type"] in ("array", "object"):
         schema = {"content": {"application/json": schema}}
-    return {"name": name, "in": "query", "required": name in _REQUIRED, **schema}
-
-
-def _number_parameter(name: str) -> dict[str, Any]:
-    """Return a query parameter of a request whose body is raw numbers; other bodies have it as a field."""
-    parameter = _query_parameter(name) | {"description": "with application/octet-stream only"}
-    if name == "after":  # the page before; that of events is a number
-        parameter["schema"] = _NAMED
-    return parameter
+    described = {"name": parameter.name, "in": "query", "required": parameter.required, **schema}
+    return described | ({"description": "with application/octet-stream only"} if numbers else {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -17,12 +17,10 @@ from heedful.server.auth import Caller
 from heedful.server.codecs import Headers
 from heedful.server.context import ServerContext
 from heedful.server.loop_worker import LoopWorker
+from heedful.server.parameters import AFTER, KINDS
 from heedful.server.problems import Problem, unavailable
 from heedful.server.server_log import log
 
-KINDS = ("item", "decision", "activate", "feedback", "undo", "rollback", "experiment", "stop", "promote", "style")
-DIGITS = 18
-"""The most digits of the number of an event."""
 AT_ONCE = 500
 SILENCE = 15.0
 """Seconds without an event after which a comment is sent, to show that the stream is alive."""
@@ -40,29 +38,31 @@ async def stream(
     service: ServerContext,
     caller: Caller,
     worker: LoopWorker,
-    query: Mapping[str, str],
     headers: Headers,
     holds: Holds | None = None,
+    after: int = 0,
+    kinds: str | None = None,
+    follow: bool = True,
 ) -> StreamingResponse:
     """Return the HTTP response that streams a loop's events as server-sent events.
 
-    The `query` may limit it: `after` starts after the event with that sequence number (the header Last-Event-ID takes
-    precedence), `kinds` selects kinds of events, and follow=false ends the stream at the end of the log. It also ends
-    when the caller loses the scope read, `holds` returns False, or the server stops. If the log can no longer be read,
-    the connection is cut off, so that nobody takes it for the end of the log; so it is with follow=false where it ends
-    before that. Raise ValueError, beginning with the parameter's name, if a parameter or the header is invalid, and
-    what the log raises if its beginning cannot be read."""
-    after = _after(query.get("after"), headers.get(b"last-event-id"))
-    kinds = _kinds(query.get("kinds"))
-    follow = query.get("follow", "true")
-    if follow not in ("true", "false"):
-        raise ValueError(f"follow: expected true or false, got {describe(follow)}")
+    It starts `after` the event with that sequence number (the header Last-Event-ID takes precedence); `kinds` selects
+    kinds of events, with commas. Without `follow` the stream ends at the end of the log. It also ends when the caller
+    loses the scope read, `holds` returns False, or the server stops. If the log can no longer be read, the connection
+    is cut off, so that nobody takes it for the end of the log; so it is without `follow` where it ends before that.
+    Raise ValueError, beginning with the name, if `kinds` or the header is invalid, and what the log raises if its
+    beginning cannot be read."""
+    if (last := headers.get(b"last-event-id")) is not None:
+        after = AFTER._replace(name="Last-Event-ID").read(last.decode("latin-1"))
+    selected = KINDS if kinds is None else tuple(kinds.split(","))
+    if strange := [kind for kind in selected if kind not in KINDS]:
+        raise ValueError(f"kinds: expected some of {', '.join(KINDS)}, got {describe(strange[0])}")
 
     async def goes_on() -> bool:
         may = not service.stopping.is_set() and service.authenticator.holds(caller, "read")
         return may and (holds is None or await holds())
 
-    parts = _parts(service, caller.tenant, worker, after, kinds, follow == "true", goes_on)
+    parts = _parts(service, caller.tenant, worker, after, selected, follow, goes_on)
     return Stream([await anext(parts, b"")], parts, worker)
 
 
@@ -90,23 +90,6 @@ class Stream(StreamingResponse):
             log.warning("%s: a stream of events ended: %s", self._worker.path, error)
             return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-def _after(after: str | None, last: bytes | None) -> int:
-    text = last.decode("latin-1") if last is not None else after if after is not None else "0"
-    name = "Last-Event-ID" if last is not None else "after"
-    if not text.isascii() or not text.isdecimal() or len(text) > DIGITS:
-        raise ValueError(f"{name}: expected the number of an event, got {describe(text)}")
-    return int(text)
-
-
-def _kinds(names: str | None) -> tuple[str, ...]:
-    if names is None:
-        return KINDS
-    kinds = tuple(names.split(","))
-    if strange := [kind for kind in kinds if kind not in KINDS]:
-        raise ValueError(f"kinds: expected some of {', '.join(KINDS)}, got {describe(strange[0])}")
-    return kinds
 
 
 async def _parts(

@@ -1,9 +1,9 @@
-"""Creating a loop over HTTP, with the same choices as `heedful init` on a table of items."""
+"""Creating a loop: over HTTP, with the same choices as `heedful init` on a table of items."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,59 +12,92 @@ from heedful.loop import Loop
 from heedful.storage import Closed, Damaged, Place
 
 if TYPE_CHECKING:
+    from heedful.features import Encoding
     from heedful.loop.interactions.protocol import Interaction
+    from heedful.loop.settings import Settings
 
 
 def create_loop(body: Mapping[str, Any], folder: Place) -> Loop:
     """Create a loop in `folder` from the JSON fields `body` of a request: learner, items, encodings and settings.
 
     Raise ValueError, naming the field, if one makes no sense."""
-    from heedful.features import TEXTS, declare, encode_names, infer
+    from heedful.features import infer
     from heedful.loop.interactions.registry import interaction_type
     from heedful.loop.settings import Settings
 
     rows = _rows("items", body.get("items"))
-    context = _rows("context", body.get("context"))
+    requests = _rows("context", body.get("context"))
     settings = _object("settings", body.get("settings"))
     if strange := settings.keys() - set(Settings.__struct_fields__):
         expected = ", ".join(Settings.__struct_fields__)
         raise ValueError(f"settings: expected {expected}, got {describe(min(strange))}")
     kinds = _kinds_of_columns(body.get("kinds"))
-    learner, crosses = body.get("learner"), body.get("crosses")
-    pairs = _pairs(crosses)
+    learner, crosses, features = body.get("learner"), body.get("crosses"), body.get("features")
+    if crosses is not None and crosses != "all" and not isinstance(crosses, list):
+        raise ValueError(f'crosses: expected "all" or a list of pairs of columns, got {describe(crosses)}')
     identifier = body.get("identifier")
     if identifier is not None and (not isinstance(identifier, str) or not identifier):
         raise ValueError(f"identifier: expected the attribute that names the items, got {describe(identifier)}")
     with naming("context"):
-        around = infer(context, identifier="", keep=[pair[0] for pair in pairs]) if context else None
-    loop_settings, query_features = Settings(**settings), body.get("query_features")
-    features = body.get("features")
+        keep = [context for context, _ in _pairs(crosses)]
+        context = infer(requests, identifier="", keep=keep) if requests else None
+    loop_settings = Settings(**settings)
     if features is not None and not isinstance(features, bool):
         raise ValueError(f"features: expected true or false, got {describe(features)}")
     kind = interaction_type(learner, loop_settings)
     _check_columns(kind, features, kinds)
+    if kind.arrange is not None:
+        for field, value in (("crosses", crosses), ("kinds", kinds)):
+            if value:
+                expected = f"expected none in {kind.words.loop}, which encodes columns itself"
+                raise ValueError(f"{field}: {expected}, got some")
     with naming("items"):
-        if kind.arrange is not None:
-            for field, there in (("crosses", crosses), ("kinds", kinds)):
-                if there:
-                    expected = f"expected none in {kind.words.loop}, which encodes columns itself"
-                    raise ValueError(f"{field}: {expected}, got some")
-            encoding, around, crosses = kind.arrange(rows, identifier, around)
-        elif kind.item_features != "all" and not (kinds if features is None else features):
-            encoding = encode_names(rows, identifier=identifier)
-        else:
-            keep = [pair[1] for pair in pairs]
-            encoding = infer(rows, identifier=identifier, kinds=kinds, keep=keep) if rows else TEXTS
-        return Loop.create(
-            folder,
-            encoding=encoding,
-            items=rows,
-            learner=learner,
-            settings=loop_settings,
-            context=around,
-            crosses=() if crosses is None else crosses,
-            query_features=None if query_features is None else declare(query_features),
-        )
+        return encode_loop(
+            folder, rows or None, learner, loop_settings, identifier=identifier, kinds=kinds, features=features,
+            context=context, crosses=crosses or (), query_features=body.get("query_features"),
+        )  # fmt: skip
+
+
+def encode_loop(
+    folder: Place,
+    rows: Sequence[Mapping[str, Any]] | None,
+    learner: str | None,
+    settings: Settings,
+    *,
+    identifier: str | None,
+    kinds: Mapping[str, str],
+    features: bool | None,
+    context: Encoding | None,
+    crosses: Any,
+    query_features: Any,
+) -> Loop:
+    """Create a loop in `folder`, with that encoding of its items, `rows` (None: of texts), which its kind needs.
+
+    `identifier` is the column of names, None to find it, `kinds` are those of columns. Without `features` a kind that
+    can do without has items by their names alone. `crosses` are "all" or pairs of columns. `query_features` declares
+    what a request says of each item. Raise ValueError, beginning with the field or row, if something makes no sense,
+    and what `Loop.create` raises."""
+    from heedful.features import TEXTS, declare, encode_names, infer
+    from heedful.loop.interactions.registry import interaction_type
+
+    kind, query = interaction_type(learner, settings), None if query_features is None else declare(query_features)
+    if kind.arrange is not None:
+        encoding, context, crosses = kind.arrange(rows or (), identifier, context)
+    elif kind.item_features != "all" and not (kinds if features is None else features):
+        encoding = encode_names(rows or (), identifier=identifier)
+    else:
+        keep = [item for _, item in _pairs(crosses)]
+        encoding = TEXTS if rows is None else infer(rows, identifier=identifier, kinds=kinds, keep=keep)
+    return Loop.create(
+        folder,
+        encoding=encoding,
+        items=rows or (),
+        learner=learner,
+        settings=settings,
+        context=context,
+        crosses=crosses,
+        query_features=query,
+    )
 
 
 def _kinds_of_columns(value: object) -> dict[str, str]:
@@ -76,11 +109,9 @@ def _kinds_of_columns(value: object) -> dict[str, str]:
     return kinds
 
 
-def _pairs(crosses: object) -> list[list[str]]:
-    """Return the pairs of columns (one of the context, one of the items) in the field `crosses` of a request."""
-    if crosses is not None and crosses != "all" and not isinstance(crosses, list):
-        raise ValueError(f'crosses: expected "all" or a list of pairs of columns, got {describe(crosses)}')
-    return [pair for pair in crosses if isinstance(pair, list) and len(pair) == 2] if isinstance(crosses, list) else []
+def _pairs(crosses: Any) -> list[Any]:
+    """Return the pairs of columns (one of the context, one of the items) in `crosses`; what is no pair is left out."""
+    return [pair for pair in crosses or () if crosses != "all" and isinstance(pair, list | tuple) and len(pair) == 2]
 
 
 def _check_columns(kind: type[Interaction[Any]], features: bool | None, kinds: Mapping[str, str]) -> None:

@@ -21,8 +21,8 @@ class ApiRequest(NamedTuple):
     """the sender: tenant and scopes of the key"""
     headers: Headers
     """the values of the headers, by name in lower case, as bytes"""
-    query: Mapping[str, str]
-    """the query parameters, by name"""
+    query: Mapping[str, Any]
+    """the values of the query parameters, by name; texts where a body of raw numbers has them"""
     path: Mapping[str, str]
     """the variable parts of the path, by name: "loop", "item", ..."""
     body: Any

@@ -4,7 +4,7 @@ from it."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -18,23 +18,24 @@ from starlette.routing import Match
 from starlette.routing import Route as Routed
 
 from heedful import __version__
-from heedful.results.about import About
+from heedful.results.about import About, Items, Loops, Weights, Withdrawn
 from heedful.results.answers import Answer, Decision, Forgotten, PersonEvents, Put, Ranking, RolledBack
 from heedful.results.board import Board
 from heedful.results.evaluation import Evaluation
-from heedful.results.experiment import Experiment, PlannedExperiment, Promoted
+from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotions
 from heedful.results.explanation import Explanation, Why
 from heedful.results.health import Health
 from heedful.results.report import Report
 from heedful.results.style import Style
-from heedful.server import api, codecs, schema
+from heedful.server import api, codecs, parameters, schema
 from heedful.server.auth import Caller, source
 from heedful.server.codecs import Receive, Send
 from heedful.server.context import LARGE, ServerContext, as_problem
-from heedful.server.decisions import PARAMETERS, decide, read_decision, read_feedback, take_feedback
+from heedful.server.decisions import decide, read_decision, read_feedback, take_feedback
 from heedful.server.description import EVENTS, SCRIPT, TEXT, openapi
 from heedful.server.metrics import ELSEWHERE
 from heedful.server.page_clicks import ClickEndpoint, send_script
+from heedful.server.parameters import Parameter
 from heedful.server.problems import Problem
 from heedful.server.request import ApiRequest
 
@@ -57,8 +58,8 @@ class Route(NamedTuple):
     """the type of its body; None without one"""
     gives: Any = None
     """the type of its answer, or its media type and schema (Text); None for any JSON"""
-    query: tuple[str, ...] = ()
-    """the names of its query parameters"""
+    query: tuple[Parameter, ...] = ()
+    """the parameters of its query"""
     headers: tuple[str, ...] = ()
     """the names of the headers that it takes in addition to those of every route"""
     numbers: bool = False
@@ -117,17 +118,17 @@ _ALL = "/v1/loops"
 _ONE = f"{_ALL}/{{loop}}"
 
 ROUTES = (
-    Route("GET", _ALL, "read", "The loops there are", api.loops, gives=schema.Loops),
+    Route("GET", _ALL, "read", "The loops there are", api.loops, gives=Loops),
     Route("POST", _ALL, "admin", "Make a loop", api.new_loop, schema.NewLoop, About, bulk=True, status=201),
     Route("GET", _ONE, "read", "What there is to know of a loop", api.one_loop, gives=About),
     Route("PUT", f"{_ONE}/items", "admin", "Put items on offer, new or changed", api.put_items,
           list[schema.Object], Put, bulk=True),
     Route("GET", f"{_ONE}/items", "read", "The items on offer", api.items,
-          gives=schema.Items, query=("start", "limit")),
+          gives=Items, query=parameters.PAGE),
     Route("DELETE", f"{_ONE}/items/{{item:path}}", "admin", "Take an item off offer", api.withdraw,
-          gives=schema.Withdrawn),
+          gives=Withdrawn),
     Route("POST", f"{_ONE}/decisions", "decide", "Decide what to show", decide,
-          schema.Decide, Decision, query=PARAMETERS, headers=_KEY, numbers=True, codec=read_decision,
+          schema.Decide, Decision, query=parameters.DECISION, headers=_KEY, numbers=True, codec=read_decision,
           direct=True),
     Route("POST", f"{_ONE}/rank", "read", "The model's order of candidates; nothing is logged", api.rank,
           schema.Rank, Ranking),
@@ -151,31 +152,31 @@ ROUTES = (
     Route("GET", f"{_ONE}/experiments/latest", "read", "What the newest experiment says so far", api.experiment,
           gives=Experiment, missing="not-found"),
     Route("GET", f"{_ONE}/experiments/plan", "read", "How long an experiment would take", api.plan_experiment,
-          gives=PlannedExperiment, query=("share", "days", "alpha")),
+          gives=PlannedExperiment, query=parameters.PLAN),
     Route("POST", f"{_ONE}/promotions", "admin", "Let another learner serve, if it is better", api.promote,
           schema.Promote, Promoted, headers=_KEY),
     Route("GET", f"{_ONE}/promotions", "read", "The promotions, and what is left of their evidence", api.promotions,
-          gives=schema.Promotions),
+          gives=Promotions),
     Route("POST", f"{_ONE}/evaluations", "read", "What the log says about learners, and how sure that is",
           api.evaluation, schema.Evaluate, Evaluation),
     Route("GET", f"{_ONE}/weights", "read", "What each feature counts", api.weights,
-          gives=schema.Weights, query=("person",)),
+          gives=Weights, query=(parameters.PERSON,)),
     Route("GET", f"{_ONE}/standing", "read", "The ranking by what people answered, and how sure it is", api.standing,
-          gives=Board, query=("person", "without")),
+          gives=Board, query=(parameters.PERSON, parameters.WITHOUT)),
     Route("GET", f"{_ONE}/style", "read", "What a person's edits tell about their style", api.style,
-          gives=Style, query=("person", "alpha")),
+          gives=Style, query=(parameters.PERSON, parameters.ALPHA_)),
     Route("POST", f"{_ONE}/style", "admin", "Correct by hand what is said of a person's style", api.correct_style,
           schema.CorrectStyle, Answer, headers=_KEY),
     Route("GET", f"{_ONE}/report", "read", "What the loop learned, measured", api.report,
-          gives=Report, query=("last",)),
+          gives=Report, query=(parameters.LAST,)),
     Route("GET", f"{_ONE}/health", "read", "Whether feedback is sound, and the model still predicts it", api.health,
-          gives=Health, query=("alpha",)),
+          gives=Health, query=(parameters.ALPHA_,)),
     Route("GET", f"{_ONE}/decisions/{{id:path}}/explanation", "read", "Why the first stood first", api.explanation,
           gives=Explanation, missing="not-found"),
     Route("GET", f"{_ONE}/decisions/{{id:path}}/why", "read", "Why an item of a decision had its score", api.why,
-          gives=Why, query=("item", "top"), missing="not-found"),
+          gives=Why, query=parameters.OF_ITEM, missing="not-found"),
     Route("GET", f"{_ONE}/events", "read", "The events as they come", api.events,
-          gives=EVENTS, query=("after", "kinds", "follow"), headers=("Last-Event-ID",)),
+          gives=EVENTS, query=parameters.STREAM, headers=("Last-Event-ID",)),
     Route("GET", f"{_ONE}/people/{{person:path}}", "read", "What the loop has about a person", api.person,
           gives=PersonEvents),
     Route("DELETE", f"{_ONE}/people/{{person:path}}", "admin", "Forget a person", api.forget, gives=Forgotten),
@@ -228,10 +229,10 @@ class Endpoint:
     async def _value(self, scope: Any, receive: Receive, headers: codecs.Headers, caller: Caller) -> object:
         """Return what the handler of the route returns, after opening the loop in the path and decoding the body."""
         service, route, path = self._service, self._route, scope["path_params"]
-        query: dict[str, str] = {}
-        if scope["query_string"]:
+        query: Mapping[str, Any] = {}
+        if scope["query_string"] or (route.query and not route.numbers):
             pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-            query = codecs.unique_fields(pairs, None if route.numbers else route.query)
+            query = codecs.unique_fields(pairs) if route.numbers else parameters.read_query(pairs, route.query)
         worker = None
         if "loop" in path:
             tenant, name = caller.tenant, path["loop"]

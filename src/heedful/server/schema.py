@@ -15,8 +15,7 @@ from heedful.core.validation import ALPHA
 from heedful.core.wording import OBEYED
 from heedful.loop.interactions.fields import all_forms, fields_of
 from heedful.loop.interactions.registry import interactions
-from heedful.results.answers import Answer, Finite
-from heedful.results.experiment import Promotion
+from heedful.results.answers import Answer
 from heedful.server.page_tokens import LENGTH
 from heedful.storage.address import NAME
 
@@ -31,13 +30,6 @@ MOST = 2**62
 """The greatest value of a count."""
 MOST_LEARNERS = 10
 """The most learners that are evaluated in one request."""
-WHOLE_PARAMETERS = {
-    "start": (0, 0, MOST),
-    "limit": (1000, 1, 10_000),
-    "top": (10, 0, 1_000),
-    "last": (10_000, 1, 1_000_000),
-}
-"""Whole numbers in the query of a route: name -> (default, least, greatest)."""
 Number = Annotated[float, Meta(ge=-1e100, le=1e100)]
 Time = (
     Annotated[int, Meta(ge=0, lt=2**53, description="microseconds since 1970")]
@@ -281,47 +273,6 @@ class NewLoop(_Body):
         bool | UnsetType,
         Meta(description="whether items that are like each other are liked alike, in a loop that can do without"),
     ] = UNSET
-
-
-class Loops(NamedTuple):
-    """The names of the loops of the key's tenant."""
-
-    loops: tuple[str, ...]
-    """in the order of the alphabet"""
-
-
-class Items(NamedTuple):
-    """A page of the names of items on offer, and how many there are in all."""
-
-    items: tuple[str, ...]
-    """the names on this page"""
-    total: int
-    """how many are on offer"""
-
-
-class Withdrawn(NamedTuple):
-    """Whether the item was on offer."""
-
-    withdrawn: bool
-    """whether it was on offer, and is not any more"""
-
-
-class Weights(NamedTuple):
-    """The weight of each feature, by name."""
-
-    version: int
-    """the version of the model"""
-    weights: dict[str, Finite]
-    """the weight of each feature, by name"""
-    spreads: dict[str, Finite]
-    """the standard deviation of each weight, by name of the feature; {} if the learner cannot tell"""
-
-
-class Promotions(NamedTuple):
-    """All changes of the loop's learner to another one, the newest first."""
-
-    promotions: tuple[Promotion, ...]
-    """the newest first"""
 
 
 class Problem(NamedTuple):

@@ -1,4 +1,4 @@
-"""The tables of a PostgreSQL database with loops, keys, sessions and links.
+"""The tables of a PostgreSQL database with loops, keys, sessions and links, and the last three of a file of SQLite.
 
 A step that was released is never edited."""
 
@@ -7,6 +7,60 @@ from __future__ import annotations
 PARTITIONS = 64
 """How many tables the events of all loops are spread over, by loop: one for each loop would be too many for a database
 with thousands of loops, and a single one would be written anew as a whole when a person is forgotten."""
+
+
+SERVER_TABLES = (
+    """CREATE TABLE keys (
+        id INTEGER NOT NULL,
+        prefix VARCHAR(11) NOT NULL,
+        name VARCHAR(200) NOT NULL,
+        tenant VARCHAR(40) NOT NULL,
+        scopes VARCHAR(200) NOT NULL,
+        rate FLOAT,
+        digest BLOB NOT NULL,
+        created BIGINT NOT NULL,
+        revoked BIGINT,
+        PRIMARY KEY (id),
+        UNIQUE (prefix),
+        UNIQUE (digest)
+    )""",
+    """CREATE TABLE sessions (
+        digest BLOB NOT NULL,
+        prefix VARCHAR(11) NOT NULL,
+        ends BIGINT NOT NULL,
+        PRIMARY KEY (digest)
+    )""",
+    """CREATE TABLE links (
+        id INTEGER NOT NULL,
+        handle VARCHAR(8) NOT NULL,
+        digest BLOB NOT NULL,
+        tenant VARCHAR(40) NOT NULL,
+        loop VARCHAR(100) NOT NULL,
+        founded BIGINT NOT NULL,
+        segment VARCHAR(60) NOT NULL,
+        created BIGINT NOT NULL,
+        ends BIGINT NOT NULL,
+        revoked BIGINT,
+        secret BLOB NOT NULL,
+        most INTEGER NOT NULL,
+        begun INTEGER NOT NULL,
+        shows BOOLEAN DEFAULT '0' NOT NULL,
+        PRIMARY KEY (id),
+        UNIQUE (handle),
+        UNIQUE (digest)
+    )""",
+)
+"""The tables of a server in words of SQLite. Ids are in the order of creation, digests are SHA-256 (of a key, a
+session's token, a link's token), times are microseconds since 1970, UTC; scopes are words separated by spaces, a rate
+is in requests per second. `links.founded` is when the loop was created: another loop of the same name is another
+study."""
+
+
+def _of_postgres(table: str) -> str:
+    """Return the SQL statement that creates `table`, one of SERVER_TABLES, in words of PostgreSQL."""
+    identity = "id bigint GENERATED ALWAYS AS IDENTITY"
+    table = table.replace("CREATE TABLE ", "CREATE TABLE heedful.").replace("id INTEGER NOT NULL", identity)
+    return table.replace(" BLOB ", " bytea ")
 
 
 def _refuse(table: str) -> tuple[str, ...]:
@@ -81,37 +135,6 @@ STEPS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (loop, position)
         )""",
         "ALTER TABLE heedful.snapshot ALTER content SET STORAGE EXTERNAL",
-        """CREATE TABLE heedful.keys (
-            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-            prefix text NOT NULL UNIQUE,
-            name text NOT NULL,
-            tenant text NOT NULL,
-            scopes text NOT NULL,
-            rate double precision,
-            digest bytea NOT NULL UNIQUE,
-            created bigint NOT NULL,
-            revoked bigint
-        )""",
-        """CREATE TABLE heedful.sessions (
-            digest bytea NOT NULL PRIMARY KEY,
-            prefix text NOT NULL,
-            ends bigint NOT NULL
-        )""",
-        """CREATE TABLE heedful.links (
-            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-            handle text NOT NULL UNIQUE,
-            digest bytea NOT NULL UNIQUE,
-            tenant text NOT NULL,
-            loop text NOT NULL,
-            founded bigint NOT NULL,
-            segment text NOT NULL,
-            created bigint NOT NULL,
-            ends bigint NOT NULL,
-            revoked bigint,
-            secret bytea NOT NULL,
-            most bigint NOT NULL,
-            begun bigint NOT NULL,
-            shows boolean NOT NULL DEFAULT false
-        )""",
+        *map(_of_postgres, SERVER_TABLES),
     ),
 )

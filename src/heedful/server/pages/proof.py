@@ -24,7 +24,8 @@ from heedful.loop.settings import candidate_manifest
 from heedful.results import experiment as results
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Experiment, PlannedExperiment
-from heedful.server.api import check_known, number
+from heedful.server.api import check_known
+from heedful.server.codecs import number
 from heedful.server.decisions import answer_fields, outcome
 from heedful.server.keys import mask_prefix
 from heedful.server.pages import evaluation_view

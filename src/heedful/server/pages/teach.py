@@ -34,6 +34,7 @@ from heedful.server.pages.formatting import describe_lesson
 from heedful.server.pages.forms import items_on_offer, names_of, person_of, wants_actions
 from heedful.server.pages.page import Page, Visit, back, example, render
 from heedful.server.pages.scale_widget import Scale, ScaleWidget
+from heedful.server.parameters import AFTER
 from heedful.server.problems import Problem
 
 LESSONS = 6
@@ -79,10 +80,10 @@ async def hand(visit: Visit) -> Response:
 
 async def live(visit: Visit) -> Response:
     """Stream the events of the loop (server-sent events), from which the page's script updates it."""
-    query = {name: text for name, text in visit.query.items() if name in ("after", "kinds")}
+    after = AFTER.read(visit.query.get("after", "0"))
     headers: dict[bytes, bytes] = dict(visit.request.scope["headers"])
     holds = partial(session.holds, visit.service, visit.request) if visit.caller.prefix else None
-    return await stream(visit.service, visit.caller, visit.worker, query, headers, holds)
+    return await stream(visit.service, visit.caller, visit.worker, headers, holds, after, visit.query.get("kinds"))
 
 
 async def _render(visit: Visit, template: str, hand: Hand, person: str | None, reply: Reply = NOTHING) -> Response:
