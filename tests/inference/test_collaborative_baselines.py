@@ -11,10 +11,10 @@ from crowded import covariance, crowded, error, queries, triples
 
 from heedful.inference.collaborative.baselines import fit_birlutiu, fit_single
 from heedful.inference.collaborative.joint_gp import MOST, Scales, evidence, fit_joint, tune_joint
-from heedful.inference.gp.ep import infer
 from heedful.inference.pairwise import pair_rows, take_rows
 from naive_collaborative import birlutiu
 from naive_preferences import ep_over_pairs, predict_pair
+from one_person import infer
 
 Array = npt.NDArray[np.float64]
 
