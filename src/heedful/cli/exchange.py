@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -450,24 +450,18 @@ def validate(
     _check_is_file(path)
     tally, problems = Tally(), list[Mapping[str, Any]]()
 
-    def take(outcome: Outcome) -> None:
-        tally.add(outcome, f"{path.name}:{outcome.line}")
-        if outcome.status == "rejected":
-            problems.append({"line": outcome.line, "kind": outcome.kind, "id": outcome.id, "problem": outcome.reason})
-
     from heedful.data.jsonl import read_lines
     from heedful.io import import_lines
 
-    with reading_input(), _progress(path.name, _count_lines(path)) as advance:
-        if file is None:
-            _check_objects(path)
-            for outcome in _forms(advance(read_lines(path)), own_learners):
-                take(outcome)
-        else:
-            with open_loop(name, own_learners, rehearse_only=True) as loop:
-                _check_objects(path)
-                for outcome in import_lines(loop, advance(read_lines(path))):
-                    take(outcome)
+    opened = nullcontext() if file is None else open_loop(name, own_learners, rehearse_only=True)
+    with reading_input(), _progress(path.name, _count_lines(path)) as advance, opened as loop:
+        _check_objects(path)
+        lines = advance(read_lines(path))
+        for outcome in _forms(lines, own_learners) if loop is None else import_lines(loop, lines):
+            tally.add(outcome, f"{path.name}:{outcome.line}")
+            if outcome.status == "rejected":
+                about = {"line": outcome.line, "kind": outcome.kind, "id": outcome.id}
+                problems.append(about | {"problem": outcome.reason})
     problems.sort(key=lambda problem: problem["line"])
     remarks = [reason for reason in tally.reasons if reason["status"] == "applied"]
     if json:
