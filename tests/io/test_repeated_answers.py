@@ -20,6 +20,7 @@ from heedful.io import Outcome, import_lines, rehearse
 from heedful.io.bandit_log import evaluate_table
 from heedful.io.formats import FORMATS
 from loops import bits, rating_loop, small_loop
+from written import placed
 
 Rows = Sequence[Mapping[str, Any]]
 SHORT, LONG = "Restart the router.", "Perhaps you might possibly consider to restart it, maybe."
@@ -152,16 +153,16 @@ def impressions() -> list[dict[str, Any]]:
 
 def test_an_impression_that_stands_twice_in_a_log_counts_once() -> None:
     rows = impressions()
-    once = evaluate_table(rows)
-    assert evaluate_table(rows + rows).learners == once.learners
+    once = evaluate_table(placed(rows))
+    assert evaluate_table(placed(rows + rows)).learners == once.learners
     bought = [row | {"reward": 1 - row["reward"], "updated_at": "2026-05-02T00:00:00Z"} for row in rows[:9]]
     dated = [row | {"updated_at": "2026-05-01T00:00:00Z"} for row in rows]
     for both, left in ((bought + dated, bought + dated[9:]), (dated + bought, dated[9:] + bought)):
-        found = evaluate_table(both)
-        assert found.learners == evaluate_table(left).learners
+        found = evaluate_table(placed(both))
+        assert found.learners == evaluate_table(placed(left)).learners
         assert found.first == "the log as it is, less 9 rows that repeat an impression, by its event_id"
     bare = [{key: row[key] for key in ("action", "probability", "reward")} for row in rows]
-    twice = evaluate_table(bare + bare).learners[0].values[0]
+    twice = evaluate_table(placed(bare + bare)).learners[0].values[0]
     assert twice.high - twice.low < once.learners[0].values[0].high - once.learners[0].values[0].low
 
 

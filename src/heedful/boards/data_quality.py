@@ -83,7 +83,7 @@ def _uncompared_items(choices: ComparisonTable, of_all: Array) -> list[Remark]:
 
 def _separate_parts(choices: ComparisonTable, of_all: Array) -> list[Remark]:
     asked = np.flatnonzero((of_all + of_all.T).sum(axis=1) > 0.0)
-    part = connected_parts((of_all + of_all.T)[np.ix_(asked, asked)] > 0.0)
+    part = connected_parts(asked.size, *np.nonzero((of_all + of_all.T)[np.ix_(asked, asked)]))
     if part.size == 0 or part.max() == 0:
         return []
     several = [[choices.items[i] for i in asked[part == k].tolist()] for k in range(int(part.max()) + 1)]
@@ -147,6 +147,13 @@ def _majority_cycle(choices: ComparisonTable, of_all: Array) -> list[Remark]:
 
 
 # ---------------------------------------------------------------------------- people
+
+
+def both_bad(ties: int) -> Remark:
+    """Return the remark on so many `ties` in which both items were called bad."""
+    return Remark(
+        "both_bad", f"{'1 tie is' if ties == 1 else f'{ties:,} ties are'} 'both bad': counted as equally good."
+    )
 
 
 def left_out(names: Sequence[str], before: str, after: str) -> Remark:
