@@ -19,12 +19,11 @@ from heedful.data.comparisons import (
     with_items,
     without_people,
 )
+from written import write
 
 
 def told(folder: Path, text: str, name: str = "x.csv") -> Path:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return path
+    return write(folder / name, text)
 
 
 class InAnyOrder(list[Comparison[str]]):

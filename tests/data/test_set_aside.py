@@ -15,12 +15,7 @@ from heedful.data.preference_data import read_labelled, read_pairs
 from heedful.data.rating_files import open_ratings
 from heedful.data.row_report import Report
 from heedful.io.bandit_log import read_bandit_log
-from written import placed
-
-
-def write(path: Path, text: str) -> Path:
-    path.write_text(text)
-    return path
+from written import placed, write
 
 
 def winners(path: Path, **options: Any) -> list[str]:

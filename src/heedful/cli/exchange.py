@@ -227,10 +227,10 @@ def _read_table(
 
 
 def _import_file(loop: Loop, file: Path, tally: Tally, table: TableImport | None) -> None:
-    from heedful.data.jsonl import read_lines
+    from heedful.data.jsonl import as_lines, read_lines
 
     total = _count_lines(file) if table is None else table.total
-    lines = read_lines(file) if table is None else _as_lines(table.lines)
+    lines = read_lines(file) if table is None else as_lines(table.lines)
     formed = table is not None and table.formed
     _import_lines(loop, file.name, lines, tally, total, by_line=table is None, formed=formed)
 
@@ -256,13 +256,8 @@ def _import_lines(
             tally.add(outcome, f"{source}:{outcome.line}" if by_line else f"{outcome.kind} {outcome.id}")
 
 
-def _as_lines(records: Iterable[dict[str, Any]]) -> Iterator[Line]:
-    from heedful.data.jsonl import Line
-
-    return (Line(i, record, None) for i, record in enumerate(records, 1))
-
-
 def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Tally) -> Report:
+    from heedful.data.jsonl import as_lines
     from heedful.data.row_report import Report
     from heedful.data.ubi import ACTIONS, read_ubi
 
@@ -274,12 +269,13 @@ def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Ta
     records = _on_offer(
         loop, read_ubi(queries, events, report, chains=chains, actions={**ACTIONS, **own_actions}), report
     )
-    _import_lines(loop, queries.name, _as_lines(records), tally)
+    _import_lines(loop, queries.name, as_lines(records), tally)
     return report
 
 
 def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequence[Path], tally: Tally) -> Report:
     """Import `files` of the format `name` with its `options`, and return what became of their rows."""
+    from heedful.data.jsonl import as_lines
     from heedful.data.row_report import Report
     from heedful.io.formats import find_format
 
@@ -288,13 +284,14 @@ def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequenc
     for file in files:
         if not file.is_file():
             raise BadInput(f"{file}: expected a file with --as, which is read twice, got a pipe")
-    _import_lines(loop, files[0].name, _as_lines(format.read(loop, files, report, options)), tally)
+    _import_lines(loop, files[0].name, as_lines(format.read(loop, files, report, options)), tally)
     return report
 
 
 def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[str, str], tally: Tally) -> Report:
     """Import the scores of a Langfuse project at `url`, page by page, and return what became of them."""
     from heedful.client.langfuse_http import Langfuse, LangfuseError
+    from heedful.data.jsonl import as_lines
     from heedful.data.langfuse import Output, Score, parse_output, parse_score
     from heedful.data.row_report import Report
     from heedful.io.formats import find_format
@@ -333,7 +330,7 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
     texts = None if loop.projection.interaction.by_number or not _has_texts(loop, options.get("text")) else find
     try:
         lines = score_lines(loop, scores(), report, meaning, texts, options.get("text"))
-        _import_lines(loop, "scores", _as_lines(lines), tally)
+        _import_lines(loop, "scores", as_lines(lines), tally)
         if broken:
             raise broken[0]
     except LangfuseError as error:
