@@ -194,13 +194,8 @@ def evidence(
     K_items, K_users = scales.kernels(X, Z)
     fit = fit_joint(K_items, K_users, rows, sites=sites, tolerance=1e-6)
     U, n = len(Z), len(X)
-    tau, nu = fit.sites.tau * rows.times, fit.sites.nu * rows.times
-    a, b = (rows.user * n + rows.pairs[:, i] for i in (0, 1))
-    T, h = np.zeros((U * n, U * n)), np.zeros(U * n)
-    for i, j, sign in ((a, a, 1.0), (b, b, 1.0), (a, b, -1.0), (b, a, -1.0)):
-        np.add.at(T, (i, j), sign * tau)
-    np.add.at(h, a, nu)
-    np.add.at(h, b, -nu)
+    of_one = rows._replace(user=0 * rows.user, pairs=rows.user[:, None] * n + rows.pairs)
+    [T], [h] = make_table(of_one, 1, U * n).natural(fit.sites.tau, fit.sites.nu)
     # d log Z / d theta = tr((r r' - W) dK) / 2 with W = (T^-1 + K)^-1: the evidence is stationary in the sites
     hold = np.linalg.solve(np.eye(U * n) + T @ np.kron(K_users, K_items), np.column_stack([T, h]))
     G = 0.5 * (np.outer(hold[:, -1], hold[:, -1]) - hold[:, :-1]).reshape(U, n, U, n)

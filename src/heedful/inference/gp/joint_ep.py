@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.gp.ep import infer_users
 from heedful.inference.gp.per_user_ep import UserBatch, batches_of_users
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.sites import Sites, initial_sites, root, site_changes
@@ -135,10 +134,7 @@ def infer_joint(
     for k, batch in enumerate(parts):
         message = messages[k] if messages else _messages(batch, person_cov, tau, nu)
         mean, cov = _cavity_priors(batch, m, V, person_cov, message)
-        posteriors = infer_users(
-            cov, mean, batch.people.size, batch.table, Sites(tau[batch.indices], nu[batch.indices]),
-            width=width[batch.people], lapse=lapse[batch.people], sweeps=0,
-        )  # fmt: skip
+        posteriors = batch.infer(mean, cov, (tau, nu), width, lapse, tolerance=0.0, sweeps=0)
         centre[batch.indices], spread[batch.indices] = posteriors.cavities
         log_evidences[batch.people] = posteriors.log_evidence
         between = cov - batch.prior(m, person_cov)[1]
