@@ -24,7 +24,7 @@ from heedful.inference.collaborative.sparse_cells import Cells, cells
 from heedful.inference.collaborative.user_covariance import UserCovariance
 from heedful.inference.collaborative.vb_product import Factors, initial_factors, sweep
 from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
-from heedful.inference.gp.sites import root
+from heedful.inference.gp.sites import matched_sites, root
 from heedful.inference.pairwise import PairRows
 
 Array = npt.NDArray[np.float64]
@@ -105,8 +105,7 @@ def _cycle(
         # f1, EP: the likelihood of each answer under the message of the product
         v = 1.0 / t2
         _, slope, bend = moments(likelihood, of.sign * v * n2, v)
-        ends = 1.0 - v * bend
-        t1, n1 = _damp(t1, n1, bend / ends, (of.sign * slope + v * n2 * bend) / ends, share)
+        t1, n1 = _damp(t1, n1, *matched_sites(v * n2, v, of.sign * slope, bend), share)
         # f2, variational Bayes
         sums = of.site_sums(t1, n1)
         passes = PASSES
@@ -115,8 +114,8 @@ def _cycle(
         for _ in range(passes):
             factors = sweep(factors, sums, (t3, n3), (t4, n4))
         mw, vw, mh, vh = factors
-        v = 1.0 / of.at_rows((mw * mw, vh), (vw, mh * mh + vh))
-        t2, n2 = _damp(t2, n2, v - t1, v * of.at_rows((mw, mh)) - n1, share)
+        m, v = factors.at(of)
+        t2, n2 = _damp(t2, n2, 1.0 / v - t1, m / v - n1, share)
         t2w, n2w = _damp(t2w, n2w, 1.0 / vw - t3, mw / vw - n3, share)
         t2h, n2h = _damp(t2h, n2h, 1.0 / vh - t4, mh / vh - n4, share)
         # f4 and f3, EP: the priors under the messages of the product
@@ -163,8 +162,8 @@ def _warm(of: Cells, items: ItemPrior | FactorPrior, before: CPFit) -> tuple[Mes
     t4[:, : before.cells.P], n4[:, : before.cells.P] = old.to_h4
     factors = Factors(before.factors.mw, before.factors.vw, mh, vh)
     new = of.user.size - before.cells.user.size
-    spread = of.at_rows((factors.mw**2, vh), (factors.vw, mh * mh + vh))
-    t2, n2 = 1.0 / spread, of.at_rows((factors.mw, mh)) / spread
+    m, v = factors.at(of)
+    t2, n2 = 1.0 / v, m / v
     had = before.cells.user.size
     t2[:had], n2[:had] = old.to_g2
     t1, n1 = (np.pad(x, (0, new)) for x in old.to_g1)

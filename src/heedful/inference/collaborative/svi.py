@@ -18,11 +18,11 @@ import numpy.typing as npt
 from heedful.core.validation import check_count, describe, is_number
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.cp_fit import CollaborativeFit, Functions
-from heedful.inference.collaborative.priors import ItemPrior, gaps
-from heedful.inference.collaborative.sparse_cells import Cells, SiteSums, cells, group_lists
+from heedful.inference.collaborative.priors import ItemPrior
+from heedful.inference.collaborative.sparse_cells import Cells, SiteSums, cells, group_lists, number_pairs
 from heedful.inference.collaborative.vb_product import coordinate_ascent
 from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
-from heedful.inference.gp.sites import root
+from heedful.inference.gp.sites import matched_sites, root
 from heedful.inference.pairwise import PairRows, take_rows
 from heedful.jit.kernel import Ints
 
@@ -79,7 +79,8 @@ def fit_streaming(
         check_count(name, value)
     if not is_number(slower, int, float) or not 0.5 < slower <= 1.0:
         raise ValueError(f"slower: expected a number above 0.5, at most 1, got {describe(slower)}")
-    of = _pairs_of(rows, len(K), start)
+    keys, _ = number_pairs(rows, len(K), None if start is None else (start.items.first, start.items.second))
+    of = keys // len(K), keys % len(K)
     items = ItemPrior(root(K), *of)
     P = of[0].size
     mw, vw = np.zeros((users, D)), np.ones((users, D))
@@ -99,8 +100,7 @@ def fit_streaming(
             raise ValueError(f"start: expected at most {users} people and D {D}, got {had} and {start.mw.shape[1]}")
         mw[:had], vw[:had], steps = start.mw, start.vw, start.steps
         tau, nu = (np.pad(x, ((0, 0), (0, P - x.shape[1]))) for x in start.sites)
-    mean, cov, _ = items.utilities(tau, nu)
-    mh, vh = (np.ascontiguousarray(x.T) for x in gaps(mean, cov, *of))
+    mh, vh = (np.ascontiguousarray(x.T) for x in items.tilted(tau, nu)[:2])
     for k in range(passes):
         for people, comparisons in parts:
             mw[people], vw[people], sums_of_people = user_weights(
@@ -158,9 +158,7 @@ def user_weights(
             m = np.where(sound, ((M @ w[:, :, None])[:, :, 0] - spread * n1) / left, m)
             v = np.where(sound, spread / left, v)
             _, slope, bend = (x.reshape(m.shape) for x in moments(likelihood, (y * m).ravel(), v.ravel()))
-            bend = np.maximum(bend, 0.0)
-            ends = 1.0 - v * bend
-            t1, n1 = bend / ends, (y * slope + m * bend) / ends
+            t1, n1 = matched_sites(m, v, y * slope, np.maximum(bend, 0.0))
             T, N = often * t1, (often * n1)[:, None]
             cross = (M * T[:, :, None]).transpose(0, 2, 1) @ M
             w, c = coordinate_ascent(cross, (T[:, None] @ V)[:, 0], (N @ M)[:, 0], w, one, zeros)
@@ -211,16 +209,6 @@ def _step(
         nu[d] += share * (scale * (pull[:, d] - others) - nu[d])
         m, v = items.marginals(tau[d : d + 1], nu[d : d + 1])
         mh[:, d], vh[:, d] = m[0], v[0]
-
-
-def _pairs_of(rows: PairRows, n: int, start: StreamingFit | None) -> tuple[Ints, Ints]:
-    """Return the first and the second items of all pairs compared; those of the earlier fit `start` come first."""
-    low, high = rows.pairs.min(axis=1, initial=n), rows.pairs.max(axis=1, initial=0)
-    key = np.flatnonzero(np.bincount(low * n + high, minlength=n * n))
-    if start is not None:
-        before = start.items.first * n + start.items.second
-        key = np.concatenate([before, np.setdiff1d(key, before)])
-    return key // n, key % n
 
 
 def _batches(rows: PairRows, users: int, size: int, seed: int) -> Iterator[tuple[Ints, PairRows]]:

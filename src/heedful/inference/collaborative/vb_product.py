@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.collaborative.priors import triangle
-from heedful.inference.collaborative.sparse_cells import SiteSums, Sums
+from heedful.inference.collaborative.sparse_cells import Cells, SiteSums, Sums
 
 Array = npt.NDArray[np.float64]
 
@@ -34,6 +34,11 @@ class Factors(NamedTuple):
     vw: Array
     mh: Array
     vh: Array
+
+    def at(self, of: Cells) -> tuple[Array, Array]:
+        """Return mean and variance, (R,) each, of g at each of R answers."""
+        mw, vw, mh, vh = self
+        return of.at_rows((mw, mh)), of.at_rows((mw * mw, vh), (vw, mh * mh + vh))
 
 
 def initial_factors(sums: SiteSums, t3: Array, t4: Array) -> Factors:

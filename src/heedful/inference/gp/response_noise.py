@@ -169,7 +169,7 @@ def _widths(
     shared: bool,
 ) -> Array:
     """Return the most probable tie widths of U people (U,), one for all if `shared`, by bisection on the derivative."""
-    from scipy.special import expit, log_ndtr
+    from scipy.special import expit
 
     selected = np.flatnonzero(alone | rows.equal)
     user, times, tied, alone = rows.user[selected], rows.times[selected], rows.equal[selected], alone[selected]
@@ -185,20 +185,23 @@ def _widths(
     for _ in range(HALVINGS):
         log_width = 0.5 * (low + high)
         w = np.exp(log_width)[of]
-        up, down = (w - np.abs(m)) / s, (-w - np.abs(m)) / s
-        log_up = log_ndtr(up)
-        log_tie = log_up + np.log(-np.expm1(log_ndtr(down) - log_up))
-        z = (m - w) / s
-        log_z = np.where(tied, log_tie, log_ndtr(z))
-        slope = np.where(tied, _density(up, log_z) + _density(down, log_z), -_density(z, log_z)) / s
+        log_z, slope = _by_width(m, s, w, tied)
         slope = sum_by(of, times * expit(odds + log_z) * slope * w, count) - (log_width - middle) / prior.spread**2
         low, high = np.where(slope > 0.0, log_width, low), np.where(slope > 0.0, high, log_width)
     width: Array = np.exp(0.5 * (low + high))
     return np.full(U, width[0]) if shared else width
 
 
-def _density(z: Array, log_z: Array) -> Array:
-    return np.exp(-0.5 * z * z - HALF_LOG_TAU - log_z)
+def _by_width(m: Array, s: Array, width: Array, tied: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Return log Z of p answers that are no lapse, and its derivative by their tie width, (p,) each; the arguments are
+    those of `choice_moments`, and whether the answer is a tie."""
+    from scipy.special import log_ndtr
+
+    up, down, z = (width - np.abs(m)) / s, (-width - np.abs(m)) / s, (m - width) / s
+    log_up = log_ndtr(up)
+    log_z = np.where(tied, log_up + np.log(-np.expm1(log_ndtr(down) - log_up)), log_ndtr(z))
+    at_up, at_down, at_z = (np.exp(-0.5 * x * x - HALF_LOG_TAU - log_z) for x in (up, down, z))
+    return log_z, np.where(tied, at_up + at_down, -at_z) / s
 
 
 def noise_slopes(
@@ -225,8 +228,7 @@ def noise_slopes(
         np.sqrt(cavities[1][selected] + np.where(alone[selected], 1.0, 0.0)),
         noise.width[rows.user[selected]],
     )
-    log_z, up, down, side = log_z[selected], (w - np.abs(m)) / s, (-w - np.abs(m)) / s, (m - w) / s
-    slope = np.where(rows.equal[selected], _density(up, log_z) + _density(down, log_z), -_density(side, log_z)) / s
+    _, slope = _by_width(m, s, w, rows.equal[selected])
     not_lapsed = np.where(alone[selected], (1.0 - rate[selected]) * z[selected] / mixed[selected], 1.0)
     return lapse, float(rows.times[selected] @ (not_lapsed * slope * w))
 

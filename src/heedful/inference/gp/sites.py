@@ -56,13 +56,19 @@ def cavities(m: Array, v: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
     return (m - v * nu) / left, v / left
 
 
-def site_steps(m: Array, v: Array, slope: Array, bend: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-    """Return by how much `tau` and `nu` must change, (p,) each, so that the sites match the moments of the likelihoods.
+def matched_sites(m: Array, v: Array, slope: Array, bend: Array) -> tuple[Array, Array]:
+    """Return tau and nu, (p,) each, of the sites that match the moments of p likelihoods over cavities N(m, v).
 
     `slope`, `bend` (p,): first and minus the second derivative of log_z by m.
     """
     ends = 1.0 - v * bend
-    return bend / ends - tau, (slope + m * bend) / ends - nu
+    return bend / ends, (slope + m * bend) / ends
+
+
+def site_steps(m: Array, v: Array, slope: Array, bend: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
+    """Return by how much `tau` and `nu` must change, (p,) each, to become the `matched_sites`."""
+    to_tau, to_nu = matched_sites(m, v, slope, bend)
+    return to_tau - tau, to_nu - nu
 
 
 def site_changes(to_tau: Array, to_nu: Array, tau: Array, nu: Array) -> Array:
