@@ -80,7 +80,7 @@ def test_the_page_names_every_option_and_default() -> None:
     section = page[page.index("\n## simulate movielens:") :].split("\n## ")[1]
     told = heedful("simulate movielens --help", width=200)
     options = set(re.findall(r"(--[a-z0-9-]+)", told.out)) - {"--help"}
-    assert len(options) == 18
+    assert len(options) == 19
     assert all(f"`{option}" in section for option in options)
     for option, default in {
         "--rounds": 1500,

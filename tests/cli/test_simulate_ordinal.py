@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,6 @@ import numpy as np
 import pytest
 from command import done, heedful
 
-from heedful.cli import simulate_common
-from heedful.cli.compiling import find_uncompiled
 from heedful.core.fold import play
 from heedful.experiments.ordinal import ordinal_setting
 
@@ -160,22 +159,13 @@ def test_bad_input_is_a_sentence(films_file: Path, extra: str, told: str) -> Non
 
 
 @pytest.mark.slow
-def test_compiled_is_interpreted_and_first_compiled_at_once(films_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a cache that is empty: two rules are compiled in processes of their own, and are found on disk."""
+def test_compiled_is_interpreted_and_neither_is_needed(films_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a cache that is empty: a short run compiles nothing, unless it is told to."""
     cache = films_file.parent / "compiled"
     monkeypatch.setenv("HEEDFUL_CACHE_DIR", str(cache))
     monkeypatch.setattr("heedful.jit.cache._loops", {})
-    setting = ordinal_setting(*films(), 5)
-    learners: dict[str, Any] = {name: setting.learner(name) for name in ("widrow-hoff:eta=1e-6", "constant-rank")}
-    assert find_uncompiled(setting, learners) == list(learners)
-    alone = {"constant-rank": learners["constant-rank"]}
-    assert (find_uncompiled(setting, alone), simulate_common._never_compiled(setting, alone)) == ([], list(alone))
-    line = "simulate ordinal {} --target rating --learner widrow-hoff:eta=1e-6 --rounds 20 --seeds 2 --json"
-    compiled = heedful(f"{line} --jobs 2", films_file)
-    told = "heedful: compiling widrow-hoff:eta=1e-6, constant-rank (first time only)"
-    assert compiled.err.splitlines()[-1] == told
-    assert find_uncompiled(setting, learners) == simulate_common._never_compiled(setting, learners) == []
-    assert len(list(cache.glob("**/*.nbc"))) == 2
-    interpreted = heedful(f"{line} --interpreted", films_file)
-    assert [row["rank_loss"] for row in compiled.json] == [row["rank_loss"] for row in interpreted.json]
-    assert "compiling" not in interpreted.err + heedful(f"{line} --jobs 2", films_file).err
+    line = "simulate ordinal {} --target rating --learner constant-rank --rounds 20 --seeds 2 --json"
+    runs = [heedful(f"{line} {how}", films_file) for how in ("", "--interpreted", "--compiled")]
+    assert len(list(cache.glob("**/*.nbc"))) == 1
+    assert [run.err for run in runs] == [runs[0].err] * 3
+    assert len({json.dumps([row["rank_loss"] for row in run.json]) for run in runs}) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ import pytest
 from heedful.core.fold import play
 from heedful.data.catalogue import Catalogue, load_catalogue
 from heedful.data.letor import Queries
+from heedful.experiments import beside
 from heedful.experiments.coactive import catalogue_setting, letor_setting
 from heedful.experiments.run import (
     Advance,
@@ -206,35 +206,36 @@ def test_runs_do_not_depend_on_how_many_go_at_a_time(queries: Queries) -> None:
 
 
 class Alone(NamedTuple):
-    """Learns nothing, and notes the threads that ask it."""
+    """Learns nothing, and notes whether another one was asked at the same time."""
 
-    threads: list[int]
+    asked: list[int]
+    together: list[int]
 
     @property
     def must_interpret(self) -> bool:
         return True
 
     def init(self, rng: Any) -> int:
-        self.threads.append(threading.get_ident())
-        time.sleep(0.01)  # long enough for another thread to take the next fold
         return 0
 
     def propose(self, state: int, x: Any, rng: Any) -> Any:
+        self.asked.append(1)
+        time.sleep(0.002)  # long enough for another thread to take the next fold
+        self.together.append(len(self.asked))
+        self.asked.pop()
         return np.arange(len(x))
 
     def update(self, state: int, x: Any, y: Any, feedback: Any) -> int:
         return state + 1
 
 
-@pytest.mark.slow
-def test_what_is_interpreted_shares_one_thread_beside_what_is_compiled(queries: Queries) -> None:
-    setting = letor_setting(queries, Noisy(4), seeds=range(6))
-    threads: list[int] = []
-    learners = {"alone": Alone(threads), "perceptron": setting.learner("perceptron")}
-    runs = [event for event in simulate(learners, setting, 5, jobs=4) if isinstance(event, Run)]
-    assert sorted((run.learner, run.seed) for run in runs) == [(name, s) for name in learners for s in range(6)]
-    assert len(threads) >= 6
-    assert len(set(threads)) == 1
+@pytest.mark.parametrize("interpreted", [True, None])
+def test_what_is_interpreted_takes_turns(queries: Queries, interpreted: bool | None) -> None:
+    setting = letor_setting(queries, Noisy(4), seeds=range(4))
+    alone = Alone([], [])
+    events = simulate({"alone": alone}, setting, 5, jobs=4, interpreted=interpreted, engine="serial")
+    assert sorted(run.seed for run in events if isinstance(run, Run)) == [0, 1, 2, 3]
+    assert alone.together == [1] * 20
 
 
 def test_progress_adds_up_also_where_pools_run_dry(table: Catalogue) -> None:
@@ -248,11 +249,18 @@ def test_progress_adds_up_also_where_pools_run_dry(table: Catalogue) -> None:
 
 
 @pytest.mark.slow
-def test_compiled_runs_are_the_interpreted_ones(queries: Queries) -> None:
+@pytest.mark.parametrize("how", ["compiled", "changed over"])
+def test_compiled_runs_are_the_interpreted_ones(queries: Queries, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside, "LOADING", 0.0)
+    monkeypatch.setattr(beside, "_kinds", {})
     setting = letor_setting(queries, StrictAlpha(0.5), seeds=(0, 1))
     learners = {"perceptron": setting.learner("perceptron")}
-    events = list(simulate(learners, setting, 25, jobs=2))
-    assert events[0] == CompilationNotice("perceptron")
+    if how == "compiled":
+        events = list(simulate(learners, setting, 25, jobs=2))
+        assert events[0] == CompilationNotice("perceptron")
+    else:  # it is on the disk by now, or is not worth while
+        events = list(simulate(learners, setting, 25, jobs=2, interpreted=None))
+        assert not [event for event in events if isinstance(event, CompilationNotice)]
     assert not [event for event in events if isinstance(event, InterpretedNotice)]
     compiled = sorted((event for event in events if isinstance(event, Run)), key=lambda run: run.seed)
     interpreted = runs_of(setting, learners, 25)["perceptron"]
@@ -269,6 +277,16 @@ def test_what_does_not_compile_runs_interpreted_and_says_why(queries: Queries) -
     assert "Cannot determine Numba type" in why.reason or "list" in why.reason
     assert "\n" not in why.reason
     assert len(learner.met) == 5
+
+
+def test_what_changes_over_and_cannot_says_why_once(queries: Queries, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside, "LOADING", 0.0)
+    monkeypatch.setattr(beside, "_kinds", {})
+    setting, learner = letor_setting(queries, Noisy(4), seeds=(0, 1)), Recorder([], [])
+    events = list(simulate({"mine": learner}, setting, 5, interpreted=None))
+    (why,) = [event for event in events if isinstance(event, InterpretedNotice)]
+    assert why.learner == "mine"
+    assert len(learner.met) == 10
 
 
 def test_what_a_learner_raises_is_raised(queries: Queries) -> None:

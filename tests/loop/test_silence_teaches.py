@@ -249,18 +249,22 @@ def test_the_forgotten_are_not_silent(tmp_path: Path, clock: Clock) -> None:
 
 
 def test_ids_that_callers_chose_do_no_harm(tmp_path: Path, clock: Clock) -> None:
-    """Such as that of a silence, for something else, or one that is too long to follow the prefix."""
+    """That of a silence is refused for anything else; one may be too long to follow the prefix."""
     with banners(tmp_path / "l", none_after=60.0) as loop:
         shown = loop.decide(id="d0").shown
         long = loop.decide(id="d" * 200).id
-        loop.decide(id="d1")
-        assert loop.feedback("d0", id=f"{PREFIX}d1", clicks=list(shown)).status == "applied"
+        for form in ({"clicks": list(shown)}, {"none": True}):
+            with pytest.raises(
+                ValueError, match=r"id: expected another beginning than 'silence-', .*, got 'silence-d1'"
+            ):
+                loop.feedback("d0", id=f"{PREFIX}d1", **form)
+        assert loop.feedback("d0", id=f"{PREFIX}d0", none=True).status == "applied", "as an export has it"
         for i in (2, 3):
             clock.at = 100.0 * i
             loop.decide(id=f"d{i}")
         given = [(event.target, is_silence(event)) for event in loop.projection.log.events(kinds=["feedback"])]
         at = {id: loop.projection.find_decision(id).seq for id in ("d0", long, "d2")}
-        assert given == [(at["d0"], False), (at[long], True), (at["d2"], True)]
+        assert given == [(at["d0"], True), (at[long], True), (at["d2"], True)]
 
 
 def test_times_that_other_systems_say_do_not_end_the_wait(tmp_path: Path, clock: Clock) -> None:

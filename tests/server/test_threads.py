@@ -79,6 +79,35 @@ def test_a_tenant_leaves_threads_to_the_others(folder: Path) -> None:
     run(work())
 
 
+def test_one_analysis_runs_at_a_time_for_a_tenant(folder: Path) -> None:
+    """Whichever loops it reads: each would take the interpreter's lock from others in turn. All else goes on."""
+
+    async def work() -> None:
+        async with serving(folder) as service:
+            workers = [await service.loops.open(TENANT, f"l{k}") for k in range(3)]
+            other, begun = await service.loops.open("main", "cars"), list[int]()
+            with held() as long:
+
+                def counted() -> int:
+                    begun.append(1)
+                    return long()
+
+                tasks = [asyncio.create_task(worker.analyse(counted)) for worker in workers for _ in range(2)]
+                for worker in (*workers, other):
+                    assert await asyncio.wait_for(worker.read(lambda: "answered"), 1) == "answered"
+                assert await asyncio.wait_for(other.analyse(lambda: "answered"), 1) == "answered"
+                assert len(begun) == 1
+                more = [asyncio.create_task(workers[0].analyse(long)) for _ in range(30)]
+                await asyncio.sleep(0)
+                refused = [task.exception() for task in more if task.done()]
+                assert [isinstance(each, Problem) and each.status for each in refused] == [429] * 3
+                waiting = [task for task in more if not task.done()]
+            assert sorted(await asyncio.gather(*tasks)) == [1, 2, 3, 4, 5, 6]
+            assert len(await asyncio.gather(*waiting)) == 27
+
+    run(work())
+
+
 def test_a_tenant_that_commits_in_threads_leaves_some_to_the_others(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,10 @@ Jobs = Annotated[
     int | None,
     typer.Option("--jobs", "--processes", min=1, help="How many runs are done at a time.", show_default="all cores"),
 ]
-Interpreted = Annotated[bool, typer.Option("--interpreted", help="Do not compile learners; slower.")]
+Interpreted = Annotated[
+    bool | None,
+    typer.Option("--interpreted/--compiled", help="Compile nothing, or everything first; default: what that pays for."),
+]
 
 
 def check_option(engine: Engine) -> None:

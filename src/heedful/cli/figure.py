@@ -92,7 +92,7 @@ def figure(
     sources = Sources(data, letor)
     for why in dict.fromkeys(why for one in figures for why in missing_panels(one, sources).values()):
         note(f"left out: {why}")
-    workers = Workers(jobs or cores(), engine, note)
+    workers = Workers(jobs or cores(), engine, note, interpreted=None)
     drawings, descriptions = [], []
     for one in figures:
         drawing, described = _draw(one, sources, quick, workers, out, csv, columns)

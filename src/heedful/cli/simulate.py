@@ -51,7 +51,7 @@ def simulate_command(experiment: Experiment) -> Callable[..., None]:
         first_seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
         engine: EngineOption = "auto",
         jobs: Jobs = None,
-        interpreted: Interpreted = False,
+        interpreted: Interpreted = None,
         plot: Annotated[Path | None, typer.Option(help="Draw the average against rounds into this file.")] = None,
         out: Annotated[Path | None, typer.Option(help="Write the measure of every round: .csv or .npz.")] = None,
         json: Json = False,

@@ -41,8 +41,8 @@ class SimulateRequest(NamedTuple):
     """where the runs are done"""
     jobs: int | None
     """how many runs at a time; None for one on each processor"""
-    interpreted: bool
-    """whether to compile nothing"""
+    interpreted: bool | None
+    """whether to compile nothing; False: to compile first; None: when that pays"""
     plot: Path | None
     """the file to plot averages into"""
     out: Path | None
@@ -95,19 +95,13 @@ def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any])
     """Run all `learners` in `setting` behind a progress bar; return the runs by learner, seed and person."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from heedful.cli.compiling import compile_apart, find_uncompiled
     from heedful.experiments.run import Advance, CompilationNotice, InterpretedNotice, Run, simulate
 
     rounds, jobs = request.rounds or setting.rounds, request.jobs or cores()
-    screen, runs = notes(), []
+    screen, runs, compiling = notes(), [], []
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    if not request.interpreted and not screen.is_terminal and (slow := _never_compiled(setting, learners)):
-        note(f"compiling {', '.join(slow)} (first time only)")  # where there is a bar, that says it
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress, distributing():
         bar = progress.add_task("rounds", total=rounds * len(setting.scenes) * len(learners))
-        if not request.interpreted and jobs > 1 and (new := find_uncompiled(setting, learners)):
-            progress.update(bar, description=f"compiling {', '.join(new)} (first time only)")
-            compile_apart(setting, new, jobs)
         events = simulate(
             learners,
             setting,
@@ -120,22 +114,16 @@ def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any])
         for event in events:
             match event:
                 case CompilationNotice(name):
-                    progress.update(bar, description=f"compiling {name} (first time only)")
+                    compiling.append(name)
+                    progress.update(bar, description=f"rounds, compiling {', '.join(compiling)} (first time only)")
                 case InterpretedNotice(name, why):
                     screen.print(f"heedful: {name} runs interpreted: {why}", markup=False, soft_wrap=True)
                 case Advance(more):
-                    progress.update(bar, advance=more, description="rounds")
+                    progress.update(bar, advance=more)
                 case Run():
                     runs.append(event)
     order = {spec: i for i, spec in enumerate(learners)}
     return sorted(runs, key=lambda run: (order[run.learner], run.seed, run.person))
-
-
-def _never_compiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
-    """Return the `learners` whose compiled code is not on disk; each is passed twice, as one alone is not reported."""
-    from heedful.cli.compiling import find_uncompiled
-
-    return [spec for spec, learner in learners.items() if find_uncompiled(setting, {spec: learner, "": learner})]
 
 
 Against = tuple[str, dict[str, tuple[float, float]]]

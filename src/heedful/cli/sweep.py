@@ -30,7 +30,7 @@ def sweep(
     ),
     engine: EngineOption = "auto",
     jobs: Jobs = None,
-    interpreted: Interpreted = False,
+    interpreted: Interpreted = None,
     json: Json = False,
 ) -> None:
     """A grid looks like this. Paths are relative to its folder, and a list in a learner's table stands for each of its
@@ -85,7 +85,7 @@ def sweep(
 
 
 def _compute_all(
-    out: Path, todo: list[Cell], engine: Engine, jobs: int | None, interpreted: bool
+    out: Path, todo: list[Cell], engine: Engine, jobs: int | None, interpreted: bool | None
 ) -> tuple[list[tuple[Cell, dict[str, Any]]], list[str]]:
     """Do the runs `todo`, write their results into `out`; return (runs with results, error messages of the others)."""
     from rich.progress import Progress
@@ -97,7 +97,8 @@ def _compute_all(
     with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress, distributing():
         bar = progress.add_task("cells", total=len(todo))
         # They are in the order of users and seeds, so a worker finds the data of the cell before in memory.
-        outcomes = run_tasks(compute, todo, engine=engine, jobs=jobs, shared=(interpreted,), names=names, tell=note)
+        shared = (bool(interpreted) if engine == "ray" else interpreted,)
+        outcomes = run_tasks(compute, todo, engine=engine, jobs=jobs, shared=shared, names=names, tell=note)
         for index, outcome, error in outcomes:
             cell = todo[index]
             if error is None:
@@ -130,8 +131,8 @@ def _setting(cell: Cell) -> Setting:
     return setting._replace(scenes=tuple(scene for scene in setting.scenes if scene.seed == seed))
 
 
-def compute(interpreted: bool, cell: Cell) -> tuple[dict[str, Any], str]:
-    """Run `cell`, one learner with one simulated user on one seed; `interpreted` compiles nothing.
+def compute(interpreted: bool | None, cell: Cell) -> tuple[dict[str, Any], str]:
+    """Run `cell`, one learner with one simulated user on one seed; `interpreted` is as in `simulate`.
 
     Return (its result, a sentence on why the learner could not be compiled, or "").
     """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -280,28 +280,34 @@ def trace_in_chunks(
     *,
     interpreted: bool = False,
     chunk: int = 100_000,
+    loop: Callable[..., Any] | None = None,
 ) -> Iterator[Array]:
     """Run the simulation of `trace` (same arguments), and yield the regrets of all rounds so far after every `chunk`
-    rounds, for progress bars. All arrays that it yields are views of one buffer."""
+    rounds, for progress bars. All arrays that it yields are views of one buffer.
+
+    `loop`, if given, is called in place of `run` or that compiled, and returns what these do."""
     check_is_learner(learner)
     check_count("rounds", rounds, least=0)
     learner, world = coerce(learner), coerce(world)
     context_rng, feedback_rng, learner_rng = generators(seed)
     state, truth = learner.init(learner_rng), world.init(context_rng)
     regrets = np.empty(rounds)
-    loop: Any = run
-    if not (interpreted or must_interpret(learner) or must_interpret(world)):
+    compiled = loop is None and not (interpreted or must_interpret(learner) or must_interpret(world))
+    if compiled:
         from heedful.jit.cache import loop_for
 
         loop = loop_for(learner, world, state, truth, regrets, 0, context_rng, feedback_rng, learner_rng)
+    elif loop is None:
+        loop = run
     done = 0
     while True:
         piece = regrets[done : done + max(chunk, 1)]
-        *states, played = loop(learner, world, state, truth, piece, done, context_rng, feedback_rng, learner_rng)
+        after: Any = loop(learner, world, state, truth, piece, done, context_rng, feedback_rng, learner_rng)
+        *states, played = after
         done += played
         more = played == piece.size and done < rounds
         if more:  # a compiled loop returns arrays that `state` and `truth` own: copy them while these are alive
-            state, truth = states if loop is run else copy_arrays(tuple(states))
+            state, truth = copy_arrays(tuple(states)) if compiled else states
         yield regrets[:done]
         if not more:
             return

@@ -13,9 +13,7 @@ from __future__ import annotations
 import math
 import queue
 import re
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import PurePath
@@ -26,6 +24,7 @@ import numpy.typing as npt
 
 from heedful.core.engine import Engine, check_engine, run_tasks
 from heedful.core.fold import must_interpret, trace, trace_in_chunks
+from heedful.experiments.beside import Player
 from heedful.experiments.setting import Scene, Setting
 from heedful.learners.registry import Portable, unwrap
 from heedful.spaces.ranking import is_exact
@@ -33,14 +32,9 @@ from heedful.spaces.ranking import is_exact
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-# Processor time of this thread; the clock on Windows advances in steps longer than a run.
-_clock = time.perf_counter if sys.platform == "win32" else time.thread_time
-
 
 class CompilationNotice(NamedTuple):
-    """An event of `simulate`: the code of the learner with the name `learner` is being compiled, or loaded from the
-    disk.
-    """
+    """An event of `simulate`: the code of the learner with the name `learner` begins to be compiled."""
 
     learner: str
 
@@ -108,15 +102,17 @@ def simulate(
     rounds: int,
     *,
     jobs: int = 1,
-    interpreted: bool = False,
+    interpreted: bool | None = False,
     engine: Engine = "serial",
     tell: Callable[[str], None] = lambda words: None,
 ) -> Iterator[CompilationNotice | InterpretedNotice | Advance | Run]:
     """Run every learner in every simulated environment of `setting` for `rounds` rounds, and yield events as they
     happen.
 
-    `learners` are by name, which events repeat. `jobs` is the number of runs at a time. `interpreted`: compile no
-    learner. Each run yields `Advance` events and ends with a `Run`; the runs come in any order. Regrets are the same
+    `learners` are by name, which events repeat. `jobs` is the number of runs at a time. `interpreted`: True compiles
+    no learner, False compiles each before it begins, and None begins interpreted and compiles in another process what
+    that pays for (`heedful.experiments.beside`), for which the main module of the program must not run it when
+    imported. Each run yields `Advance` events and ends with a `Run`; the runs come in any order. Regrets are the same
     with each `engine`:
 
     - "serial": runs are threads of this process. Compiled learners run in parallel; interpreted ones take turns.
@@ -130,19 +126,25 @@ def simulate(
     if not setting.scenes:
         raise ValueError("seeds: expected at least one, got none")
     check_engine(engine)
-    plain = {name for name, learner in learners.items() if interpreted or must_interpret(learner)}
+    if engine in ("processes", "ray"):  # each of their processes would compile for itself
+        interpreted = bool(interpreted)
+    world = setting.scenes[0].world
+    plain = {
+        name for name, learner in learners.items() if interpreted or must_interpret(learner) or must_interpret(world)
+    }
     for name, learner in learners.items():
-        if name not in plain:
+        if interpreted is False and name not in plain:
             yield CompilationNotice(name)
             try:
-                trace(learner, setting.scenes[0].world, 0, 0)
+                trace(learner, world, 0, 0)
             except Exception as error:  # numba's own kinds and, for types it does not know, Python's
                 plain.add(name)
                 yield InterpretedNotice(name, error_reason(error))
     tasks = [(name, i) for i in range(len(setting.scenes)) for name in learners]
     distributed = engine in ("processes", "ray") or (engine == "auto" and jobs > 1 and plain == set(learners))
     play = _simulate_in_processes if distributed and len(tasks) > 1 else _simulate_in_threads
-    yield from play(_Runs(learners, setting.scenes, setting.warm, rounds, frozenset(plain)), tasks, jobs, engine, tell)
+    runs = _Runs(learners, setting.scenes, setting.warm, rounds, frozenset(plain), interpreted is None)
+    yield from play(runs, tasks, jobs, engine, tell)
 
 
 class _Runs(NamedTuple):
@@ -153,6 +155,7 @@ class _Runs(NamedTuple):
     - `warm`: how many rounds are played before the first one that counts.
     - `rounds`: how many rounds count.
     - `plain`: the names of the learners that run interpreted, not compiled.
+    - `change`: whether the others begin interpreted, and change over to compiled code.
     """
 
     learners: Any
@@ -160,35 +163,42 @@ class _Runs(NamedTuple):
     warm: int
     rounds: int
     plain: frozenset[str]
+    change: bool
 
-    def fold(self, task: tuple[str, int], advance: Callable[[int], bool]) -> Run:
+    def fold(
+        self,
+        task: tuple[str, int],
+        advance: Callable[[int], bool],
+        notice: Callable[[CompilationNotice | InterpretedNotice], None],
+    ) -> Run:
         """Run one learner in one environment; `task` is (the learner's name, the index of the environment in `scenes`).
 
-        advance(n) is called after n more rounds; if it returns True, the run stops.
+        advance(n) is called after n more rounds; if it returns True, the run stops. notice(event) is called where code
+        begins to be compiled, or cannot be.
         """
         name, scene = task[0], self.scenes[task[1]]
-        learner, interpreted, rounds = unwrap(self.learners)[name], name in self.plain, self.rounds
-        idle = []  # the time of a run without rounds, to be subtracted; measured twice, as the first one is slower
-        for _ in range(2):
-            started = _clock()
-            trace(learner, scene.world, 0, scene.draw, interpreted=interpreted)
-            idle.append(_clock() - started)
-        chunk = 200 if interpreted else max(1000, rounds // 20)
-        regrets, started, T = np.empty(0), _clock(), self.warm + rounds
-        for so_far in trace_in_chunks(learner, scene.world, T, scene.draw, interpreted=interpreted, chunk=chunk):
+        learner, T = unwrap(self.learners)[name], self.warm + self.rounds
+        interpreted, regrets = True if name in self.plain else None if self.change else False, np.empty(0)
+        player = Player(
+            interpreted,
+            lambda: notice(CompilationNotice(name)),
+            lambda error: notice(InterpretedNotice(name, error_reason(error))),
+        )
+        chunk = max(1000, self.rounds // 20) if interpreted is False else 200
+        for so_far in trace_in_chunks(learner, scene.world, T, scene.draw, chunk=chunk, loop=player):
             stop = advance(so_far[self.warm :].size - regrets.size)
             regrets = so_far[self.warm :]
             if stop:
                 break
-        took = (_clock() - started) * regrets.size / max(so_far.size, 1)  # without the warm-up rounds
-        advance(rounds - regrets.size)
-        return Run(name, scene.seed, scene.person, regrets, max(took - min(idle), took / 10))
+        advance(self.rounds - regrets.size)
+        took = player.seconds * regrets.size / max(so_far.size, 1)  # without the warm-up rounds
+        return Run(name, scene.seed, scene.person, regrets, took)
 
 
 def _fold_task(runs: _Runs, task: tuple[str, int]) -> Run:
     """Do the run `task` of `runs`, (the learner's name, the index of the environment), in whatever process this is
     called in."""
-    return runs.fold(task, lambda more: False)
+    return runs.fold(task, lambda more: False, lambda event: None)
 
 
 def _simulate_in_processes(
@@ -206,22 +216,19 @@ def _simulate_in_processes(
 
 def _simulate_in_threads(
     runs: _Runs, tasks: Sequence[tuple[str, int]], jobs: int, engine: Engine, tell: Callable[[str], None]
-) -> Iterator[Advance | Run]:
+) -> Iterator[CompilationNotice | InterpretedNotice | Advance | Run]:
     """Do the runs `tasks`, (a learner's name, the index of an environment) each, in threads of this process, and yield
     their events."""
-    events: queue.SimpleQueue[Advance | Future[Run]] = queue.SimpleQueue()
+    events: queue.SimpleQueue[CompilationNotice | InterpretedNotice | Advance | Future[Run]] = queue.SimpleQueue()
     stop = threading.Event()
 
     def advance(rounds: int) -> bool:
         events.put(Advance(rounds))
         return stop.is_set()
 
-    # Interpreted runs take turns: threads that compete for Python's lock are slower together than one after the other.
-    separate = bool(runs.plain) and jobs > 1
-    pool = ThreadPoolExecutor(jobs - separate)
-    turns = ThreadPoolExecutor(1) if separate else pool
+    pool = ThreadPoolExecutor(jobs)
     try:
-        waiting = [(turns if task[0] in runs.plain else pool).submit(runs.fold, task, advance) for task in tasks]
+        waiting = [pool.submit(runs.fold, task, advance, events.put) for task in tasks]
         for future in waiting:
             future.add_done_callback(events.put)
         unfinished = len(waiting)
@@ -230,14 +237,11 @@ def _simulate_in_threads(
             if isinstance(event, Future):
                 unfinished -= 1
                 yield event.result()
-            elif event.rounds:
+            elif not isinstance(event, Advance) or event.rounds:
                 yield event
     finally:
         stop.set()
-        for executor in (pool, turns):
-            executor.shutdown(wait=False, cancel_futures=True)
-        for executor in (pool, turns):
-            executor.shutdown()
+        pool.shutdown(cancel_futures=True)
 
 
 def error_reason(error: BaseException) -> str:

@@ -18,6 +18,7 @@ from heedful.loop.interactions.protocol import why_refused
 from heedful.loop.log import Event, now
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
+from heedful.loop.silence import check_not_silent
 from heedful.loop.strangers import about_known
 from heedful.loop.writer import PendingEvent, Writer
 from heedful.results.answers import Answer
@@ -59,6 +60,7 @@ class FeedbackReader:
         interaction = self.writer.interaction
         form = in_taken_form(form, interaction.forms)
         given = parse_feedback(form, self._forms)
+        check_not_silent(event_id, decision, given.form)
         known = self.writer.find_decision(decision)
         if known is None:
             return UnknownDecision(event_id, decision)

@@ -12,6 +12,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Collection
 
+from heedful.core.validation import describe
 from heedful.loop import records
 from heedful.loop.history import History
 from heedful.loop.log import Event, Log, now
@@ -31,7 +32,16 @@ _PAYLOAD = records.encode(NONE)
 
 def is_silence(event: Event) -> bool:
     """Return whether the feedback in `event` was written because nobody had answered."""
-    return event.id.startswith(PREFIX) and event.payload == _PAYLOAD
+    return event.id.startswith(PREFIX)
+
+
+def check_not_silent(id: str, decision: str, form: str) -> None:
+    """Raise ValueError if the `id` of feedback of a `form` on a `decision` is kept for what silence says.
+
+    What silence said elsewhere, in a log that is imported, is taken."""
+    if id.startswith(PREFIX) and (form != NONE.form or id != id_of(decision)):
+        told = f"expected another beginning than {PREFIX!r}, which the loop gives what silence says"
+        raise ValueError(f"id: {told}, got {describe(id)}")
 
 
 def broken_silences(history: History) -> set[int]:
@@ -114,8 +124,13 @@ def _asks(log: Log, decision: LoggedDecision) -> bool:
     return not record.deferred or log.find("activate", decision.id) is not None
 
 
+def id_of(decision: str) -> str:
+    """Return the id of the answer that silence is to the decision with the id `decision`."""
+    id = PREFIX + decision
+    return (
+        id if len(id) <= records.LONGEST_ID else PREFIX + hashlib.blake2b(decision.encode(), digest_size=16).hexdigest()
+    )
+
+
 def _answer(decision: LoggedDecision, time: int) -> PendingEvent:
-    id = PREFIX + decision.id
-    if len(id) > records.LONGEST_ID:
-        id = PREFIX + hashlib.blake2b(decision.id.encode(), digest_size=16).hexdigest()
-    return PendingEvent(Event(0, "feedback", id, time, None, decision.seq, 0, _PAYLOAD), decision, NONE)
+    return PendingEvent(Event(0, "feedback", id_of(decision.id), time, None, decision.seq, 0, _PAYLOAD), decision, NONE)

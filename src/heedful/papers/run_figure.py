@@ -215,7 +215,7 @@ def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: S
     def make(spec: str, setting: Setting) -> Any:
         return setting.learner(_complete_spec(spec, panel.world, size, setting))
 
-    return Group((panel.world, user, size, plain), specs, [setting], make, len(setting.scenes), user, plain)
+    return Group((panel.world, user, size, plain), specs, [setting], make, len(setting.scenes), user, plain or None)
 
 
 def _best(line: Line, runs: dict[str, LearnerRuns], panel: Panel, size: Size, setting: Setting) -> LineResult:

@@ -128,4 +128,7 @@ def _group(panel: Panel, size: Size, specs: Sequence[str], tables: Tables) -> Gr
 
     grid = panel.kind == "cells"
     key = panel.world, panel.options, size, grid
-    return Group(key, specs, settings(), lambda spec, _: learner(spec, panel), size.runs, "ratings", sums=grid)
+    interpreted = False if "seconds" in panel.options else None
+    return Group(
+        key, specs, settings(), lambda spec, _: learner(spec, panel), size.runs, "ratings", interpreted, sums=grid
+    )

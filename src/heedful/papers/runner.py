@@ -37,6 +37,8 @@ class Workers(NamedTuple):
     """the engine of `heedful.core.engine` that does them"""
     note: Callable[[str], None] = lambda told: None
     """called with a sentence where that engine is not used"""
+    interpreted: bool | None = False
+    """what `simulate` is told of learners that a figure does not compare by time"""
 
     @property
     def apart(self) -> Workers:
@@ -81,8 +83,8 @@ class Group(NamedTuple):
     """the number of environments in all settings together"""
     what: str
     """what is run, in words, for progress"""
-    interpreted: bool = False
-    """whether no learner is compiled, so that times compare"""
+    interpreted: bool | None = None
+    """True, no learner is compiled, or False, each is before it begins, so that times compare; None: as it pays"""
     sums: bool = False
     """whether only the sum of the regrets of each run is kept"""
 
@@ -127,7 +129,7 @@ def run_group(group: Group, rounds: int, cache: dict[Any, Any], workers: Workers
                 setting,
                 rounds,
                 jobs=workers.jobs,
-                interpreted=group.interpreted,
+                interpreted=workers.interpreted if group.interpreted is None else group.interpreted,
                 engine=workers.engine,
                 tell=workers.note,
             ):

@@ -192,7 +192,7 @@ async def forget(request: ApiRequest) -> object:
 
 
 async def explanation(request: ApiRequest) -> object:
-    return plain(await request.worker.run(request.loop.explain, request.path["id"]))
+    return plain(await request.worker.analyse(request.loop.explain, request.path["id"]))
 
 
 async def why(request: ApiRequest) -> object:
@@ -200,17 +200,17 @@ async def why(request: ApiRequest) -> object:
     item, top = request.query.get("item"), whole_parameter(request, "top")
     if item is None:
         raise ValueError("item: expected, got none")
-    return plain(await request.worker.read(request.loop.why, request.path["id"], item, top))
+    return plain(await request.worker.analyse(request.loop.why, request.path["id"], item, top))
 
 
 async def report(request: ApiRequest) -> object:
     last = whole_parameter(request, "last")
-    return plain(await request.worker.read(request.loop.report, last))
+    return plain(await request.worker.analyse(request.loop.report, last))
 
 
 async def health(request: ApiRequest) -> object:
     alpha = number(request.query, "alpha") if "alpha" in request.query else 0.05
-    return plain(await request.worker.read(request.loop.health, alpha))
+    return plain(await request.worker.analyse(request.loop.health, alpha))
 
 
 async def standing(request: ApiRequest) -> object:
@@ -229,7 +229,7 @@ async def standing(request: ApiRequest) -> object:
 
 async def style(request: ApiRequest) -> object:
     alpha = number(request.query, "alpha") if "alpha" in request.query else 0.05
-    return plain(await request.worker.read(request.loop.style_of, request.query.get("person"), alpha=alpha))
+    return plain(await request.worker.analyse(request.loop.style_of, request.query.get("person"), alpha=alpha))
 
 
 async def correct_style(request: ApiRequest) -> object:
@@ -252,12 +252,12 @@ async def stop_experiment(request: ApiRequest) -> object:
 
 
 async def experiment(request: ApiRequest) -> object:
-    return plain(await request.worker.read(request.loop.experiment))
+    return plain(await request.worker.analyse(request.loop.experiment))
 
 
 async def plan_experiment(request: ApiRequest) -> object:
     numbers = {name: number(request.query, name) for name in ("share", "days", "alpha") if name in request.query}
-    return plain(await request.worker.read(request.loop.plan_experiment, **numbers))
+    return plain(await request.worker.analyse(request.loop.plan_experiment, **numbers))
 
 
 async def promote(request: ApiRequest) -> object:
@@ -296,7 +296,7 @@ async def evaluation(request: ApiRequest) -> object:
         raise ValueError(f"learners: expected a list of at most {MOST_LEARNERS} names, got {describe(learners)}")
     for name in learners:
         check_known(request.loop, name.partition("@")[0] if isinstance(name, str) else name)
-    return plain(await request.worker.run(request.loop.evaluate, *learners, alpha=alpha))
+    return plain(await request.worker.analyse(request.loop.evaluate, *learners, alpha=alpha))
 
 
 def check_packaged(learner: object) -> str:

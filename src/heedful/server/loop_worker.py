@@ -202,6 +202,11 @@ class LoopWorker:
         async with self._own_turn:
             return await self._in_turn("long", self._run_here, partial(work, *args, **kwargs))
 
+    async def analyse(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do what `read` does with work that reads much of the log: one piece of it at a time for each tenant, as it
+        holds the interpreter's lock."""
+        return await self._in_turn("analyses", self._run_here, partial(work, *args, **kwargs))
+
     async def _in_turn(self, what: str, work: Callable[..., T], *args: Any) -> T:
         return await self._turns.run(self._pool, self._tenant, what, work, *args)
 

@@ -18,6 +18,7 @@ T = TypeVar("T")
 AT_ONCE: dict[str, tuple[int, float]] = {
     "long": (6, 256),
     "loop": (4, 256),
+    "analyses": (1, 32),
     "large": (1, 32),
     "streams": (1, inf),
     "commits": (4, inf),
@@ -27,6 +28,7 @@ AT_ONCE: dict[str, tuple[int, float]] = {
 """What is done in threads -> (how much of it at a time for one tenant, how many requests of theirs may wait for it).
 
 "long" is whatever takes long, "loop" that in a single loop, so that one that is locked leaves some to their others,
+"analyses" what reads much of a log, and keeps a processor busy,
 "large" the decoding and handling of a large body, which is in memory meanwhile,
 "streams" a read for a stream of events, "commits" a commit or the wait for the disk, "keeping" a snapshot, "opening" a
 loop that is opened."""

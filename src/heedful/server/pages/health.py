@@ -12,7 +12,7 @@ from heedful.server.pages.page import Page, Visit, render
 
 async def show(visit: Visit) -> Response:
     """Render whether a loop's feedback is sound and its model still predicts it."""
-    health = await visit.worker.read(visit.loop.health)
+    health = await visit.worker.analyse(visit.loop.health)
     return render(
         visit,
         "health.html",

@@ -85,7 +85,7 @@ async def undo(visit: Visit) -> Response:
 
 async def _render(visit: Visit, query: LessonQuery, message: str = "") -> Response:
     """Render the page of what a loop learned; `message` is on the visitor's last request."""
-    context, oldest = await visit.worker.read(_context, visit.loop, query, visit.service.options.words)
+    context, oldest = await visit.worker.analyse(_context, visit.loop, query, visit.service.options.words)
     path = f"{visit.base}/learned"
     return render(
         visit,

@@ -95,7 +95,7 @@ async def _with_evaluation(visit: Visit, shown: Shown) -> Shown:
         for name in names:
             check_known(visit.loop, name.partition("@")[0])
         alpha = number({**FIRST, **visit.query}, "alpha")
-        evaluation = await visit.worker.read(visit.loop.evaluate, *names, alpha=alpha)
+        evaluation = await visit.worker.analyse(visit.loop.evaluate, *names, alpha=alpha)
     except ValueError as error:
         return shown._replace(unevaluated=_refusal(error))
     return shown._replace(evaluation=evaluation)
@@ -107,7 +107,7 @@ async def _with_plan(visit: Visit, shown: Shown) -> Shown:
         check_interleaves(visit.loop.projection)
         part, days = _share(visit.query), number({**FIRST, **visit.query}, "days")
         alpha = number({**FIRST, **visit.query}, "alpha")
-        plan = await visit.worker.read(visit.loop.plan_experiment, part, days=days, alpha=alpha)
+        plan = await visit.worker.analyse(visit.loop.plan_experiment, part, days=days, alpha=alpha)
     except ValueError as error:
         return shown._replace(unstarted=_refusal(error))
     return shown._replace(plan=plan, part=part)
@@ -195,7 +195,7 @@ def _share(fields: Mapping[str, str]) -> float:
 
 async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
     """Render the page with `shown`, what answers the visitor's request, and the loop's experiment and promotions."""
-    context = await visit.worker.read(_context, visit.loop, bool(visit.query.get("evidence")))
+    context = await visit.worker.analyse(_context, visit.loop, bool(visit.query.get("evidence")))
     fields = visit.form if visit.request.method == "POST" else visit.query
     return render(
         visit,

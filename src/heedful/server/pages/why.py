@@ -30,7 +30,7 @@ async def show(visit: Visit) -> Response:
     decision, item = (visit.query.get(name, "").strip() for name in ("decision", "item"))
     context = {}
     if decision:
-        context = await visit.worker.read(_explanation, visit.loop, check_id("decision", decision), item)
+        context = await visit.worker.analyse(_explanation, visit.loop, check_id("decision", decision), item)
     return render(
         visit, "why.html", tab="learned", path=f"{visit.base}/why", decision=decision, item=item, links=LINKS, **context
     )
