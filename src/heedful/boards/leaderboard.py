@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from heedful.boards.bradley_terry import MOST_DENSE, Cells, Fit, count_cells, fit
 from heedful.boards.data_quality import Remark, both_bad, side_remarks
-from heedful.boards.elo import MIDDLE, anchor_of
+from heedful.boards.elo import MIDDLE, anchor_of, relative
 from heedful.boards.influence import Influence, find_influence
 from heedful.boards.random_voters import RandomVoters, find_random_voters
 from heedful.boards.score_posterior import DRAWS, ParameterPosterior, infer_scores
@@ -491,9 +491,9 @@ def _points(n: int, off: ParameterPosterior, fixed: tuple[int, float] | None) ->
         return _Points(score, score - bar, score + bar, sd, mean, mean + error, None)
     parts = [(weight, _centred(part, n)) for weight, part in off.gaussians.components()]
     posterior = mixture([weight for weight, _ in parts], [part for _, part in parts])
-    means, sds = (np.stack(each) for each in zip(*(_shown(part, fixed) for _, part in parts)))
+    means, sds = (np.stack(each) for each in zip(*(relative(part, fixed) for _, part in parts)))
     low, high = interval(np.array([weight for weight, _ in parts]), means, sds, LEVEL)
-    _, sd = _shown(posterior.whole(), fixed)
+    _, sd = relative(posterior.whole(), fixed)
     draws = posterior.draws(10_000 if n <= 200 else 2_000)
     return _Points(score, at + low, at + high, sd, mean, draws, posterior)
 
@@ -503,15 +503,6 @@ def _centred(part: Posterior, n: int) -> Posterior:
     mean, cov = POINTS * part.mean[:n], POINTS * POINTS * part.cov[:n, :n]
     cov = cov - cov.mean(axis=0)
     return Posterior(mean - mean.mean(), cov - cov.mean(axis=1, keepdims=True))
-
-
-def _shown(part: Posterior, fixed: tuple[int, float] | None) -> tuple[Array, Array]:
-    """Return means and standard deviations (n,) of scores less the average, or less that of the anchor `fixed`."""
-    mean, var = part.mean, part.cov.diagonal()
-    if fixed is not None:
-        i = fixed[0]
-        mean, var = mean - mean[i], var + var[i] - 2.0 * part.cov[i]
-    return mean, np.sqrt(np.maximum(var, 0.0))
 
 
 def _apart(
