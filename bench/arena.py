@@ -40,7 +40,7 @@ from scipy.stats import kendalltau
 
 from heedful.data.votes import Votes
 from heedful.boards.bradley_terry import Cells, fit
-from heedful.boards.leaderboard import MIDDLE, POINTS, board_of
+from heedful.boards.leaderboard import MIDDLE, POINTS, leaderboard
 
 FILE = Path(__file__).parent / "results" / "arena.json"
 MODELS, SPREAD, WIDTH, ODDS, OWN = 100, 0.7, 0.4, -0.2, 0.5
@@ -128,7 +128,7 @@ def draw(cell: Cell, number: int) -> tuple[Votes, Any]:
 def study(cell: Cell, number: int) -> dict[str, float]:
     votes, truth = draw(cell, number)
     start = time.process_time()
-    board = board_of(votes, influence=False)
+    board = leaderboard(votes, influence=False)
     seconds = time.process_time() - start
     place = np.empty(MODELS, np.int64)
     place[(-truth).argsort()] = np.arange(1, MODELS + 1)

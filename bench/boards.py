@@ -36,7 +36,7 @@ from scipy.special import expit
 
 from heedful.data.votes import Votes
 from heedful.boards.bradley_terry import Cells, fit
-from heedful.boards.leaderboard import MIDDLE, POINTS, board_of
+from heedful.boards.leaderboard import MIDDLE, POINTS, leaderboard
 from heedful.boards.tie_models import TieModel
 
 FOLDER = Path(__file__).parent / "results" / "boards"
@@ -173,7 +173,7 @@ def draw(cell: Cell, number: int, seed: int) -> tuple[Votes, Any]:
 def study(cell: Cell, number: int, seed: int) -> dict[str, float]:
     votes, truth = draw(cell, number, seed)
     start = time.process_time()
-    board = board_of(votes, side=cell.side, influence=False, sure=SURE)
+    board = leaderboard(votes, side=cell.side, influence=False, sure=SURE)
     seconds = time.process_time() - start
     truth = limit(cell, truth, board.tie_model)[[int(name[1:]) for name in board.models]]
     want = POINTS * (truth - truth.mean()) + MIDDLE

@@ -31,7 +31,7 @@ from rich.table import Table
 
 from heedful.data.sushi import load_sushi
 from heedful.inference.pairwise import pair_rows
-from heedful.inference.gp.ep import UserPosteriors, Sites, infer, infer_users
+from heedful.inference.gp.ep import UserPosteriors, Sites, infer_users
 from heedful.inference.gp.remaining_questions import RemainingQuestions, estimate_remaining
 from heedful.inference.gp.hierarchical import Population, fit
 from heedful.inference.gp.posterior import Posterior
@@ -85,7 +85,7 @@ def some_posterior(n: int, answered: int, seed: int = 0) -> Posterior:
     f = np.linalg.cholesky(K) @ rng.standard_normal(n)
     pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(answered)])
     won = f[pairs[:, 0]] - f[pairs[:, 1]] + rng.standard_normal(answered) > 0
-    return infer(K, np.zeros(n), np.where(won[:, None], pairs, pairs[:, ::-1])).posterior
+    return infer_users(K, np.zeros(n), 1, pair_rows(np.where(won[:, None], pairs, pairs[:, ::-1]))).of(0)
 
 
 def seconds(f: Callable[[], Any], repeats: int = 7) -> float:
@@ -120,8 +120,8 @@ def inference_speeds() -> dict[str, float]:
     rng, took = np.random.default_rng(0), {}
     f, pairs = rng.standard_normal(64), np.stack(np.triu_indices(64, 1), axis=1)
     won = f[pairs[:, 0]] - f[pairs[:, 1]] + rng.standard_normal(len(pairs)) > 0
-    rows = np.where(won[:, None], pairs, pairs[:, ::-1])
-    took["EP, 64 items, 2016 pairs"] = seconds(lambda: infer(np.eye(64), np.zeros(64), rows), 5)
+    rows = pair_rows(np.where(won[:, None], pairs, pairs[:, ::-1]))
+    took["EP, 64 items, 2016 pairs"] = seconds(lambda: infer_users(np.eye(64), np.zeros(64), 1, rows), 5)
     for n, users in ((10, 100), (10, 1_000), (1_000, 100)):
         f = rng.standard_normal(n) + rng.standard_normal((users, n))
         a, b = np.array([rng.choice(n, 2, replace=False) for _ in range(20 * users)]).T

@@ -37,7 +37,7 @@ from heedful.inference.gp.acquisition import next_question
 from heedful.inference.gp.remaining_questions import HOLDS, estimate_remaining
 from heedful.inference.gp.stopping import GOALS
 from heedful.inference.pairwise import pair_rows
-from heedful.boards.standing import standing, stop_at
+from heedful.boards.standing import standing, verdict
 
 FOLDER = Path(__file__).parent / "results" / "remaining"
 SEED = 552894
@@ -106,7 +106,8 @@ def enough(cell: Cell, posterior: Any) -> bool:
         others = np.delete(np.arange(cell.items), top)
         if float(posterior.better(np.full(others.size, top), others).min()) < AT - 0.03:
             return False
-    return stop_at(posterior, cell.goal, standing(posterior, at=AT), at=AT).stop
+    names = list(map(str, range(cell.items)))
+    return verdict(posterior, names, cell.goal, standing(posterior, at=AT), at=AT, ask=False).stop
 
 
 def run(cell: Cell, studies: int) -> None:

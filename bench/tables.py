@@ -52,14 +52,14 @@ def read(door: str, path: Path) -> None:
     from heedful.data.choices import open_pairs
     from heedful.data.ordinal import load_ordinal
     from heedful.data.rating_files import open_ratings
-    from heedful.data.table import read_table
+    from heedful.data.table import open_table, read_table
     from heedful.io.bandit_log import read_bandit_log
 
     doors = {
         "votes": lambda: open_pairs(path),
         "ratings": lambda: open_ratings(path),
         "items": lambda: read_table(path),
-        "impressions": lambda: read_bandit_log(read_table(path)),
+        "impressions": lambda: read_bandit_log(open_table(path)),
         "grades": lambda: load_ordinal(path, "grade"),
     }
     begun = time.process_time()

@@ -19,6 +19,7 @@ from heedful import Loop
 from heedful.io.bandit_log import evaluate_table
 from heedful.results.evaluation import Evaluation
 from loops import rows, small_loop
+from written import placed
 
 ALPHA = 0.05
 ITEMS = ("i0", "i1", "i2")
@@ -285,7 +286,9 @@ class TableLooked(NamedTuple):
 def look_at_table(name: str, seed: Sequence[int]) -> TableLooked:
     """Make a table of this name and evaluate the target on it."""
     log = TABLES[name]
-    value = evaluate_table(log.draw(np.random.default_rng(seed)), targets=["target"], alpha=ALPHA, **log.options)
+    value = evaluate_table(
+        placed(log.draw(np.random.default_rng(seed))), targets=["target"], alpha=ALPHA, **log.options
+    )
     found = value.learners[1].values[0]
     low, high = (-math.inf, math.inf) if found.low is None or found.high is None else (found.low, found.high)
     return TableLooked(

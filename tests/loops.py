@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings
-from heedful.data.jsonl import Line
+from heedful.data.jsonl import Line, as_lines
 from heedful.features import Encoding, infer
 from heedful.learners.registry import find_learners, summarise
 from heedful.loop.following import Follower
@@ -23,7 +23,6 @@ from heedful.loop.model import Moves
 from heedful.loop.settings import Manifest
 from heedful.results.answers import Decision, plain
 from heedful.testing.kind_checks import export
-from heedful.testing.kind_checks import number_lines as number_lines
 from heedful.testing.loop_state import bits as bits
 from heedful.testing.loop_state import bits_from_scratch as bits_from_scratch
 from heedful.testing.loop_state import bits_of as bits_of
@@ -112,7 +111,7 @@ def as_often_as_said(made: Iterable[Decision], whole: float = 1.0 - 1e-9) -> dic
 
 def lines_of(loop: Loop, *kinds: str) -> list[Line]:
     """The lines of a loop as they are read from a file; of these kinds alone, where some are named."""
-    return number_lines(line for line in export(loop) if not kinds or line["kind"] in kinds)
+    return list(as_lines(line for line in export(loop) if not kinds or line["kind"] in kinds))
 
 
 def empty_copy(path: str | Path, manifest: Manifest) -> Loop:

@@ -14,7 +14,7 @@ from asking import Caller
 
 from goldens import asked, figures, folds, logs, make
 from heedful import Loop
-from heedful.data.jsonl import Line
+from heedful.data.jsonl import as_lines
 from heedful.io import import_lines
 from heedful.server.main import served
 from loops import empty_copy
@@ -52,7 +52,7 @@ def test_a_loop_of_before_opens_and_decides_as_it_did(kind: str, snapshot: bool,
 def test_an_export_of_before_makes_the_same_loop(kind: str, tmp_path: Path) -> None:
     with Loop.open(logs.place(kind, tmp_path)) as loop:
         manifest, offered = loop.manifest, loop.items
-    lines = [Line(i, json.loads(line), None) for i, line in enumerate(golden(kind, "export.jsonl").splitlines(), 1)]
+    lines = as_lines(map(json.loads, golden(kind, "export.jsonl").splitlines()))
     with empty_copy(tmp_path / "again", manifest) as again:
         assert {outcome.status for outcome in import_lines(again, lines)} == {"applied"}
         assert again.verify() == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.boards.leaderboard import board_of
+from heedful.boards.leaderboard import leaderboard
 from heedful.data.choices import pairs_in
 from heedful.data.votes import votes_of
 
@@ -19,7 +19,7 @@ def rows(votes: list[tuple[str, str, int, int]]) -> list[dict[str, str]]:
 def test_two_groups_that_never_met_are_two_boards() -> None:
     first, second = [("ace", "bee", 7, 3)], [("dog", "elk", 40, 4), ("elk", "fox", 10, 6)]
     loaded = pairs_in("x", rows([*first, *second]))
-    board = board_of(votes_of(loaded), influence=False)  # type: ignore[arg-type]
+    board = leaderboard(votes_of(loaded), influence=False)  # type: ignore[arg-type]
     told = [(row.item, row.place, row.place_low, row.place_high) for row in board.board.ranking]
     assert [each[:2] for each in told] == [("dog", 1), ("elk", 2), ("fox", 3), ("ace", 1), ("bee", 2)]
     assert all(1 <= low <= high <= (2 if name in ("ace", "bee") else 3) for name, _, low, high in told)
@@ -33,5 +33,5 @@ def test_two_groups_that_never_met_are_two_boards() -> None:
     assert parted.startswith(
         "Models fall into 2 parts that never met, not even by way of others: dog, elk, fox; ace, bee. Pl"
     )
-    whole = board_of(votes_of(pairs_in("x", rows(second))), influence=False)  # type: ignore[arg-type]
+    whole = leaderboard(votes_of(pairs_in("x", rows(second))), influence=False)  # type: ignore[arg-type]
     assert [row.item for row in whole.board.ranking] == ["dog", "elk", "fox"]

@@ -641,7 +641,7 @@ def test_what_is_known_of_a_table_beforehand_is_said_by_options(folder: Path) ->
     assert all(each["values"][0]["high"] > 20.5 for each in got["learners"])
     bad(
         heedful("evaluate sales.csv --most-reward 20"),
-        "reward, row 2: expected at most 20, the greatest there is, got 20.5",
+        "sales.csv:3: reward: expected at most 20, the greatest there is, got '20.5'",
     )
     bad(heedful("evaluate cars --least-reward 0"), "--least-reward: expected a table, got the loop cars")
 

@@ -19,12 +19,11 @@ from heedful.data.comparisons import (
     with_items,
     without_people,
 )
+from written import write
 
 
 def told(folder: Path, text: str, name: str = "x.csv") -> Path:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return path
+    return write(folder / name, text)
 
 
 class InAnyOrder(list[Comparison[str]]):
@@ -203,21 +202,13 @@ def test_columns_that_make_no_sense(tmp_path: Path, columns: dict[str, list[str]
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("winner,loser\na,\n", "x.csv:2: loser: expected a name, got nothing"),
         ("winner,loser\nNaN,b\n", "x.csv:2: winner: expected a name, got nothing"),
         ("winner,loser\na,a\n", "x.csv:2: loser: expected another item than in winner, got 'a' twice"),
-        ("winner,loser,times\na,b,1.5\n", "x.csv:2: times: expected a whole number, 0 to 1,000,000,000, got '1.5'"),
-        ("winner,loser,times\na,b,-1\n", "x.csv:2: times: expected a whole number, 0 to 1,000,000,000, got '-1'"),
         ("winner,loser,times\na,b,1000000001\n", "x.csv:2: times: expected a whole number, 0 to 1,000,000,000, got"),
-        ("winner,loser,times\na,b,0\n", "x.csv: answers: expected at least one about two items, got none"),
-        ("winner,loser,person\na,b,\n", "x.csv:2: person: expected a name, got nothing"),
         (
             "first,second\na,b\n",
             "x.csv: answer: expected a column of which of the two is better, such as answer or winner, got first",
         ),
-        ("first,second,answer\na,a,first\n", "x.csv:2: second: expected another item than in first, got 'a' twice"),
-        ("first,second,answer\na,b,c\n", "x.csv:2: answer: expected first, second, equal, unsure, or the name of one"),
-        ("first,second,answer\na,b,\n", "x.csv: answers: expected at least one about two items, got none"),
         ("1,2,3,who\na,b,a,x\n", "x.csv:2: order: expected each item once, got 'a' twice"),
         ("1,2,3,who\na,,b,x\n", "x.csv:2: 2: expected a name, got nothing"),
         ("order\na>>b\n", "x.csv:2: order: expected a name, got nothing"),

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import written
 from heedful.data.letor import load_letor
 from heedful.data.ordinal import OrdinalData, is_svmlight, load_ordinal
 
@@ -19,9 +20,7 @@ TABLE = "title,length,new,rating\nheat,170,1,4\nalien,117,0,5\nbig,104,0,2\n"
 
 
 def write(folder: Path, text: str | bytes, name: str = "films") -> Path:
-    path = folder / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
+    return written.write(folder / name, text)
 
 
 def same(a: OrdinalData, b: OrdinalData) -> bool:

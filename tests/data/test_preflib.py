@@ -9,6 +9,7 @@ import pytest
 
 from heedful.data.comparisons import Comparison, ComparisonTable, tabulate
 from heedful.data.preflib import load_preflib, write_preflib
+from written import write
 
 NEW = """# FILE NAME: teas.soc
 # TITLE: Teas
@@ -36,15 +37,9 @@ OLD = """3
 TEAS = ("Earl Grey, with milk", "Grüner Tee: Sencha", "Mate")
 
 
-def written(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("text", [NEW, OLD, NEW.replace("\n", "\r\n"), "\ufeff" + NEW, OLD + "\n\n"])
 def test_either_header(tmp_path: Path, text: str) -> None:
-    got = load_preflib(written(tmp_path, "teas.soc", text))
+    got = load_preflib(write(tmp_path / "teas.soc", text))
     assert got.items == TEAS
     assert got.people == ("",)
     assert got.comparisons == (Comparison(0, ((0,), (1,), (2,)), 2), Comparison(0, ((2,), (0,), (1,)), 5))
@@ -63,7 +58,7 @@ def test_gzip(tmp_path: Path) -> None:
 def test_ties_and_orders_that_say_little(tmp_path: Path) -> None:
     head = NEW.split("5: ")[0].replace("soc", "toi")
     orders = "4: 2,{1,3}\n3: {1,2}\n2: {3,1},2\n1: 3\n1: {1,2,3}\n1: {},2,1\n1:\n"
-    got = load_preflib(written(tmp_path, "teas.toi", head + orders))
+    got = load_preflib(write(tmp_path / "teas.toi", head + orders))
     assert got.items == TEAS
     assert {each.tiers: each.times for each in got.comparisons} == {
         ((1,), (0, 2)): 4,
@@ -75,7 +70,7 @@ def test_ties_and_orders_that_say_little(tmp_path: Path) -> None:
 
 def test_alternatives_that_are_in_no_order_are_there_and_have_names(tmp_path: Path) -> None:
     text = "# NUMBER ALTERNATIVES: 4\n# ALTERNATIVE NAME 2: b\n# ALTERNATIVE NAME 3: b\n1: 2,3\n"
-    assert load_preflib(written(tmp_path, "x.soi", text)).items == ("alternative 1", "b (2)", "b (3)", "alternative 4")
+    assert load_preflib(write(tmp_path / "x.soi", text)).items == ("alternative 1", "b (2)", "b (3)", "alternative 4")
 
 
 HEAD = "# NUMBER ALTERNATIVES: 3\n"
@@ -136,7 +131,7 @@ HEAD = "# NUMBER ALTERNATIVES: 3\n"
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, name: str, text: str, told: str) -> None:
     with pytest.raises(ValueError) as error:
-        load_preflib(written(tmp_path, name, text))
+        load_preflib(write(tmp_path / name, text))
     assert told in str(error.value)
 
 

@@ -15,11 +15,7 @@ from heedful.data.preference_data import read_labelled, read_pairs
 from heedful.data.rating_files import open_ratings
 from heedful.data.row_report import Report
 from heedful.io.bandit_log import read_bandit_log
-
-
-def write(path: Path, text: str) -> Path:
-    path.write_text(text)
-    return path
+from written import placed, write
 
 
 def winners(path: Path, **options: Any) -> list[str]:
@@ -65,7 +61,7 @@ def test_ratings_impressions_and_grades(tmp_path: Path) -> None:
         assert open_ratings(path).table.values.tolist() == [1.0, 3.0]
     rows = [{"action": "a", "probability": 0.5, "reward": i, "skipped": i == 1} for i in range(3)]
     with pytest.warns(UserWarning, match="table: 1 row left out, as skipped is true in 1"):
-        assert read_bandit_log(rows).reward.tolist() == [0.0, 2.0]
+        assert read_bandit_log(placed(rows)).reward.tolist() == [0.0, 2.0]
     path = write(tmp_path / "g.csv", "n,grade,status\n1,1,ok\n2,2,ok\n9,9,void\n")
     with pytest.warns(UserWarning, match="1 row left out, as status is void in 1"):
         assert load_ordinal(path, "grade").grades == ("1", "2")

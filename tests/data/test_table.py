@@ -121,6 +121,11 @@ def test_parquet_that_is_refused(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.Table.from_arrays([pyarrow.array([1])] * 2, ["a", "a"]), path)
     with pytest.raises(ValueError, match=r"^a\.parquet: columns: expected each name once, got 'a' 2 times$"):
         read_table(path)
+    latin = pyarrow.array([b"a", b"\xff"]).view(pyarrow.string())
+    parquet.write_table(pyarrow.table({"a": latin}), path)
+    for read in (read_table, lambda path: open_table(path).columns(["a"])):
+        with pytest.raises(ValueError, match=r"^a\.parquet: row 2: a: expected a text in UTF-8, got byte 0xff$"):
+            read(path)
 
 
 def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

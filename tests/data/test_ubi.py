@@ -19,14 +19,9 @@ from hypothesis import strategies as st
 from heedful.data import ubi
 from heedful.data.row_report import Report
 from heedful.data.ubi import ACTIONS, read_ubi
+from written import write_lines as dump
 
 Row = dict[str, Any]
-
-
-def dump(path: Path, rows: list[Row | str]) -> Path:
-    text = "".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows)
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    return path
 
 
 def read(folder: Path, queries: list[Any], events: list[Any], **options: Any) -> tuple[list[Row], Report]:
@@ -118,8 +113,14 @@ def test_forms_of_an_export_give_the_same_lines(tmp_path: Path) -> None:
         [{"_index": "ubi", "_id": str(n), "_score": 1, "_source": row} for n, row in enumerate(rows)]
         for rows in (queries, events)
     ]
-    assert lines(dump(tmp_path / "d.json", hit[0]), dump(tmp_path / "d2.json", hit[1])) == (bare, told.dropped)
-    assert lines(dump(tmp_path / "q.gz", queries[::-1]), dump(tmp_path / "e.gz", events[::-1])) == (bare, told.dropped)
+    assert lines(dump(tmp_path / "d.json", hit[0]), dump(tmp_path / "d2.json", hit[1])) == (
+        bare,
+        told.dropped,
+    )
+    assert lines(dump(tmp_path / "q.gz", queries[::-1]), dump(tmp_path / "e.gz", events[::-1])) == (
+        bare,
+        told.dropped,
+    )
 
     bulk: list[Row | str] = []
     for rows, index in ((queries, "ubi_queries"), (events, "ubi_events")):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from heedful.data.choices import open_choices
 from heedful.data.comparisons import Comparison, by_name, tabulate
+from written import write
 
 BATTLES = """id,model_a,model_b,winner,evaluation_session_id,evaluation_order,category_tag
 1,opus,mini,model_a,s1,1,code
@@ -33,9 +34,7 @@ READ = [
 
 
 def put(folder: Path, text: str, name: str = "votes.csv") -> Path:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return path
+    return write(folder / name, text)
 
 
 def test_battles_as_they_come(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from heedful.estimators import HierarchicalGPClassifier, PreferenceGPClassifier
-from heedful.inference.gp.ep import infer
 from heedful.inference.gp.hierarchical import fit
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.response_noise import NoisePrior, infer_with_noise
 from heedful.inference.pairwise import pair_rows
+from one_person import infer
 
 Array = npt.NDArray[np.float64]
 FEATURES = np.random.default_rng(0).normal(size=(6, 2))

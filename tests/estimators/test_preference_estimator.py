@@ -12,8 +12,9 @@ from scipy.special import ndtr
 from sklearn.model_selection import GridSearchCV
 
 from heedful.estimators import PreferenceGPClassifier
-from heedful.inference.gp.ep import infer, infer_rows
+from heedful.inference.gp.ep import infer_rows
 from heedful.inference.gp.kernels import kernel_for
+from one_person import infer
 
 Array = npt.NDArray[np.float64]
 FEATURES = np.random.default_rng(0).normal(size=(6, 2))

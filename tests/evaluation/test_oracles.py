@@ -17,6 +17,7 @@ from heedful.evaluation.off_policy import Estimate, estimate, value
 from heedful.evaluation.unbounded import limits
 from heedful.io.bandit_log import evaluate_table
 from loops import small_loop
+from written import placed
 
 ALPHAS = (0.01, 0.05, 0.2)
 STREAMS = {
@@ -148,7 +149,7 @@ def test_a_table_and_a_loop_have_the_same_weighted_means(tmp_path: Path) -> None
     for p, q, r in zip(mu.tolist(), target.tolist(), rewards.tolist()):
         theirs.add_example(p, r, q)
         table.append({"action": f"{p:.6f}", "probability": p, "reward": r, "other": q})
-    found = evaluate_table(table, targets=["other"]).learners[1].values[0]
+    found = evaluate_table(placed(table), targets=["other"]).learners[1].values[0]
     assert found.value == pytest.approx(theirs.get(), rel=1e-12)
 
     rng, of_loop = np.random.default_rng(8), ips.Estimator()

@@ -17,8 +17,8 @@ from heedful.inference.gp.answer_buffer import (
     rows_about,
     tie_comparisons,
 )
-from heedful.inference.gp.ep import infer
 from heedful.inference.pairwise import concatenate, order_rows
+from one_person import infer
 
 SHOWN = np.array([4, 7, 2, 9])
 

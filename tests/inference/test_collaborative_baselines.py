@@ -11,10 +11,10 @@ from crowded import covariance, crowded, error, queries, triples
 
 from heedful.inference.collaborative.baselines import fit_birlutiu, fit_single
 from heedful.inference.collaborative.joint_gp import MOST, Scales, evidence, fit_joint, tune_joint
-from heedful.inference.gp.ep import infer
 from heedful.inference.pairwise import pair_rows, take_rows
 from naive_collaborative import birlutiu
 from naive_preferences import ep_over_pairs, predict_pair
+from one_person import infer
 
 Array = npt.NDArray[np.float64]
 
@@ -136,8 +136,12 @@ def test_one_process_without_answers_is_its_prior() -> None:
     assert (got.sites.sweeps, got.sites.moved) == (0, 0.0)
 
 
-def test_the_gradient_of_the_evidence() -> None:
+@pytest.mark.parametrize("ranked", [False, True])
+def test_the_gradient_of_the_evidence(ranked: bool) -> None:
     X, Z, _, _, rows, _ = people_and_items(4, 5, 6)
+    if ranked:  # orders of three, whose two rows share noise
+        orders = np.array([np.random.default_rng(k).permutation(5)[[0, 1, 1, 2]] for k in range(12)])
+        rows = rows._replace(pairs=orders.reshape(24, 2), group=np.repeat(np.arange(12), 2))
     at = np.log([0.8, 1.3, 0.9, 1.4, 0.2])
 
     def scales(x: Array) -> Scales:

@@ -74,10 +74,8 @@ def test_wins_count_every_pair_of_an_order() -> None:
 
 
 def test_parts_are_what_comparisons_connect() -> None:
-    compared = np.zeros((6, 6), bool)
-    compared[4, 1] = compared[0, 5] = compared[5, 3] = True
-    assert connected_parts(compared).tolist() == [0, 1, 2, 0, 1, 0]
-    assert connected_parts(np.zeros((2, 2), bool)).tolist() == [0, 1]
+    assert connected_parts(6, np.array([4, 0, 5]), np.array([1, 5, 3])).tolist() == [0, 1, 2, 0, 1, 0]
+    assert connected_parts(2, np.zeros(0, int), np.zeros(0, int)).tolist() == [0, 1]
 
 
 def shortest(beats: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> int:

@@ -10,12 +10,13 @@ import pytest
 from brute import Likelihood, best, by_grid, chosen, order_of_three, tied
 from scipy.special import ndtr
 
-from heedful.inference.gp.ep import EPResult, Sites, infer, infer_users
+from heedful.inference.gp.ep import EPResult, Sites, infer_users
 from heedful.inference.gp.ep_diagnostics import diagnose_ep
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.stopping import AnswerSites
-from heedful.inference.pairwise import PairRows, concatenate, one_answer, order_rows, pair_rows
+from heedful.inference.pairwise import PairRows, concatenate, order_rows, pair_rows
 from naive_preferences import ep_over_pairs, predict_pair
+from one_person import infer
 
 Array = npt.NDArray[np.float64]
 CONTRADICTING = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (0, 2)]
@@ -420,7 +421,7 @@ def test_tiers_and_tables() -> None:
     rows = concatenate([order_rows([[3, 1], 2]), pair_rows([(0, 1)]), order_rows([0, 1, 2]), order_rows([1, [0]])])
     assert rows.pairs.tolist() == [[3, 2], [1, 2], [0, 1], [0, 1], [1, 2], [1, 0]]
     assert rows.group.tolist() == [0, 0, -1, 1, 1, -1]
-    assert concatenate([]).size == one_answer([]).size == 0
+    assert concatenate([]).size == order_rows([]).size == 0
     assert infer(np.eye(2), np.zeros(2), concatenate([])).log_evidence == 0.0
 
 

@@ -9,11 +9,12 @@ import numpy.typing as npt
 import pytest
 
 from heedful.inference.gp import hierarchical as module
-from heedful.inference.gp.ep import infer, infer_users
+from heedful.inference.gp.ep import infer_users
 from heedful.inference.gp.hierarchical import Population, add_items, extend_population, fit, maximise_population
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.pairwise import PairRows, concatenate, pair_rows
 from naive_preferences import hierarchical
+from one_person import infer
 
 Array = npt.NDArray[np.float64]
 

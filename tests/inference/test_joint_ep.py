@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pytest
 
 from heedful.inference.gp import joint_ep
-from heedful.inference.gp.ep import infer
 from heedful.inference.gp.joint_ep import infer_joint, message_of, person_prior, user_batches
 from heedful.inference.gp.per_user_ep import batches_of_users
 from heedful.inference.pairwise import PairRows, concatenate, order_rows, pair_rows, take_rows
+from one_person import infer
 
 Array = npt.NDArray[np.float64]
 N, USERS = 5, 4

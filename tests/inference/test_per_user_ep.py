@@ -7,11 +7,11 @@ import numpy.typing as npt
 import pytest
 
 from heedful.inference.gp import hierarchical
-from heedful.inference.gp.ep import infer
 from heedful.inference.gp.hierarchical import fit
 from heedful.inference.gp.per_user_ep import PerUserPosteriors
 from heedful.inference.gp.response_noise import NoisePrior
 from heedful.inference.pairwise import PairRows, concatenate, order_rows, pair_rows
+from one_person import infer
 
 Array = npt.NDArray[np.float64]
 

@@ -10,10 +10,10 @@ import pytest
 from brute import by_grid, chosen, tied
 from scipy.special import betaln
 
-from heedful.inference.gp.ep import infer
 from heedful.inference.gp.hierarchical import fit
 from heedful.inference.gp.response_noise import NoisePrior, ResponseNoise, infer_with_noise, random_probabilities
 from heedful.inference.pairwise import PairRows, concatenate, order_rows, pair_rows
+from one_person import infer
 
 Array = npt.NDArray[np.float64]
 PRIOR = NoisePrior()

@@ -10,7 +10,6 @@ import pytest
 from brute import after_choice
 
 from heedful.inference.gp.acquisition import next_question
-from heedful.inference.gp.ep import infer
 from heedful.inference.gp.mixture import mixture
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.remaining_questions import (
@@ -23,6 +22,7 @@ from heedful.inference.gp.remaining_questions import (
 )
 from heedful.inference.gp.stopping import AnswerSites, contenders, stopping, weights
 from heedful.inference.pairwise import order_rows, pair_rows
+from one_person import infer
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -14,6 +14,7 @@ from heedful.data.known_forms import unpack
 from heedful.data.table import open_table
 from heedful.io.bandit_log import evaluate_table, read_bandit_log
 from logged import TABLES, look_at_table
+from written import placed
 
 CHANCES = np.array([0.5, 0.3, 0.15, 0.05])
 RATES = {"morning": np.array([0.1, 0.2, 0.3, 0.05]), "night": np.array([0.4, 0.1, 0.1, 0.05])}
@@ -35,7 +36,8 @@ def table(n: int, seed: int = 0, people: int = 0) -> list[dict[str, Any]]:
 def test_values_are_the_weighted_means() -> None:
     rows = table(3000)
     found = {
-        each.learner: each.values[0] for each in evaluate_table(rows, targets=["best"], always=["a", "d"]).learners
+        each.learner: each.values[0]
+        for each in evaluate_table(placed(rows), targets=["best"], always=["a", "d"]).learners
     }
     reward = np.array([float(row["reward"]) for row in rows])
     mu = np.array([float(row["probability"]) for row in rows])
@@ -56,7 +58,7 @@ def test_values_are_the_weighted_means() -> None:
 
 
 def test_without_options_each_action_is_told() -> None:
-    found = evaluate_table(table(400))
+    found = evaluate_table(placed(table(400)))
     assert found.learners[0].learner == "as logged"
     assert {each.learner for each in found.learners[1:]} == {f"always {name}" for name in "abcd"}
     assert found.first == "the log as it is"
@@ -65,8 +67,8 @@ def test_without_options_each_action_is_told() -> None:
 def test_each_person_counts_once() -> None:
     rows = table(600, people=30)
     loud = [row | {"person": "loud", "reward": "1"} for row in table(2000, 1)]
-    [alone] = evaluate_table(rows, always=["a"]).learners[0].values
-    [both] = evaluate_table(rows + loud, always=["a"]).learners[0].values
+    [alone] = evaluate_table(placed(rows), always=["a"]).learners[0].values
+    [both] = evaluate_table(placed(rows + loud), always=["a"]).learners[0].values
     assert alone.value is not None
     assert both.value == pytest.approx((30 * alone.value + 1.0) / 31)
 
@@ -75,7 +77,7 @@ def test_each_person_counts_once() -> None:
 def test_a_learner_learns_along_the_log() -> None:
     """It finds what is best at which time of the day; its weights have mean 1, as it knows nothing of a row before."""
     rows = [{name: row[name] for name in ("action", "probability", "reward", "hour")} for row in table(1500, 2)]
-    found = evaluate_table(rows, learners=["posterior:swap=0"])
+    found = evaluate_table(placed(rows), learners=["posterior:swap=0"])
     logged, learner = (each.values[0] for each in found.learners)
     assert found.learners[1].lessons >= 1500
     assert any("×" in name for name in found.learners[1].weights)
@@ -83,8 +85,8 @@ def test_a_learner_learns_along_the_log() -> None:
     assert logged.value is not None
     assert learner.value is not None
     assert learner.value > logged.value
-    with pytest.raises(ValueError, match=r"reward, row 1: expected 0 or 1, from which learners learn, got 0.5"):
-        evaluate_table([rows[0] | {"reward": 0.5}, *rows[1:]], learners=["perceptron"])
+    with pytest.raises(ValueError, match=r"^table:1: reward: expected 0 or 1, from which learners learn, got 0.5"):
+        evaluate_table(placed([rows[0] | {"reward": 0.5}, *rows[1:]]), learners=["perceptron"])
 
 
 def test_a_context_that_knows_the_action_is_found_out() -> None:
@@ -93,7 +95,7 @@ def test_a_context_that_knows_the_action_is_found_out() -> None:
     for row in rows:
         del row["best"]
         row["reward"] = "0"
-    learner = evaluate_table(rows, learners=["posterior:swap=0"]).learners[1].values[0]
+    learner = evaluate_table(placed(rows), learners=["posterior:swap=0"]).learners[1].values[0]
     assert learner.value is None
     assert "logged probabilities are wrong" in learner.refused
 
@@ -107,7 +109,7 @@ def test_rare_clicks_have_an_honest_interval() -> None:
         {"action": f"item {a}", "probability": 1 / 30, "reward": int(i in clicked)}
         for i, a in enumerate(rng.integers(30, size=10_000))
     ]
-    logged, *always = (each.values[0] for each in evaluate_table(rows, least_probability=1 / 30).learners)
+    logged, *always = (each.values[0] for each in evaluate_table(placed(rows), least_probability=1 / 30).learners)
     assert logged.low is not None
     assert logged.high is not None
     assert 0.002 < logged.low < 0.0046 < logged.high < 0.009
@@ -122,27 +124,25 @@ def test_rare_clicks_have_an_honest_interval() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"probability": "0"}, "probability, row 2: expected a number above 0, up to 1, got 0"),
-        ({"probability": "much"}, "probability, row 2: expected a number, got 'much'"),
-        ({"reward": "nan"}, "reward, row 2: expected a finite number, got nan"),
-        ({"action": ""}, "action, row 2: expected a name, got none"),
-        ({"best": "2"}, "best, row 2: expected a probability, got 2"),
+        ({"probability": "0"}, "probability: expected a number above 0, up to 1, got '0'"),
+        ({"probability": "much"}, "probability: expected a number above 0, up to 1, got 'much'"),
+        ({"reward": "nan"}, "reward: expected a finite number, got 'nan'"),
+        ({"action": ""}, "action: expected a name, got ''"),
+        ({"best": "2"}, "best: expected a probability, got '2'"),
     ],
 )
 def test_what_is_wrong_is_named_by_row_and_column(change: dict[str, str], told: str) -> None:
     rows = table(3)
     rows[1] |= change
-    with pytest.raises(ValueError, match=told):
-        read_bandit_log(rows, ["best"])
+    with pytest.raises(ValueError, match=f"^table:2: {told}"):
+        read_bandit_log(placed(rows), ["best"])
 
 
 def test_a_table_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="table: expected rows, got none"):
-        read_bandit_log([])
     with pytest.raises(ValueError, match=r"table: reward: expected a column of reward .*, got action, probability"):
-        read_bandit_log([{"action": "a", "probability": 1}])
+        read_bandit_log(placed([{"action": "a", "probability": 1}]))
     with pytest.raises(ValueError, match="always: expected an action of the table, got 'z'"):
-        evaluate_table(table(3), always=["z"])
+        evaluate_table(placed(table(3)), always=["z"])
 
 
 def test_probabilities_that_are_ten_times_too_small_give_no_value_and_no_verdict() -> None:
@@ -151,7 +151,7 @@ def test_probabilities_that_are_ten_times_too_small_give_no_value_and_no_verdict
         {"context": "a", "action": "xyz"[rng.integers(3)], "probability": 1.0 / 30.0, "reward": int(rng.random() < 0.5)}
         for _ in range(2_000)
     ]
-    for each in evaluate_table(rows).learners[1:]:
+    for each in evaluate_table(placed(rows)).learners[1:]:
         [value] = each.values
         assert (value.value, value.low, value.high, value.difference, value.verdict) == (None, None, None, None, "")
         assert "logged probabilities are wrong" in value.refused
@@ -163,7 +163,7 @@ def test_a_probability_next_to_0_is_refused_where_it_counts() -> None:
         {"action": "xy"[i % 2], "probability": 1e-320 if i == 1 else 0.5, "reward": int(rng.random() < 0.5)}
         for i in range(400)
     ]
-    found = {each.learner: each.values[0] for each in evaluate_table(rows, always=["x", "y"]).learners}
+    found = {each.learner: each.values[0] for each in evaluate_table(placed(rows), always=["x", "y"]).learners}
     assert found["always x"].refused == ""
     assert found["always x"].low is not None
     assert found["always y"].refused.startswith("a logged probability is next to 0")
@@ -207,7 +207,7 @@ def test_amounts_have_the_ends_that_the_least_and_the_greatest_one_determine(
 @pytest.mark.parametrize("name", [each for each in TABLES if each.startswith("said") and each != "said .55, were .5"])
 def test_wrong_probabilities_in_either_direction_give_no_value(name: str) -> None:
     rows = TABLES[name]._replace(rows=3000).draw(np.random.default_rng(5))
-    logged, target = evaluate_table(rows, targets=["target"], **TABLES[name].options).learners
+    logged, target = evaluate_table(placed(rows), targets=["target"], **TABLES[name].options).learners
     [value] = target.values
     assert (value.value, value.low, value.high, value.verdict, value.difference) == (None, None, None, "", None)
     assert "logged probabilities are wrong" in value.refused
@@ -228,7 +228,7 @@ def test_what_is_known_beforehand_makes_intervals_narrower_and_has_to_agree_with
     for i, row in enumerate(rows):
         row["reward"] = 30.0 * (i % 90 == 1)
     open_, known = (
-        evaluate_table(rows, always=["d"], least_reward=0.0, most_reward=30.0, least_probability=least)
+        evaluate_table(placed(rows), always=["d"], least_reward=0.0, most_reward=30.0, least_probability=least)
         for least in (None, 0.05)
     )
     wide, narrow = open_.learners[1].values[0], known.learners[1].values[0]
@@ -237,29 +237,29 @@ def test_what_is_known_beforehand_makes_intervals_narrower_and_has_to_agree_with
     assert wide.high is not None
     assert narrow.high < wide.high
     assert "between 0 and 30" in known.measures[0].about
-    with pytest.raises(ValueError, match=r"probability, row \d+: expected at least 0.1, the least there is, got 0.05"):
-        evaluate_table(rows, least_probability=0.1)
-    with pytest.raises(ValueError, match=r"reward, row \d+: expected at most 20, the greatest there is, got 30"):
-        evaluate_table(rows, most_reward=20.0)
-    with pytest.raises(ValueError, match=r"reward, row 1: expected at least 1, the least there is, got 0"):
-        evaluate_table(rows, least_reward=1.0)
+    with pytest.raises(ValueError, match=r"probability: expected at least 0.1, the least there is, got '0.05'"):
+        evaluate_table(placed(rows), least_probability=0.1)
+    with pytest.raises(ValueError, match=r"reward: expected at most 20, the greatest there is, got 30"):
+        evaluate_table(placed(rows), most_reward=20.0)
+    with pytest.raises(ValueError, match=r"^table:1: reward: expected at least 1, the least there is, got 0"):
+        evaluate_table(placed(rows), least_reward=1.0)
     with pytest.raises(ValueError, match=r"most_reward: expected more than least_reward, got 1 and 1"):
-        evaluate_table(rows, least_reward=1.0, most_reward=1.0)
+        evaluate_table(placed(rows), least_reward=1.0, most_reward=1.0)
     with pytest.raises(ValueError, match=r"least_probability: expected a number .*, got 0"):
-        evaluate_table(rows, least_probability=0.0)
+        evaluate_table(placed(rows), least_probability=0.0)
     with pytest.raises(ValueError, match=r"most_reward: expected 1 with learners, .*, got 30"):
-        evaluate_table(table(30), learners=["perceptron"], most_reward=30.0)
+        evaluate_table(placed(table(30)), learners=["perceptron"], most_reward=30.0)
 
 
 def test_the_condition_of_the_intervals_is_said() -> None:
     amounts = [row | {"reward": 20.5} for row in table(400)]
-    assert "if each reward is 0 or 1, as all of these are" in evaluate_table(table(400)).measures[0].about
-    assert "--least-reward" in evaluate_table(amounts).measures[0].about
-    found = evaluate_table(amounts, always=["a"])
+    assert "if each reward is 0 or 1, as all of these are" in evaluate_table(placed(table(400))).measures[0].about
+    assert "--least-reward" in evaluate_table(placed(amounts)).measures[0].about
+    found = evaluate_table(placed(amounts), always=["a"])
     assert all(each.values[0].value is not None for each in found.learners)
     assert all((each.values[0].low, each.values[0].high) == (-math.inf, math.inf) for each in found.learners)
     assert found.learners[1].values[0].verdict == "cannot be told"
-    some = evaluate_table(amounts, always=["a"], least_reward=0.0)
+    some = evaluate_table(placed(amounts), always=["a"], least_reward=0.0)
     assert "--most-reward" in some.measures[0].about
     assert 0.0 < (some.learners[1].values[0].low or 0.0) < 20.5
     assert some.learners[1].values[0].high == math.inf
@@ -273,7 +273,7 @@ def test_learners_are_evaluated_without_a_bound_that_was_seen_as_well() -> None:
         for a in rng.integers(2, size=100).tolist()
     ]
     wide, narrow = (
-        evaluate_table(rows, learners=["posterior:swap=0"], least_probability=least).learners[1].values[0]
+        evaluate_table(placed(rows), learners=["posterior:swap=0"], least_probability=least).learners[1].values[0]
         for least in (None, 0.5)
     )
     assert narrow.value == wide.value
@@ -283,18 +283,19 @@ def test_learners_are_evaluated_without_a_bound_that_was_seen_as_well() -> None:
 
 def test_columns_of_other_names_and_logs_of_other_programs(tmp_path: Path) -> None:
     own = [{"action": row["action"], "probability": row["probability"], "reward": row["reward"]} for row in table(60)]
-    want = evaluate_table(own)
+    want = evaluate_table(placed(own))
     other = [{"item_id": row["action"], "propensity_score": row["probability"], "click": row["reward"]} for row in own]
-    assert evaluate_table(other) == want
+    assert evaluate_table(placed(other)) == want
     odd = [{"was": r["action"], "p_shown": r["probability"], "cash": r["reward"], "reward": 7, "x": 1} for r in own]
     named = {"action": ["was"], "probability": ["p_shown"], "reward": ["cash"]}
-    assert evaluate_table(odd, columns=named) == want
+    assert evaluate_table(placed(odd), columns=named) == want
     with pytest.raises(ValueError, match=r"^table: action: .* or --column action=COLUMN --column probability=COLUMN"):
-        read_bandit_log(odd)
+        read_bandit_log(placed(odd))
     shown = [{"TAction": {"topic": "news"}}, {"TAction": {"topic": "sport"}}]
     told = {"_labelIndex": 1, "_label_Action": 2, "_label_probability": 0.25, "_label_cost": -1.0, "EventId": "e"}
     lines = [told | {"EventId": f"e{i}", "c": {"GUser": {"device": "phone"}, "_multi": shown}} for i in range(2)]
     (tmp_path / "log.dsjson").write_text("\n".join(map(json.dumps, lines)))
-    found = [row for _, row in unpack(open_table(tmp_path / "log.dsjson")).located()]
-    assert found[0] == {"GUser.device": "phone", "action": "sport", "probability": 0.25, "reward": 1.0, "id": "e0"}
+    found = unpack(open_table(tmp_path / "log.dsjson"))
+    first = {"GUser.device": "phone", "action": "sport", "probability": 0.25, "reward": 1.0, "id": "e0"}
+    assert found.located()[0][1] == first
     assert read_bandit_log(found).reward.tolist() == [1.0, 1.0]

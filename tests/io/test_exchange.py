@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from heedful import TEXTS, Loop, Settings
-from heedful.data.jsonl import Line, read_lines
+from heedful.data.jsonl import as_lines, read_lines
 from heedful.features import infer
 from heedful.io import Outcome, check_line, export_lines, import_lines, rehearse
 from heedful.io.imports import Importer
 from heedful.loop.interactions.coactive.model import Model
-from loops import bits, bits_of, empty_copy, rows, small_loop
+from loops import bits, bits_of, empty_copy, export, rows, small_loop
 
 SHOPS = [{"daypart": "morning", "hurry": 1.5}, {"daypart": "evening", "hurry": 0.0}, {"daypart": "night", "hurry": 3.0}]
 SHOPS += [
@@ -26,22 +26,13 @@ SHOPS += [
 ]
 
 
-def lines(*records: Any) -> list[Line]:
-    return [Line(number, record, None) for number, record in enumerate(records, 1)]
-
-
 def brought(loop: Loop, records: Sequence[Any], **more: Any) -> list[Outcome]:
     """What became of each line, in the order of the lines."""
-    return sorted(import_lines(loop, lines(*records), **more))
+    return sorted(import_lines(loop, as_lines(records), **more))
 
 
 def status(outcomes: Sequence[Outcome]) -> list[str]:
     return [outcome.status for outcome in outcomes]
-
-
-def exported(loop: Loop) -> list[dict[str, Any]]:
-    """The lines as they come out of a file."""
-    return [json.loads(json.dumps(line)) for line in export_lines(loop)]
 
 
 def busy(path: Path, learner: str = "posterior", **settings: Any) -> Loop:
@@ -141,7 +132,7 @@ def loop(tmp_path: Path) -> Any:
 @pytest.mark.parametrize("learner", ["posterior", "second-order", "posterior:swap=0"])
 def test_a_loop_carried_over_is_the_same_bit_for_bit(tmp_path: Path, learner: str, store_text: bool) -> None:
     with busy(tmp_path / "one", learner, store_text=store_text) as one:
-        told = exported(one)
+        told = export(one)
         with empty_copy(tmp_path / "two", one.manifest) as two:
             outcomes = brought(two, told)
             assert set(status(outcomes)) == {"applied"}, [o for o in outcomes if o.status != "applied"][:3]
@@ -156,7 +147,7 @@ def test_a_loop_carried_over_is_the_same_bit_for_bit(tmp_path: Path, learner: st
 @pytest.mark.parametrize("batch", [1, 7, 10_000])
 def test_how_many_lines_are_taken_together_changes_nothing(tmp_path: Path, batch: int) -> None:
     with busy(tmp_path / "one") as one, empty_copy(tmp_path / "two", one.manifest) as two:
-        assert set(status(brought(two, exported(one), batch=batch))) == {"applied"}
+        assert set(status(brought(two, export(one), batch=batch))) == {"applied"}
         assert bits(two) == bits(one)
 
 
@@ -165,7 +156,7 @@ def test_of_long_lines_fewer_are_taken_together(tmp_path: Path, monkeypatch: pyt
     file, waiting = tmp_path / "one.jsonl", list[int]()
     monkeypatch.setattr("heedful.io.BATCH_BYTES", 3_000)
     with busy(tmp_path / "one") as one, empty_copy(tmp_path / "two", one.manifest) as two:
-        file.write_text("".join(json.dumps(line) + "\n" for line in exported(one)))
+        file.write_text("".join(json.dumps(line) + "\n" for line in export(one)))
         sizes = {each.number: each.size for each in read_lines(file)}
         assert sum(sizes.values()) > 20_000 > 3_000 > max(sizes.values())
         add = Importer.add
@@ -183,7 +174,7 @@ def test_of_long_lines_fewer_are_taken_together(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("store_text", [True, False])
 def test_the_same_lines_twice_change_nothing(tmp_path: Path, store_text: bool) -> None:
     with busy(tmp_path / "one", store_text=store_text) as one, empty_copy(tmp_path / "two", one.manifest) as two:
-        told = exported(one)
+        told = export(one)
         brought(two, told)
         before, counts = bits(two), two.projection.log.counts()
         assert set(status(brought(two, told))) == {"duplicate"}
@@ -199,7 +190,7 @@ def test_what_was_exported_twice_is_the_same_but_for_its_order(tmp_path: Path) -
         return sorted(json.dumps(line, sort_keys=True) for line in export_lines(loop))
 
     with busy(tmp_path / "one") as one, empty_copy(tmp_path / "two", one.manifest) as two:
-        brought(two, exported(one))
+        brought(two, export(one))
         assert sorted_lines(two) == sorted_lines(one)
 
 
@@ -208,7 +199,7 @@ def test_decisions_about_items_that_were_withdrawn_since_are_duplicates_the_seco
         for id, person in (("d", "p"), ("e", "q")):
             one.decide(["i0", "i1"], id=id, person=person)
         one.withdraw("i1")
-        told = exported(one)
+        told = export(one)
         decisions = [line for line in told if line["kind"] == "decision"]
         with empty_copy(tmp_path / "two", one.manifest) as two:
             assert set(status(brought(two, told))) == {"applied"}
@@ -229,7 +220,7 @@ def test_decisions_about_items_that_were_withdrawn_since_are_duplicates_the_seco
 
 def test_a_file_that_was_cut_short_is_taken_up_again(tmp_path: Path) -> None:
     with busy(tmp_path / "one") as one, empty_copy(tmp_path / "two", one.manifest) as two:
-        told = exported(one)
+        told = export(one)
         for cut in (5, 30, 31, 77):
             brought(two, told[:cut])
         brought(two, told)
@@ -239,9 +230,9 @@ def test_a_file_that_was_cut_short_is_taken_up_again(tmp_path: Path) -> None:
 
 def test_somebody_forgotten_is_in_no_export(tmp_path: Path) -> None:
     with busy(tmp_path / "one") as one, empty_copy(tmp_path / "two", one.manifest) as two:
-        with_her = exported(one)
+        with_her = export(one)
         one.forget("p1")
-        told = exported(one)
+        told = export(one)
         assert "p1" not in json.dumps(told)
         assert set(status(brought(two, told))) == {"applied"}
         assert bits(two) == bits(one)
@@ -266,13 +257,13 @@ def test_a_decision_about_an_item_as_it_was_keeps_what_it_was(tmp_path: Path, mo
         one.feedback("d1", better=["i1"])
         one.decide(["i0", "i1"], id="d2")
         one.feedback("d2", better=["i0"])
-        first, second = [line for line in exported(one) if line["kind"] == "decision"]
+        first, second = [line for line in export(one) if line["kind"] == "decision"]
         assert second["candidates"] == ["i0", "i1"]
         assert [candidate["id"] for candidate in first["candidates"]] == ["i0", "i1"]
         encoded = one.manifest.encoding.encode(items[0])
         assert first["candidates"][0]["features"] == encoded.tolist()
         with empty_copy(tmp_path / "two", one.manifest) as two:
-            assert set(status(brought(two, exported(one)))) == {"applied"}
+            assert set(status(brought(two, export(one)))) == {"applied"}
             assert bits(two) == bits(one)
 
 
@@ -281,7 +272,7 @@ def test_a_chain_is_told_so_that_each_click_is_found_where_it_was(loop: Loop) ->
     for id, names in shown.items():
         loop.record(names, names, id=id)
     loop.feedback("one", clicks=["i0", "i3", "i2"], chain=["three", "two", "four"], id="e")
-    told = exported(loop)
+    told = export(loop)
     assert told[-1]["chain"] == ["three", "two"]  # i3 is in both, and was found in the first of them
     assert told[-1]["clicks"] == ["i0", "i3", "i2"]
     assert set(status(brought(loop, told))) == {"duplicate"}
@@ -290,7 +281,7 @@ def test_a_chain_is_told_so_that_each_click_is_found_where_it_was(loop: Loop) ->
 def test_attributes_come_back_in_their_order_and_as_they_were(tmp_path: Path) -> None:
     items = [{"f0": j / 3, "id": j, "note": f"n{j}"} for j in range(5)]
     with Loop.create(tmp_path / "one", encoding=infer(items, identifier="id"), items=items) as one:
-        told = exported(one)
+        told = export(one)
         assert [list(line.items())[1:] for line in told] == [list(item.items()) for item in items]
         assert set(status(brought(one, told))) == {"duplicate"}
         assert one.manifest.encoding.places["note"] == range(1, 1)  # it tells nothing apart, but is kept
@@ -301,7 +292,7 @@ def test_texts_are_carried_over(tmp_path: Path) -> None:
     with Loop.create(tmp_path / "one", encoding=TEXTS, settings=Settings(k=1)) as one:
         d = one.decide([{"id": "a", "text": "Dear Sir, I regret."}, {"text": "hi!"}], id="d")
         one.feedback(d.id, edit="Hello, sorry about that.", id="e")
-        told = exported(one)
+        told = export(one)
         assert told[0]["candidates"] == [{"id": "a", "text": "Dear Sir, I regret."}, {"text": "hi!"}]
         assert told[1]["edit"] == "Hello, sorry about that."
         with empty_copy(tmp_path / "two", one.manifest) as two:
@@ -316,12 +307,12 @@ def test_an_attribute_may_be_called_as_a_field_is(tmp_path: Path) -> None:
         Loop.create(tmp_path / "one", encoding=encoding, items=cars) as one,
         empty_copy(tmp_path / "two", one.manifest) as two,
     ):
-        told = exported(one)
+        told = export(one)
         assert told[0] == {"kind": "item", "id": "n0", "attributes": cars[0]}
         assert set(status(brought(two, told))) == {"applied"}
         d = [loop.decide(id="d") for loop in (one, two)]
         assert d[0].shown == d[1].shown
-        assert exported(two)[:8] == told
+        assert export(two)[:8] == told
 
 
 def test_what_one_line_of_each_kind_says(tmp_path: Path) -> None:
@@ -331,7 +322,7 @@ def test_what_one_line_of_each_kind_says(tmp_path: Path) -> None:
         loop.feedback("d", rating={"i1": 4, "i0": 2}, id="e")
         loop.undo("e")
         loop.withdraw("i1")
-        *items, decision, activate, feedback, undo, withdraw = exported(loop)
+        *items, decision, activate, feedback, undo, withdraw = export(loop)
         assert items == [{"kind": "item", **row} for row in rows(3, 2)]
         assert withdraw == {"kind": "withdraw", "id": "i1"}
         assert decision.pop("learner").startswith("perceptron@")
@@ -607,7 +598,7 @@ def contents(loop: Loop) -> dict[str, bytes]:
 @pytest.mark.parametrize("store_text", [True, False])
 def test_a_rehearsal_says_what_an_import_would_and_writes_nothing(tmp_path: Path, store_text: bool) -> None:
     with busy(tmp_path / "one", store_text=store_text) as one, empty_copy(tmp_path / "two", one.manifest) as two:
-        told = exported(one)
+        told = export(one)
         told += [CLICK, CLICK | {"decision": "need2", "id": "e1"}, {"kind": "undo", "event": "e1", "id": "u"}]
         told += [told[0], {"kind": "undo", "event": "nothing"}, told[30], told[50] | {"id": "fresh"}]
         brought(two, told[:40])
@@ -623,7 +614,7 @@ def test_a_rehearsal_says_what_an_import_would_and_writes_nothing(tmp_path: Path
 
 def test_a_rehearsal_of_a_loop_that_forgot_somebody(tmp_path: Path) -> None:
     with busy(tmp_path / "one") as one:
-        told = exported(one)
+        told = export(one)
         one.forget("p1")
         more = [CLICK | {"decision": "new"}, {"kind": "undo", "event": "e"}]
         told = [*told, DECISION | {"id": "new"}, *more]

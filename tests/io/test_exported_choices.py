@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,11 +11,7 @@ from heedful.data.comparisons import by_name
 from heedful.io import export_lines
 from heedful.studies.answers import choices_of
 from loops import choice_loop, small_loop
-
-
-def written(path: Path, lines: Sequence[Mapping[str, Any]]) -> Path:
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return path
+from written import write_lines
 
 
 def test_an_export_has_the_answers_of_its_loop(tmp_path: Path) -> None:
@@ -34,7 +27,7 @@ def test_an_export_has_the_answers_of_its_loop(tmp_path: Path) -> None:
             loop.record(["i0", "i1", "i2"], ["i0", "i1", "i2"], id=f"b{i}", person="cy")
             loop.feedback(f"b{i}", id=f"f{i}", **given)
         loop.withdraw("i3")
-        file = written(tmp_path / "a.jsonl", list(export_lines(loop)))
+        file = write_lines(tmp_path / "a.jsonl", list(export_lines(loop)))
         found = open_choices(file)
         assert found.summary == "the events of a loop; 1 answer undone or rolled back"
         best_of_three = [each for each in by_name(found.choices) if each.person == "cy"]
@@ -48,7 +41,7 @@ def test_an_export_has_the_answers_of_its_loop(tmp_path: Path) -> None:
         assert len(theirs) == 5
         assert found.choices.items[:3] == tuple(loop.items)
         loop.rollback(version)
-        found = open_choices(written(tmp_path / "b.jsonl", list(export_lines(loop))))
+        found = open_choices(write_lines(tmp_path / "b.jsonl", list(export_lines(loop))))
         assert found.choices == choices_of(loop)
         assert found.choices.answers == 6
         assert found.summary == "the events of a loop; 3 answers undone or rolled back"
@@ -58,18 +51,18 @@ def test_an_export_without_comparisons_is_refused_with_what_it_has(tmp_path: Pat
     with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
         shown = loop.decide(id="d").shown
         loop.feedback("d", id="e", clicks=[shown[1]])
-        file = written(tmp_path / "a.jsonl", list(export_lines(loop)))
+        file = write_lines(tmp_path / "a.jsonl", list(export_lines(loop)))
     expected = r"^a.jsonl: choice: expected an export with answers about two items, got clicks$"
     with pytest.raises(ValueError, match=expected):
         open_choices(file)
     with pytest.raises(ValueError, match=r"^a.jsonl:1: feedback: expected a line that a loop exported, got 'd'$"):
-        open_choices(written(file, [{"kind": "feedback", "id": "e", "decision": "d", "choice": "first"}]))
+        open_choices(write_lines(file, [{"kind": "feedback", "id": "e", "decision": "d", "choice": "first"}]))
     shown_two = {"kind": "decision", "id": "d", "shown": ["x", "y"]}
-    written(file, [shown_two, {"kind": "feedback", "id": "e", "decision": "d", "choice": "first"}])
+    write_lines(file, [shown_two, {"kind": "feedback", "id": "e", "decision": "d", "choice": "first"}])
     with pytest.raises(ValueError, match=r"^a.jsonl: columns: expected none with the events of a loop, got winner$"):
         open_choices(file, {"winner": ["w"]})
 
 
 def test_a_table_with_a_column_kind_stays_a_table(tmp_path: Path) -> None:
-    found = open_choices(written(tmp_path / "a.jsonl", [{"kind": "item", "winner": "x", "loser": "y"}]))
+    found = open_choices(write_lines(tmp_path / "a.jsonl", [{"kind": "item", "winner": "x", "loser": "y"}]))
     assert found.choices.items == ("x", "y")

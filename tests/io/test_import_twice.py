@@ -3,20 +3,21 @@ reason."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from brought import taken
 from heedful import TEXTS, Loop, Settings
-from heedful.data.jsonl import Line, read_lines
+from heedful.data.jsonl import read_lines
 from heedful.data.row_report import Report
 from heedful.data.ubi import read_ubi
 from heedful.io import Outcome, export_lines, import_lines
 from heedful.io.formats import FORMATS
 from loops import bits, rating_loop, small_loop
+from written import write_lines
 
 AT = "2026-06-15T11:00:00Z"
 
@@ -101,15 +102,6 @@ def test_every_format_that_is_read_has_a_case() -> None:
     assert {name.partition(",")[0] for name in CASES} == {name for name, each in FORMATS.items() if each.read}
 
 
-def written(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return path
-
-
-def brought(loop: Loop, records: Iterator[dict[str, Any]]) -> list[Outcome]:
-    return list(import_lines(loop, (Line(i, each, None) for i, each in enumerate(records, 1))))
-
-
 def check_twice(loop: Loop, again: Callable[[], list[Outcome]]) -> None:
     """What `again` imports was imported before: nothing changes, also where one of it is undone first."""
     for undo in (False, True):
@@ -128,33 +120,33 @@ def check_twice(loop: Loop, again: Callable[[], list[Outcome]]) -> None:
 def test_a_format_of_others_twice(tmp_path: Path, name: str) -> None:
     case, read = CASES[name], FORMATS[name.partition(",")[0]].read
     assert read is not None
-    files = [written(tmp_path / "rows", case.rows)]
-    written(tmp_path / "outputs", OUTPUTS)
+    files = [write_lines(tmp_path / "rows", case.rows)]
+    write_lines(tmp_path / "outputs", OUTPUTS)
     options = {name: str(tmp_path / how) if name == "traces" else how for name, how in case.options.items()}
     report = Report()
     with case.make(tmp_path / "a.heedful") as loop:
-        outcomes = brought(loop, read(loop, files, report, options))
+        outcomes = taken(loop, read(loop, files, report, options))
         assert {each.status for each in outcomes if each.kind != "item"} <= {"applied", "duplicate"}
         assert (report.rows.total(), report.used.total()) == (len(case.rows), case.used)
         assert report.dropped.total() == len(case.rows) - case.used
         assert report.examples.keys() == report.dropped.keys()
-        check_twice(loop, lambda: brought(loop, read(loop, files, Report(), options)))
-        files += [written(tmp_path / "turned", case.rows[::-1])]
+        check_twice(loop, lambda: taken(loop, read(loop, files, Report(), options)))
+        files += [write_lines(tmp_path / "turned", case.rows[::-1])]
         head = loop.projection.log.last()
-        assert {each.status for each in brought(loop, read(loop, files, Report(), options))} == {"duplicate"}
+        assert {each.status for each in taken(loop, read(loop, files, Report(), options))} == {"duplicate"}
         assert loop.projection.log.last() == head
 
 
 def test_ubi_twice(tmp_path: Path) -> None:
-    files = written(tmp_path / "queries", QUERIES), written(tmp_path / "events", EVENTS)
+    files = write_lines(tmp_path / "queries", QUERIES), write_lines(tmp_path / "events", EVENTS)
     report = Report()
     with items(tmp_path / "a.heedful") as loop:
-        outcomes = brought(loop, read_ubi(*files, report))
+        outcomes = taken(loop, read_ubi(*files, report))
         assert {each.status for each in outcomes} == {"applied"}
         assert report.rows == {"queries": 5, "events": 6}
         assert report.used == {"queries": 3, "events": 2}
         assert report.dropped.total() == 6
-        check_twice(loop, lambda: brought(loop, read_ubi(*files, Report())))
+        check_twice(loop, lambda: taken(loop, read_ubi(*files, Report())))
 
 
 @pytest.mark.parametrize("make", [texts, choices, stars, items])
@@ -167,13 +159,13 @@ def test_the_lines_of_a_loop_twice(tmp_path: Path, make: Callable[[Path], Loop])
         if name:
             read = FORMATS[name].read
             assert read is not None
-            file = written(tmp_path / "rows", rows)
-            brought(loop, read(loop, [file], Report(), {"score:n": "1..5"} if make is stars else {}))
+            file = write_lines(tmp_path / "rows", rows)
+            taken(loop, read(loop, [file], Report(), {"score:n": "1..5"} if make is stars else {}))
         else:
             shown = loop.decide(id="d", person="ann").shown
             loop.feedback("d", id="e", clicks=[shown[1]])
         loop.undo(loop.lessons()[0].event)
-        made = written(lines, list(export_lines(loop)))
+        made = write_lines(lines, list(export_lines(loop)))
         model = bits(loop)
     with make(tmp_path / "b.heedful") as other:
         list(import_lines(other, read_lines(made)))

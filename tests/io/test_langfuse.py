@@ -14,16 +14,17 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from brought import brought as brought_files
 from heedful import TEXTS, Loop, Settings
 from heedful.client import langfuse_http as client
 from heedful.client.langfuse_http import Langfuse, LangfuseError
-from heedful.data.jsonl import Line
 from heedful.data.langfuse import as_text, parse_score
 from heedful.data.row_report import Report
-from heedful.io import Outcome, import_lines
+from heedful.io import Outcome
 from heedful.io.formats import FORMATS, check_options
 from heedful.io.formats.langfuse import Meanings
 from loops import rating_loop
+from written import write_lines as lines
 
 DRAFTS = [{"id": "long", "text": "We would perhaps like to inform you."}, {"id": "short", "text": "It is here."}]
 
@@ -45,16 +46,8 @@ def texts(path: Path) -> Loop:
     return Loop.create(path, encoding=TEXTS, settings=Settings(k=1, control=0.0, exploration=0.0))
 
 
-def lines(path: Path, rows: Sequence[object]) -> Path:
-    path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows))
-    return path
-
-
 def brought(loop: Loop, *files: Path, **options: str) -> tuple[list[Outcome], Report]:
-    read, report = FORMATS["langfuse"].read, Report()
-    assert read is not None
-    records = read(loop, files, report, {name.replace("__", ":"): value for name, value in options.items()})
-    return list(import_lines(loop, (Line(i, each, None) for i, each in enumerate(records, 1)))), report
+    return brought_files(loop, "langfuse", *files, **options)
 
 
 SCORES = [

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from brought import brought
 from heedful import TEXTS, Loop, Settings
-from heedful.data.jsonl import Line
 from heedful.data.row_report import ALREADY, Report
 from heedful.features import infer
-from heedful.io import Outcome, import_lines
+from heedful.io import Outcome
 from heedful.io.formats import FORMATS, check_options, find_format
+from written import write_lines as lines
 
 DRAFTS = [{"id": "long", "text": "Dear customer, we would like to inform you."}, {"id": "short", "text": "It is here!"}]
 ASKED = {"prompt": "Tell them that it arrived."}
@@ -51,18 +52,6 @@ def written(loop: Loop, name: str, **options: str) -> tuple[list[Mapping[str, An
     write, report = FORMATS[name].write, Report()
     assert write is not None
     return [row for _, row in write(loop, report, {each.replace("_", "-"): v for each, v in options.items()})], report
-
-
-def lines(path: Path, rows: Iterable[object]) -> Path:
-    path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows))
-    return path
-
-
-def brought(loop: Loop, name: str, *files: Path, **options: str) -> tuple[list[Outcome], Report]:
-    read, report = FORMATS[name].read, Report()
-    assert read is not None
-    records = read(loop, files, report, options)
-    return list(import_lines(loop, (Line(i, each, None) for i, each in enumerate(records, 1)))), report
 
 
 def statuses(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], int]:

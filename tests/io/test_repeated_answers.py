@@ -3,7 +3,6 @@ file again changes nothing; nothing is learned of an answer whose decision is an
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,14 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from brought import brought as brought_files
+from brought import taken
 from heedful import TEXTS, Loop, Settings
-from heedful.data.jsonl import Line
+from heedful.data.jsonl import as_lines
 from heedful.data.rating_files import open_ratings
 from heedful.data.row_report import Report
 from heedful.io import Outcome, import_lines, rehearse
 from heedful.io.bandit_log import evaluate_table
 from heedful.io.formats import FORMATS
 from loops import bits, rating_loop, small_loop
+from written import placed, write_lines
 
 Rows = Sequence[Mapping[str, Any]]
 SHORT, LONG = "Restart the router.", "Perhaps you might possibly consider to restart it, maybe."
@@ -38,11 +40,7 @@ def choices(path: Path) -> Loop:
 
 
 def brought(loop: Loop, name: str, rows: Rows, path: Path, **options: str) -> tuple[list[Outcome], Report]:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    read, report = FORMATS[name].read, Report()
-    assert read is not None
-    records = read(loop, [path], report, {key.replace("__", ":"): value for key, value in options.items()})
-    return list(import_lines(loop, (Line(i, each, None) for i, each in enumerate(records, 1)))), report
+    return brought_files(loop, name, write_lines(path, rows), **options)
 
 
 def told(outcomes: Sequence[Outcome]) -> Counter[str]:
@@ -152,16 +150,16 @@ def impressions() -> list[dict[str, Any]]:
 
 def test_an_impression_that_stands_twice_in_a_log_counts_once() -> None:
     rows = impressions()
-    once = evaluate_table(rows)
-    assert evaluate_table(rows + rows).learners == once.learners
+    once = evaluate_table(placed(rows))
+    assert evaluate_table(placed(rows + rows)).learners == once.learners
     bought = [row | {"reward": 1 - row["reward"], "updated_at": "2026-05-02T00:00:00Z"} for row in rows[:9]]
     dated = [row | {"updated_at": "2026-05-01T00:00:00Z"} for row in rows]
     for both, left in ((bought + dated, bought + dated[9:]), (dated + bought, dated[9:] + bought)):
-        found = evaluate_table(both)
-        assert found.learners == evaluate_table(left).learners
+        found = evaluate_table(placed(both))
+        assert found.learners == evaluate_table(placed(left)).learners
         assert found.first == "the log as it is, less 9 rows that repeat an impression, by its event_id"
     bare = [{key: row[key] for key in ("action", "probability", "reward")} for row in rows]
-    twice = evaluate_table(bare + bare).learners[0].values[0]
+    twice = evaluate_table(placed(bare + bare)).learners[0].values[0]
     assert twice.high - twice.low < once.learners[0].values[0].high - once.learners[0].values[0].low
 
 
@@ -194,12 +192,11 @@ def test_an_answer_is_not_joined_to_another_decision_of_the_same_id(tmp_path: Pa
     first = day(1, [("i0", "i1", "i2"), ("i1", "i2", "i0"), ("i2", "i0", "i1")], "f")
     second = day(2, [("i1", "i0", "i2"), ("i2", "i1", "i0"), ("i0", "i1", "i2")], "g")
     with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
-        lines = [Line(i, each, None) for i, each in enumerate(first, 1)]
-        assert {each.status for each in import_lines(loop, lines)} == {"applied"}
+        assert {each.status for each in taken(loop, first)} == {"applied"}
         head, model = loop.projection.log.last(), bits(loop)
         if turned:  # all lists before all answers
             second.sort(key=lambda line: line["kind"])
-        lines = [Line(i, each, None) for i, each in enumerate(second, 1)]
+        lines = list(as_lines(second))
         with rehearse(loop.path) as dry_loop:
             dry = Counter((each.kind, each.status) for each in import_lines(dry_loop, lines, batch=size))
         outcomes = list(import_lines(loop, lines, batch=size))
@@ -210,12 +207,7 @@ def test_an_answer_is_not_joined_to_another_decision_of_the_same_id(tmp_path: Pa
         assert (loop.projection.log.last(), bits(loop)) == (head, model)
         good = day(2, [("i0", "i1", "i2")], "h")
         good[0]["person"] = "day 1"
-        again = list(import_lines(loop, [Line(i, each, None) for i, each in enumerate(good, 1)]))
-        assert [each.status for each in again] == ["duplicate", "applied"]
-
-
-def imported(loop: Loop, lines: Sequence[Mapping[str, Any]]) -> list[Outcome]:
-    return list(import_lines(loop, [Line(i, dict(each), None) for i, each in enumerate(lines, 1)]))
+        assert [each.status for each in taken(loop, good)] == ["duplicate", "applied"]
 
 
 @pytest.mark.parametrize("prefix", ["f", "g"])
@@ -228,10 +220,10 @@ def test_the_same_lists_on_another_day_are_others(tmp_path: Path, prefix: str) -
         ]
 
     with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
-        assert {each.status for each in imported(loop, dated(1, "f"))} == {"applied"}
+        assert {each.status for each in taken(loop, dated(1, "f"))} == {"applied"}
         head, model = loop.projection.log.last(), bits(loop)
-        assert {each.status for each in imported(loop, dated(1, "f"))} == {"duplicate"}
-        outcomes = imported(loop, dated(2, prefix))
+        assert {each.status for each in taken(loop, dated(1, "f"))} == {"duplicate"}
+        outcomes = taken(loop, dated(2, prefix))
         assert Counter((each.kind, each.status) for each in outcomes) == {
             ("decision", "rejected"): 3,
             ("feedback", "rejected"): 3,
@@ -243,9 +235,9 @@ def test_the_same_lists_on_another_day_are_others(tmp_path: Path, prefix: str) -
         )
         assert (loop.projection.log.last(), bits(loop)) == (head, model)
         undated = [{key: value for key, value in line.items() if key != "time"} for line in dated(1, "f")]
-        assert {each.status for each in imported(loop, undated)} == {"duplicate"}  # they do not say when
+        assert {each.status for each in taken(loop, undated)} == {"duplicate"}  # they do not say when
         rounded = [line | {"time": line["time"].replace("Z", ".4Z")} for line in dated(1, "f")]
-        assert {each.status for each in imported(loop, rounded)} == {"duplicate"}
+        assert {each.status for each in taken(loop, rounded)} == {"duplicate"}
 
 
 def test_an_answer_is_named_whose_list_may_be_one_of_another_day(tmp_path: Path) -> None:
@@ -255,10 +247,10 @@ def test_an_answer_is_named_whose_list_may_be_one_of_another_day(tmp_path: Path)
         for line in day(1, [("i0", "i1", "i2")] * 3, "f")
     ]
     with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
-        assert {each.status for each in imported(loop, bare[:-1])} == {"applied"}
-        assert {each.reason for each in imported(loop, bare)} == {None}  # the rest of a file that was stopped
+        assert {each.status for each in taken(loop, bare[:-1])} == {"applied"}
+        assert {each.reason for each in taken(loop, bare)} == {None}  # the rest of a file that was stopped
         second = [line | {"id": f"g{line['id']}"} if line["kind"] == "feedback" else line for line in bare]
-        outcomes = imported(loop, second)
+        outcomes = taken(loop, second)
         assert Counter((each.kind, each.status) for each in outcomes) == {
             ("decision", "duplicate"): 3,
             ("feedback", "applied"): 3,
@@ -274,7 +266,7 @@ def test_an_answer_is_named_whose_list_may_be_one_of_another_day(tmp_path: Path)
 def test_a_list_for_another_request_is_another_one(tmp_path: Path) -> None:
     with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
         one, answer = day(1, [("i0", "i1", "i2")], "f")
-        imported(loop, [one | {"context": {"query": "pen"}, "probability": 0.5}, answer])
+        taken(loop, [one | {"context": {"query": "pen"}, "probability": 0.5}, answer])
         for other, field in (
             ({"context": {"query": "ink"}}, "another context"),
             ({"probability": 0.25}, "another probability"),
@@ -282,10 +274,10 @@ def test_a_list_for_another_request_is_another_one(tmp_path: Path) -> None:
             ({"candidates": ["i0", "i1", "i2", "i3"]}, "other candidates"),
             ({"shown": ["i1", "i0", "i2"]}, "another list"),
         ):
-            outcomes = imported(loop, [one | other, answer | {"id": "g"}])
+            outcomes = taken(loop, [one | other, answer | {"id": "g"}])
             assert [each.status for each in outcomes] == ["rejected", "rejected"]
             assert outcomes[0].reason == f"decision 0 is in the log already, with other content: {field}"
-        assert [each.status for each in imported(loop, [one, answer])] == ["duplicate", "duplicate"]
+        assert [each.status for each in taken(loop, [one, answer])] == ["duplicate", "duplicate"]
 
 
 @pytest.mark.parametrize("make", [texts, choices])
@@ -315,14 +307,14 @@ def test_thumbs_that_are_numbered_anew_are_not_those_of_before(tmp_path: Path) -
 def test_an_answer_from_before_its_list_is_named(tmp_path: Path) -> None:
     shown, answer = day(1, [("i0", "i1", "i2")], "f")
     with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
-        imported(loop, [shown | {"time": "2026-07-02T08:00:00Z"}])
-        [early] = imported(loop, [answer | {"time": "2026-07-01T08:00:00Z"}])
+        taken(loop, [shown | {"time": "2026-07-02T08:00:00Z"}])
+        [early] = taken(loop, [answer | {"time": "2026-07-01T08:00:00Z"}])
         assert (early.status, early.reason) == (
             "applied",
             "given at 2026-07-01T08:00:00Z, before decision 0 was shown, at 2026-07-02T08:00:00Z: is it about another "
             "one of this id?",
         )
-        [late] = imported(loop, [answer | {"id": "g", "time": "2026-07-02T08:00:09Z"}])
+        [late] = taken(loop, [answer | {"id": "g", "time": "2026-07-02T08:00:09Z"}])
         assert (late.status, late.reason) == ("applied", None)
 
 
@@ -339,5 +331,5 @@ def test_a_list_that_is_recorded_again_at_another_time_is_another_one(tmp_path: 
 def test_an_answer_to_a_list_without_a_time_is_not_early(tmp_path: Path) -> None:
     shown, answer = day(1, [("i0", "i1", "i2")], "f")
     with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
-        outcomes = imported(loop, [shown, answer | {"time": "2026-07-01T08:00:00Z"}])
+        outcomes = taken(loop, [shown, answer | {"time": "2026-07-01T08:00:00Z"}])
         assert [(each.status, each.reason) for each in outcomes] == [("applied", None), ("applied", None)]

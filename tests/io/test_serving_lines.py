@@ -12,19 +12,12 @@ import pytest
 
 from heedful import Loop
 from heedful.data.jsonl import Line
-from heedful.io import export_lines, import_lines, rehearse
-from heedful.results.answers import plain
+from heedful.io import import_lines, rehearse
 from kinds import Kind, each_kind
-from loops import bits, bits_from_scratch, rows, small_loop
+from loops import bits, bits_from_scratch, lines_of, rows, small_loop
 
 FIXED = f"{Path(__file__).parents[1] / 'fixed.py'}:Fixed"
 F0 = {row["id"]: row["f0"] for row in rows(12, 4)}
-
-
-def lines_of(loop: Loop) -> list[Line]:
-    """The lines as they come out of a file."""
-    told = json.loads(json.dumps([plain(line) for line in export_lines(loop)]))
-    return [Line(number, record, None) for number, record in enumerate(told, 1)]
 
 
 def in_any_order(lines: list[Line]) -> list[str]:

@@ -12,14 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from brought import taken
 from heedful import Loop, Settings
-from heedful.data.jsonl import Line
 from heedful.data.row_report import Report
 from heedful.data.ubi import read_ubi
 from heedful.features import declare
-from heedful.io import export_lines, import_lines
+from heedful.io import export_lines
 from heedful.io.formats import FORMATS
 from loops import choice_loop, empty_copy, rating_loop, small_loop
+from written import write_lines
 
 
 def written(loop: Loop, report: Report | None = None, **options: str) -> list[tuple[str, Mapping[str, Any]]]:
@@ -31,15 +32,14 @@ def written(loop: Loop, report: Report | None = None, **options: str) -> list[tu
 
 def read_back(path: Path, lines: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[list[dict[str, Any]], Report]:
     """Return what the reader of UBI makes of what was written: queries and events in one file, as bulk files are."""
-    path.write_text("".join(json.dumps(line) + "\n" for _, line in lines))
+    write_lines(path, (line for _, line in lines))
     report = Report()
     return list(read_ubi(path, path, report)), report
 
 
 def into(loop: Loop, lines: Iterable[Mapping[str, Any]]) -> Loop:
     """Import lines, of which none may be rejected."""
-    given = [Line(i, json.loads(json.dumps(line)), None) for i, line in enumerate(lines, 1)]
-    for outcome in import_lines(loop, given):
+    for outcome in taken(loop, json.loads(json.dumps(list(lines)))):
         assert outcome.status == "applied", outcome
     return loop
 
@@ -85,8 +85,7 @@ def test_a_loop_goes_out_and_comes_back(tmp_path: Path) -> None:
         into(back, [line for line in export_lines(loop) if line["kind"] == "item"] + read)
         assert essence(back) == essence(loop)
         assert report.used == report.rows
-        again = [Line(i, line, None) for i, line in enumerate(read, 1)]
-        assert {outcome.status for outcome in import_lines(back, again)} == {"duplicate"}
+        assert {outcome.status for outcome in taken(back, read)} == {"duplicate"}
         loop.seal(events=10)
         assert written(loop) == lines
         # Clicks on the same lists teach the same, in whatever arm they were.

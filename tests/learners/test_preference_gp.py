@@ -12,7 +12,6 @@ import pytest
 from heedful.core.conformance import identical
 from heedful.core.fold import Round, copy_arrays, play, replay
 from heedful.inference.gp.acquisition import bald, next_question
-from heedful.inference.gp.ep import infer
 from heedful.inference.gp.hierarchical import fit
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.posterior import Posterior
@@ -23,6 +22,7 @@ from heedful.learners.preference.collaborative_gp import CollaborativeGP
 from heedful.learners.preference.preference_gp import HierarchicalGP, PreferenceGP
 from heedful.spaces.comparison import EQUAL, SECOND, UNSURE, Choice, ComparisonPool
 from heedful.worlds.choices import gaussian_choosers
+from one_person import infer
 from orderers import Orderers
 
 Array = npt.NDArray[np.float64]

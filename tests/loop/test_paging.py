@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from heedful import Loop
+from heedful.data.jsonl import as_lines
 from heedful.evaluation.interleaving import interleave
 from heedful.io import import_lines
 from heedful.loop.serving import draft_generator
 from kinds import Kind, each_kind
-from loops import BY_F0, UP, bits, bits_from_scratch, fixed_loop, lines_of, number_lines, small_loop
+from loops import BY_F0, UP, bits, bits_from_scratch, fixed_loop, lines_of, small_loop
 
 
 def record(loop: Loop, id: str) -> Any:
@@ -70,7 +71,7 @@ def test_an_imported_page_needs_the_page_before(tmp_path: Path) -> None:
 
     lines = [line("a", "p"), line("b", "q", after="a"), line("c", "p", after="x"), line("d", "p", after="a")]
     with small_loop(tmp_path / "l") as loop:
-        told = list(import_lines(loop, number_lines(lines)))
+        told = list(import_lines(loop, as_lines(lines)))
         found = {each.id: (each.status, each.reason) for each in told}
         assert found["a"] == found["d"] == ("applied", None)
         assert found["b"][0] == "rejected"

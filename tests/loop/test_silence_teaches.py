@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings, declare, infer
+from heedful.data.jsonl import as_lines
 from heedful.io import import_lines, rehearse
 from heedful.io.exports import as_time
 from heedful.loop.decide import DecisionRequest
@@ -18,7 +19,7 @@ from heedful.loop.log import Log
 from heedful.loop.projection import Projection
 from heedful.loop.silence import MOST, PREFIX, Unanswered, is_silence
 from heedful.storage import Address
-from loops import bits, bits_from_scratch, export, number_lines, set_clock, small_loop
+from loops import bits, bits_from_scratch, export, set_clock, small_loop
 from takeover import new_name
 
 SECOND = 1_000_000
@@ -416,7 +417,7 @@ def test_who_only_reads_writes_nothing(tmp_path: Path, clock: Clock) -> None:
         loop.evaluate("perceptron")
     lines = [{"kind": "feedback", "id": "e0", "decision": "d0", "none": True}]
     with rehearse(tmp_path / "l") as loop:
-        assert [each.status for each in import_lines(loop, number_lines(lines))] == ["applied"]
+        assert [each.status for each in import_lines(loop, as_lines(lines))] == ["applied"]
     with Loop.open(tmp_path / "l") as loop:
         assert loop.projection.log.last()[0] == head
         assert loop.verify() == []
@@ -435,7 +436,7 @@ def test_what_is_exported_is_imported_as_it_was(tmp_path: Path, clock: Clock) ->
     for batch in (1000, 17, 1):
         with banners(tmp_path / f"m{batch}", none_after=60.0) as other:
             for status in ("applied", "duplicate"):
-                again = {each.status for each in import_lines(other, number_lines(lines), batch=batch)}
+                again = {each.status for each in import_lines(other, as_lines(lines), batch=batch)}
                 assert again <= {status, "duplicate"}
             assert silences(other) == said
             assert bits(other) == state
@@ -455,7 +456,7 @@ def test_a_log_of_clicks_alone_is_silent_by_its_own_times(tmp_path: Path, clock:
                          | {"time": as_time(time + 30 * SECOND)})  # fmt: skip
     for batch in (1000, 10, 3):
         with banners(tmp_path / f"l{batch}", none_after=3600.0) as loop:
-            outcomes = list(import_lines(loop, number_lines(lines), batch=batch))
+            outcomes = list(import_lines(loop, as_lines(lines), batch=batch))
             assert {(each.status, each.reason) for each in outcomes} == {("applied", None)}
             said = silences(loop)
             assert said == [f"d{i}" for i in range(200) if i % 4][: len(said)]

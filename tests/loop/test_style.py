@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from heedful import TEXTS, Loop, Settings
+from heedful.data.jsonl import as_lines
 from heedful.features.style import NAMES
 from heedful.io import import_lines
 from heedful.loop.interactions import telling
 from heedful.results.style import StyleStatement
 from heedful.server.agent_tools import likes_in_words
-from loops import lines_of, number_lines
+from loops import lines_of
 
 THINGS = ("parcel", "letter", "box", "invoice", "order", "book")
 NOW = Settings(k=1, control=0.0, exploration=0.0)
@@ -311,7 +312,7 @@ def test_export_and_import_keep_it_and_twice_changes_nothing(tmp_path: Path) -> 
         assert other.style_of("ann").rules[0].always == "Be kind."
         assert {each.status for each in import_lines(other, lines)} == {"duplicate"}
         bad = [{"id": "x", "deny": "nonsense"}, {"id": "x"}, {"id": "x", "always": "y", "more": 1}, {"always": "y"}]
-        told = list(import_lines(other, number_lines({"kind": "style", **line} for line in bad)))
+        told = list(import_lines(other, as_lines({"kind": "style", **line} for line in bad)))
         assert [(each.kind, each.status) for each in told] == [("style", "rejected")] * 4
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings, infer
+from heedful.data.jsonl import as_lines
 from heedful.io import export_lines, import_lines, rehearse
-from loops import bits, choice_loop, number_lines, rating_loop, rows, small_loop
+from loops import bits, choice_loop, rating_loop, rows, small_loop
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]
 SCORED = [{"id": name, "bm25": 6.4 - j} for j, name in enumerate(FIVE)]
@@ -76,7 +77,7 @@ def test_what_an_object_does_not_say_of_an_item_on_offer_is_as_in_the_catalogue(
         with small_loop(tmp_path / "b", "perceptron", n_items=0, control=0.0) as other:
             written = [json.loads(json.dumps(line)) for line in lines]
             written.sort(key=lambda line: line["kind"] != "item")  # as it is now, before the decision
-            assert {o.status for o in import_lines(other, number_lines(written))} == {"applied"}
+            assert {o.status for o in import_lines(other, as_lines(written))} == {"applied"}
             assert np.array_equal(seen(other, "d"), seen(loop, "d"))
             assert bits(other) == bits(loop)
 
@@ -130,7 +131,7 @@ def lines_of(n: int, candidates: Any) -> list[dict[str, Any]]:
 
 
 def test_an_import_learns_of_items_that_objects_name_and_says_which_fields_it_does_not_know(tmp_path: Path) -> None:
-    written = number_lines(lines_of(12, SCORED))
+    written = list(as_lines(lines_of(12, SCORED)))
     by_name = [line | {"candidates": FIVE} if "candidates" in line else line for line in lines_of(12, SCORED)]
     with small_loop(tmp_path / "a", control=0.0) as loop, small_loop(tmp_path / "b", control=0.0) as other:
         with rehearse(loop.path) as dry:
@@ -143,7 +144,7 @@ def test_an_import_learns_of_items_that_objects_name_and_says_which_fields_it_do
                 assert outcome.reason is not None
                 assert "candidates.bm25" in outcome.reason
                 assert "query_features" in outcome.reason
-        assert {each.status for each in import_lines(other, number_lines(by_name))} == {"applied"}
+        assert {each.status for each in import_lines(other, as_lines(by_name))} == {"applied"}
         assert bits(loop) == bits(other)
         assert {each.status for each in import_lines(loop, written)} == {"duplicate"}
 

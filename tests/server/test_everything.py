@@ -10,11 +10,11 @@ import pytest
 from browsing import Visitor
 from typer.testing import CliRunner
 
+from brought import taken
 from everything import STRANGE, decisions, everything, reports
 from heedful import Loop
 from heedful.cli import app
-from heedful.data.jsonl import Line
-from heedful.io import export_lines, import_lines
+from heedful.io import export_lines
 from heedful.server.pages import PAGES
 from heedful.server.pages.formatting import describe_event, describe_lesson
 from kinds import NAMES, Kind, each_kind
@@ -65,7 +65,7 @@ def test_a_text_that_is_not_kept_can_be_exported_and_imported(tmp_path: Path) ->
         assert words_of(loop, "d") == {"Corrected what was shown", "Answer: corrected what was shown"}
     assert "nobody may" not in str(lines)
     with small_loop(tmp_path / "copy", n_items=0, store_text=False) as copy:
-        outcomes = import_lines(copy, [Line(i, line, None) for i, line in enumerate(lines, 1)])
+        outcomes = taken(copy, lines)
         assert {each.status for each in outcomes} == {"applied"}
 
 

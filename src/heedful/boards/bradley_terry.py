@@ -66,6 +66,14 @@ class Fit(NamedTuple):
     tied: bool
     """whether there is a tie parameter"""
 
+    def differences(self, cells: Cells) -> Array:
+        """Return by how much the first of the two models is ahead in each of the K cells (K,), covariates included."""
+        return self.scores[cells.first] - self.scores[cells.second] + cells.z @ self.gamma
+
+    def terms(self, cells: Cells) -> Terms:
+        """Return the log-likelihood of a vote of each of the K cells, with its derivatives."""
+        return terms(self.model, self.differences(cells), self.tie, cells.outcome)
+
 
 def count_cells(n: int, first: Ints, second: Ints, outcome: Ints, times: Ints) -> tuple[Cells, Ints]:
     """Return the cells of p votes about n models, without covariates, and the number of the cell of each vote (p,)."""
@@ -148,10 +156,7 @@ def _newton(n: int, cells: Cells, now: Fit) -> Fit:
     tied, q = now.tied, cells.z.shape[1]
 
     def objective(at: Fit) -> tuple[float, float, Terms]:
-        eta = at.scores[cells.first] - at.scores[cells.second]
-        if q:
-            eta = eta + cells.z @ at.gamma
-        got = terms(at.model, eta, at.tie, cells.outcome)
+        got = at.terms(cells)
         log = float(cells.weight @ got.log)
         return log - 0.5 * precision * float(at.scores @ at.scores), log, got
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.wording import count, spelling
-from heedful.data.comparisons import ComparisonTable, join_names
+from heedful.data.comparisons import Comparison, ComparisonTable, join_names
 from heedful.data.files import cut_list
 from heedful.inference.comparison_table import connected_parts, shortest_cycle, win_counts
 from heedful.inference.estimation import Estimate
@@ -83,7 +83,7 @@ def _uncompared_items(choices: ComparisonTable, of_all: Array) -> list[Remark]:
 
 def _separate_parts(choices: ComparisonTable, of_all: Array) -> list[Remark]:
     asked = np.flatnonzero((of_all + of_all.T).sum(axis=1) > 0.0)
-    part = connected_parts((of_all + of_all.T)[np.ix_(asked, asked)] > 0.0)
+    part = connected_parts(asked.size, *np.nonzero((of_all + of_all.T)[np.ix_(asked, asked)]))
     if part.size == 0 or part.max() == 0:
         return []
     several = [[choices.items[i] for i in asked[part == k].tolist()] for k in range(int(part.max()) + 1)]
@@ -123,13 +123,9 @@ def _majority_cycle(choices: ComparisonTable, of_all: Array) -> list[Remark]:
     """
     from scipy.special import bdtrc
 
-    given: dict[int, list[int]] = {}
-    for at, each in enumerate(choices.comparisons):
-        if each.judged:
-            given.setdefault(each.person, []).append(at)
     voted = np.zeros_like(of_all)
-    for u, answers in given.items():
-        items, won = _wins_of(choices, answers, 0.5)
+    for u, answers in _by_person(choices, None).items():
+        items, won = _wins_of(answers, 0.5)
         own = np.where(won + won.T > 0.0, (1.0 + np.sign(won - won.T)) / 2.0, 0.0)
         voted[np.ix_(items, items)] += own if choices.people[u] else won
     met = of_all + of_all.T
@@ -147,6 +143,13 @@ def _majority_cycle(choices: ComparisonTable, of_all: Array) -> list[Remark]:
 
 
 # ---------------------------------------------------------------------------- people
+
+
+def both_bad(ties: int) -> Remark:
+    """Return the remark on so many `ties` in which both items were called bad."""
+    return Remark(
+        "both_bad", f"{'1 tie is' if ties == 1 else f'{ties:,} ties are'} 'both bad': counted as equally good."
+    )
 
 
 def left_out(names: Sequence[str], before: str, after: str) -> Remark:
@@ -234,19 +237,17 @@ def _random_answers(found: Estimate, person: int | None) -> list[Remark]:
 def _contradictions(choices: ComparisonTable, person: int | None) -> list[Remark]:
     """Return warnings about people who contradict themselves: a over b and b over a, or a cycle of choices."""
     both, rounds, example = [], [], ""
-    mine: dict[int, list[int]] = {}
-    for at, each in enumerate(choices.comparisons):
-        if each.judged and person in (None, each.person):
-            mine.setdefault(each.person, []).append(at)
-    for u, given in mine.items():
-        if len(given) < 2 or (len(choices.people) == 1 and not choices.people[0] and _are_orders(choices)):
+    # Without names many people may well differ, which orders of more than two items would make a contradiction.
+    nobody = choices.people == ("",) and any(sum(map(len, each.tiers)) > 2 for each in choices.comparisons)
+    for u, answers in ({} if nobody else _by_person(choices, person)).items():
+        if len(answers) < 2:
             continue
-        items, won = _wins_of(choices, given)
+        items, won = _wins_of(answers)
         clash = np.argwhere(np.triu((won > 0.0) & (won.T > 0.0)))
         if clash.size:
             both.append(u)
-            a, b = (items[i] for i in clash[0].tolist())
             i, j = clash[0].tolist()
+            a, b = items[i], items[j]
             who = _subject(choices.people, u)
             example = example or (
                 f"{who} put {choices.items[a]!r} over {choices.items[b]!r} {_times(won[i, j])}, and "
@@ -265,19 +266,21 @@ def _contradictions(choices: ComparisonTable, person: int | None) -> list[Remark
     return [Remark("contradiction", f"{told} Close calls do.", people)]
 
 
-def _are_orders(choices: ComparisonTable) -> bool:
-    """Return whether some answer ranks more than two items; not without names, as many people may well differ."""
-    return any(sum(map(len, each.tiers)) > 2 for each in choices.comparisons)
+def _by_person(choices: ComparisonTable, person: int | None) -> dict[int, list[Comparison[int]]]:
+    """Return the answers of everybody, or of `person` alone, by the number of who gave them."""
+    answers: dict[int, list[Comparison[int]]] = {}
+    for each in choices.comparisons:
+        if each.judged and person in (None, each.person):
+            answers.setdefault(each.person, []).append(each)
+    return answers
 
 
-def _wins_of(choices: ComparisonTable, given: Sequence[int], tie: float = 0.0) -> tuple[list[int], Array]:
-    """Return the numbers of the k items in the answers `given` (indices of comparisons), and how often the item of the
-    row was placed above that of the column (k, k); an answer that all are equally good adds `tie` to both directions.
-    """
-    chosen = [choices.comparisons[at] for at in given]
-    items = sorted({item for each in chosen for tier in each.tiers for item in tier})
+def _wins_of(answers: Sequence[Comparison[int]], tie: float = 0.0) -> tuple[list[int], Array]:
+    """Return the numbers of the k items in `answers`, and how often the item of the row was placed above that of the
+    column (k, k); an answer that all are equally good adds `tie` to both directions."""
+    items = sorted({item for each in answers for tier in each.tiers for item in tier})
     place = {item: i for i, item in enumerate(items)}
-    local = [each._replace(tiers=tuple(tuple(place[item] for item in tier) for tier in each.tiers)) for each in chosen]
+    local = [each._replace(tiers=tuple(tuple(place[item] for item in tier) for tier in each.tiers)) for each in answers]
     return items, win_counts(ComparisonTable(tuple(map(str, items)), ("",), tuple(local)), tie)
 
 

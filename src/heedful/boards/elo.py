@@ -63,11 +63,15 @@ def scores(posterior: Posterior | Mixture, anchor: tuple[int, float] | None = No
     The average of all items has the score 1,000; or, with `anchor` (item number, score), this item has exactly that
     score, and the others are as uncertain as their difference from it. Elo points are 277 times utilities.
     """
-    whole = posterior.whole()
-    if anchor is None:
-        off, sd, at = whole.mean - whole.mean.mean(), whole.sd(), MIDDLE
-    else:
-        item, at = anchor
-        off, var = whole.gap(np.arange(whole.mean.size), np.full(whole.mean.size, item))
-        sd = np.sqrt(var)
+    off, sd = relative(posterior.whole(), anchor)
+    at = MIDDLE if anchor is None else anchor[1]
     return Scores(at + POINTS * off, at + POINTS * (off - BAR * sd), at + POINTS * (off + BAR * sd))
+
+
+def relative(posterior: Posterior, anchor: tuple[int, float] | None) -> tuple[Array, Array]:
+    """Return mean and standard deviation, (n,) each, of n utilities less their average, or less that of the `anchor`'s
+    item."""
+    if anchor is None:
+        return posterior.mean - posterior.mean.mean(), posterior.sd()
+    off, var = posterior.gap(np.arange(posterior.mean.size), np.full(posterior.mean.size, anchor[0]))
+    return off, np.sqrt(var)

@@ -476,7 +476,11 @@ def find_set(race: Race, most: int) -> Level | None:
 def fill(cap: Array, value: Array, count: float) -> Array:
     """Return how many of `cap` (K,) of each cell are among the `count` with the greatest positive `value` (K,)."""
     order = (-value).argsort(kind="stable")
-    order = order[value[order] > 0.0]
+    return take_first(cap, order[value[order] > 0.0], count)
+
+
+def take_first(cap: Array, order: npt.NDArray[np.int64], count: float) -> Array:
+    """Return how many of `cap` (K,) of each cell are among the first `count`, if cells are emptied in this `order`."""
     out = np.zeros(cap.size)
     out[order] = np.clip(count - (np.cumsum(cap[order]) - cap[order]), 0.0, cap[order])
     return out

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.boards.bradley_terry import Cells, Fit, fit_again, gradient, solve
-from heedful.boards.fewest_votes import Fewest, find_fewest
-from heedful.boards.tie_models import terms
+from heedful.boards.fewest_votes import Fewest, find_fewest, take_first
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -132,8 +131,7 @@ def _refit(board: _Board, taken: Array) -> Fit:
     that is not far."""
     at, n, whole, few = board.found, board.n, board.cells, np.flatnonzero(taken)
     cells = Cells(whole.first[few], whole.second[few], whole.outcome[few], taken[few], whole.z[few])
-    eta = at.scores[cells.first] - at.scores[cells.second] + cells.z @ at.gamma
-    got = terms(at.model, eta, at.tie, cells.outcome)
+    got = at.terms(cells)
     step = -solve(at.H, gradient(n, cells, cells.weight * got.eta, cells.weight * got.tie, False))
     if np.abs(step).max() < FAR:
         at = at._replace(scores=at.scores + step[:n], gamma=at.gamma + step[n:])
@@ -147,8 +145,7 @@ def _lead(board: _Board, at: Fit, challenger: int) -> float:
 def _influences(board: _Board, at: Fit, challenger: int) -> Array:
     """Return by how much leaving out one vote of each cell moves the challenger's score beyond the leader's (K,)."""
     cells, n = board.cells, board.n
-    eta = at.scores[cells.first] - at.scores[cells.second] + cells.z @ at.gamma
-    got = terms(at.model, eta, at.tie, cells.outcome)
+    got = at.terms(cells)
     e = np.zeros(at.H.shape[0])
     e[challenger], e[board.leader] = 1.0, -1.0
     u = solve(at.H, e)
@@ -164,14 +161,6 @@ def _greatest(gain: Array, weight: Array, count: int) -> Ints:
     else:
         few = np.arange(cost.size)
     return few[cost[few].argsort(kind="stable")]
-
-
-def _top(weight: Array, order: Ints, count: int) -> Array:
-    """Return how many votes of each cell (K,) are among the first `count`, if cells are emptied in this `order`."""
-    taken = np.zeros(weight.size)
-    filled = np.minimum(np.maximum(count - (np.cumsum(weight[order]) - weight[order]), 0.0), weight[order])
-    taken[order] = filled
-    return taken
 
 
 def _fewest(board: _Board, challenger: int, most: int | None) -> tuple[int, Array] | None:
@@ -190,7 +179,7 @@ def _fewest(board: _Board, challenger: int, most: int | None) -> tuple[int, Arra
 
     def passes(count: int) -> tuple[bool, Array]:
         """Try sets of `count` votes: whether one puts the challenger first, and the last one tried."""
-        taken = _top(weight, _greatest(gain, weight, count), count)
+        taken = take_first(weight, _greatest(gain, weight, count), count)
         lead = -np.inf
         for _ in range(6):
             at = _refit(board, taken)
@@ -200,7 +189,7 @@ def _fewest(board: _Board, challenger: int, most: int | None) -> tuple[int, Arra
             if now <= lead + 1e-12:
                 break
             lead = now
-            new = _top(weight, _greatest(_influences(board, at, challenger), weight, count), count)
+            new = take_first(weight, _greatest(_influences(board, at, challenger), weight, count), count)
             if (new == taken).all():
                 break
             taken = new

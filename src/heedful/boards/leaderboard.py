@@ -16,22 +16,22 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.boards.bradley_terry import MOST_DENSE, Cells, Fit, count_cells, fit
-from heedful.boards.data_quality import Remark, side_remarks
-from heedful.boards.elo import MIDDLE, anchor_of
+from heedful.boards.data_quality import Remark, both_bad, side_remarks
+from heedful.boards.elo import MIDDLE, anchor_of, relative
 from heedful.boards.influence import Influence, find_influence
 from heedful.boards.random_voters import RandomVoters, find_random_voters
 from heedful.boards.score_posterior import DRAWS, ParameterPosterior, infer_scores
-from heedful.boards.standing import alike, board_groups, board_matrix, board_rows, runs
+from heedful.boards.standing import alike, board_groups, board_matrix, board_rows, places_of, runs
 from heedful.boards.tastes import effective_people
 from heedful.boards.tie_models import TIE_MODELS, TieModel, probabilities
-from heedful.core.validation import describe, is_number
+from heedful.core.validation import check_between, check_flag, describe
 from heedful.core.wording import count, percent
-from heedful.data.choices import LoadedPairs, open_pairs, pairs_in
+from heedful.data.choices import LoadedPairs, read_choices
 from heedful.data.comparisons import join_names
 from heedful.data.files import cut_list
-from heedful.data.frames import Frame, rows_in
+from heedful.data.frames import Frame
 from heedful.data.votes import Votes, is_arena, votes_of
-from heedful.inference.comparison_table import connected_labels
+from heedful.inference.comparison_table import connected_parts
 from heedful.inference.estimation import MOST_ITEMS, MOST_ITEMS_OF_MANY
 from heedful.inference.gp.mixture import Mixture, interval, mixture
 from heedful.inference.gp.posterior import Posterior
@@ -205,12 +205,10 @@ class Leaderboard(NamedTuple):
             "clusters": self.clusters,
             "ties": {"model": self.tie_model, "parameter": self.tie, "votes": self.tied, "both_bad": self.bad},
             "anchor": None if self.anchor is None else {"item": self.models[self.anchor[0]], "score": self.anchor[1]},
-            "side": None if self.side is None else self.side._asdict(),
-            "effects": [each._asdict() for each in self.effects],
+            "side": plain(self.side),
+            "effects": plain(self.effects),
             "categories": {name: board.to_dict() for name, board in self.categories},
-            "random": None
-            if self.random is None
-            else {**self.random._asdict(), "found": [each._asdict() for each in self.random.found]},
+            "random": plain(self.random),
             "influence": self._influence(),
             "left_out": self.left_out,
             "remarks": plain(self.remarks),
@@ -248,22 +246,22 @@ MANY_VOTES = 50_000
 
 
 def why_arena(loaded: LoadedPairs) -> str | None:
-    """Return why a table of pairs is ranked as an arena (by `board_of`), in words; None if `ranking_of` ranks it.
+    """Return why a table of pairs is ranked as an arena (by `leaderboard`), in words; None if `rank` ranks it.
 
     It is one if its columns are model_a, model_b and winner, if it has more than MANY_VOTES votes, or more items than
-    `ranking_of` takes.
+    `rank` takes.
     """
-    columns, items, people, _ = loaded.pairs
+    pairs = loaded.pairs
     if is_arena(loaded):
         return f"columns {loaded.roles['first'][0]}, {loaded.roles['second'][0]}, {loaded.roles['answer'][0]}"
-    if columns.times.sum() > MANY_VOTES:
+    if pairs.times.sum() > MANY_VOTES:
         return f"more than {MANY_VOTES:,} answers"
-    most = MOST_ITEMS if len(people) == 1 else MOST_ITEMS_OF_MANY
-    return f"more than {most:,} items" if len(items) > most else None
+    most = MOST_ITEMS if len(pairs.people) == 1 else MOST_ITEMS_OF_MANY
+    return f"more than {most:,} items" if len(pairs.items) > most else None
 
 
 def leaderboard(
-    votes: str | PathLike[str] | Sequence[Mapping[str, Any]] | Frame | Votes,
+    votes: str | PathLike[str] | Sequence[Mapping[str, Any]] | Frame | LoadedPairs | Votes,
     *,
     adjust: Sequence[str] = (),
     side: bool = False,
@@ -275,12 +273,13 @@ def leaderboard(
     influence: bool = True,
     columns: Mapping[str, Sequence[str] | str] | None = None,
     words: Mapping[str, str] | None = None,
+    name: str = "votes",
 ) -> Leaderboard:
     """Rank models from votes about pairs of their answers: scores on the Elo scale, places, and how sure both are.
 
     `votes`: the path of a table (CSV, JSON lines, Parquet) of pairs, such as model_a, model_b and winner, with the
-    person as `judge` or `evaluation_session_id`; or a data frame, a list of rows, or `Votes`. `columns` and `words` are
-    as in `open_choices`.
+    person as `judge` or `evaluation_session_id`; or a data frame, a list of rows, or what `open_pairs` or `votes_of`
+    read, which `name` then calls. `columns` and `words` are as in `open_choices`.
 
     `adjust`: covariates of the answers, as in `votes_of`: scores are those at equal covariates. `side`: adjust for
     which answer was shown first, too. `by`: a column of categories, each of which gets a board of its own. `without`:
@@ -292,59 +291,26 @@ def leaderboard(
     Every vote counts the same, however many a person gave. Raise ValueError, naming the argument or the place in the
     file, for input that cannot be used; FileNotFoundError if the file is missing.
     """
-    _check_options(ties, sure, side)
-    for option, given in (("adjust", adjust), ("without", without)):
-        if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(x, str) for x in given):
-            raise ValueError(f"{option}: expected a list of names, got {describe(given)}")
-    name = "votes"
+    check_between("sure", sure, 0.5, 0.999)
+    check_flag("side", side)
+    if ties not in TIES:
+        raise ValueError(f"ties: expected one of {', '.join(TIES)}, got {describe(ties)}")
+    for option, names in (("adjust", adjust), ("without", without)):
+        if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(x, str) for x in names):
+            raise ValueError(f"{option}: expected a list of names, got {describe(names)}")
     if isinstance(votes, Votes):
         if adjust or by is not None or without or columns or words:
             raise ValueError("votes: expected adjust, by, without, columns and words with what is read, got read votes")
-        read = votes
     else:
-        named = {role: [names] if isinstance(names, str) else names for role, names in (columns or {}).items()}
-        if isinstance(votes, str | PathLike):
-            name = str(votes)
-            loaded = open_pairs(votes, named, words)
-        else:
-            rows = rows_in(name, votes)
-            if isinstance(rows, Mapping) or not isinstance(rows, Sequence):
-                raise ValueError(f"votes: expected a data frame, rows as objects, or a file, got {describe(votes)}")
-            loaded = pairs_in(name, rows, named, words)
+        loaded = votes if isinstance(votes, LoadedPairs) else read_choices("votes", votes, columns, words)
+        name = str(votes) if isinstance(votes, str | PathLike) else name
         if not isinstance(loaded, LoadedPairs):
             raise ValueError(f"{name}: expected votes about pairs, such as model_a, model_b and winner, got orders")
-        read = votes_of(loaded, adjust=adjust, by=by, without=without)
-    return board_of(read, name=name, side=side, ties=ties, sure=float(sure), anchor=anchor, influence=influence)
-
-
-def _check_options(ties: str, sure: float, side: object) -> None:
-    if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
-        raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
-    if ties not in TIES:
-        raise ValueError(f"ties: expected one of {', '.join(TIES)}, got {describe(ties)}")
-    if not isinstance(side, bool):
-        raise ValueError(f"side: expected True or False, got {describe(side)}")
-
-
-def board_of(
-    votes: Votes,
-    *,
-    name: str = "votes",
-    side: bool = False,
-    ties: str = "auto",
-    sure: float = 0.9,
-    anchor: tuple[str, float] | None = None,
-    influence: bool = True,
-) -> Leaderboard:
-    """Return the leaderboard of `votes`, which `name` calls; the other arguments are those of `leaderboard`.
-
-    Raise ValueError for `ties` or `sure` that make no sense, an anchor that is not there, `side` where nobody knows
-    which answer was shown first, and with fewer than two models.
-    """
-    _check_options(ties, sure, side)
+        votes = votes_of(loaded, adjust=adjust, by=by, without=without)
     if side and not votes.sided:
         raise ValueError(f"side: expected votes that say which answer was shown first, got {votes.summary}")
     anchor_of(anchor, votes.models)
+    sure = float(sure)
     whole = _board(votes, name, side, ties, sure, anchor, influence)
     if not votes.categories:
         return whole
@@ -392,7 +358,8 @@ def _board(
         there = np.flatnonzero(part[order] == p)
         each, before = order[there], int(there[0])
         place[each] = np.arange(1, each.size + 1)
-        low[each], high[each], best[each] = _places(scores.draws[:, each])
+        best[each], ends = places_of(scores.draws[:, each])
+        low[each], high[each] = ends.T
         better[before : before + each.size - 1], runs_of_it = _apart(
             scores.mean, scores.draws, scores.posterior, each, sure
         )
@@ -524,9 +491,9 @@ def _points(n: int, off: ParameterPosterior, fixed: tuple[int, float] | None) ->
         return _Points(score, score - bar, score + bar, sd, mean, mean + error, None)
     parts = [(weight, _centred(part, n)) for weight, part in off.gaussians.components()]
     posterior = mixture([weight for weight, _ in parts], [part for _, part in parts])
-    means, sds = (np.stack(each) for each in zip(*(_shown(part, fixed) for _, part in parts)))
+    means, sds = (np.stack(each) for each in zip(*(relative(part, fixed) for _, part in parts)))
     low, high = interval(np.array([weight for weight, _ in parts]), means, sds, LEVEL)
-    _, sd = _shown(posterior.whole(), fixed)
+    _, sd = relative(posterior.whole(), fixed)
     draws = posterior.draws(10_000 if n <= 200 else 2_000)
     return _Points(score, at + low, at + high, sd, mean, draws, posterior)
 
@@ -536,15 +503,6 @@ def _centred(part: Posterior, n: int) -> Posterior:
     mean, cov = POINTS * part.mean[:n], POINTS * POINTS * part.cov[:n, :n]
     cov = cov - cov.mean(axis=0)
     return Posterior(mean - mean.mean(), cov - cov.mean(axis=1, keepdims=True))
-
-
-def _shown(part: Posterior, fixed: tuple[int, float] | None) -> tuple[Array, Array]:
-    """Return means and standard deviations (n,) of scores less the average, or less that of the anchor `fixed`."""
-    mean, var = part.mean, part.cov.diagonal()
-    if fixed is not None:
-        i = fixed[0]
-        mean, var = mean - mean[i], var + var[i] - 2.0 * part.cov[i]
-    return mean, np.sqrt(np.maximum(var, 0.0))
 
 
 def _apart(
@@ -586,24 +544,11 @@ def _apart(
 def _parts(n: int, cells: Cells) -> Ints:
     """Return the part of each of n models (n,), from 0, those with most votes first: models of two parts never met, not
     even by way of others."""
-    label = connected_labels(n, cells.first, cells.second)
+    label = connected_parts(n, cells.first, cells.second)
     votes = np.bincount(label[cells.first], cells.weight)
     rank = np.empty(votes.size, np.int64)
     rank[(-votes).argsort(kind="stable")] = np.arange(votes.size)
     return np.asarray(rank[label], np.int64)
-
-
-def _places(draws: Array) -> tuple[Ints, Ints, Array]:
-    """Return (first, last place of the central 90 % interval, P(best)) of each model (n,), from draws of scores
-    (d, n)."""
-    d, n = draws.shape
-    order = (-draws).argsort(axis=1)
-    best = np.bincount(order[:, 0], minlength=n) / d
-    place = np.empty((d, n), np.int32)
-    np.put_along_axis(place, order, np.arange(1, n + 1, dtype=np.int32)[None], axis=1)
-    place = np.sort(place.T, axis=1)
-    low, high = place[:, int(0.05 * d)], place[:, math.ceil(0.95 * d) - 1]
-    return low.astype(np.int64), high.astype(np.int64), best
 
 
 def _effects(n: int, votes: Votes, tied: bool, off: ParameterPosterior, units: list[float], side: bool) -> list[Effect]:
@@ -657,8 +602,7 @@ def _remarks(
         out.append(Remark("parted", told))
     bad = int(votes.times[votes.bad].sum())
     if bad:
-        ties = "1 tie is" if bad == 1 else f"{bad:,} ties are"
-        out.append(Remark("both_bad", f"{ties} 'both bad': counted as equally good."))
+        out.append(both_bad(bad))
     for why, gone in votes.left_out.items():
         said = f"{count(gone, 'row' if why.startswith('rows') else 'vote')} left out"
         out.append(Remark("left_out", f"{said}: {why.removeprefix('rows that ')}."))

@@ -70,7 +70,7 @@ def find_random_voters(
     if who.size < LEAST_PEOPLE:
         return None
     count, cell, times = int(who.size), people[1], people[2]
-    eta = found.scores[cells.first] - found.scores[cells.second] + cells.z @ found.gamma
+    eta = found.differences(cells)
     win, equal, loss = probabilities(found.model, eta, found.tie)
     mean = 0.5 * (win - loss)
     spread = 0.25 * (win + loss) - mean * mean  # variance of y

@@ -14,16 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.boards.data_quality import Remark, remarks
+from heedful.boards.data_quality import Remark, both_bad, remarks
 from heedful.boards.elo import anchor_of, scores
 from heedful.boards.standing import board_groups, board_matrix, standing, verdict
-from heedful.core.validation import describe, is_number
+from heedful.core.validation import check_between, describe
 from heedful.core.wording import one_line
 from heedful.data import comparisons
-from heedful.data.choices import LoadedChoices, open_choices, pairs_in
+from heedful.data.choices import LoadedChoices, read_choices
 from heedful.data.comparisons import ComparisonTable
 from heedful.data.frames import Frame, rows_in
-from heedful.data.repeats import Repeats
 from heedful.data.table import read_table
 from heedful.features import infer
 from heedful.inference.comparison_table import answer_counts, win_counts
@@ -38,27 +37,6 @@ from heedful.results.board import Board, Goal
 
 Array = npt.NDArray[np.float64]
 Rows = Sequence[Mapping[str, Any]]
-
-
-class RankRequest(NamedTuple):
-    """Checked input of `ranking_of`: comparisons that are ready to be ranked, with the options of `rank`."""
-
-    name: str
-    """its path, or "choices" if it was not read from a file"""
-    read: str
-    """in words, which columns of the table were read"""
-    choices: ComparisonTable
-    X: Array | None
-    """(n, d) d features of each of the n items; None without features"""
-    person: str | None
-    goal: Goal
-    sure: float
-    anchor: tuple[int, float] | None
-    """number of the item with a fixed score, and this score; None if there is none"""
-    bad: int
-    """number of ties in which both items were called bad; they count as equally good"""
-    repeats: Repeats
-    """the rows left out as the same answer again"""
 
 
 class PreferenceRanking(NamedTuple):
@@ -76,7 +54,7 @@ class PreferenceRanking(NamedTuple):
     """(n,) numbers of the items, best first"""
     next: tuple[str, str]
     """the two items to ask about next; of several people, somebody new"""
-    remarks: list[Remark]
+    remarks: tuple[Remark, ...]
     """warnings about the answers, such as contradictions"""
     posterior: Posterior | Mixture
     """over the utilities that are ranked: of `person`, or the mean of all people"""
@@ -166,7 +144,7 @@ class PreferenceRanking(NamedTuple):
 
 
 def rank(
-    choices: str | PathLike[str] | Rows | Frame | ComparisonTable,
+    choices: str | PathLike[str] | Rows | Frame | LoadedChoices | ComparisonTable,
     *,
     items: str | PathLike[str] | Rows | Frame | None = None,
     identifier: str | None = None,
@@ -178,13 +156,15 @@ def rank(
     columns: Mapping[str, Sequence[str] | str] | None = None,
     words: Mapping[str, str] | None = None,
     anchor: tuple[str, float] | None = None,
+    name: str = "choices",
 ) -> PreferenceRanking:
     """Rank items from the comparisons that people made, with the uncertainty of each place.
 
     `choices`: a data frame (pandas, polars, or any that Arrow can read), a list of rows (dictionaries), the path of a
-    file (`open_choices` lists the formats), or a `ComparisonTable`. Columns are found by their names: winner and loser;
-    first, second and answer; rank 1, rank 2, ...; item and rank; or order; and besides them person and times. `columns`
-    and `words` say which columns and which words of answers mean what, as in `open_choices`.
+    file (`open_choices` lists the formats), or what was read before, which `name` then calls. Columns are found by
+    their names: winner and loser; first, second and answer; rank 1, rank 2, ...; item and rank; or order; and besides
+    them person and times. `columns` and `words` say which columns and which words of answers mean what, as in
+    `open_choices`.
 
     `items`: a table of all items with their features (a file, data frame or list of rows); items with similar features
     get similar utilities. `identifier`: the column of this table with the names of the items.
@@ -198,83 +178,28 @@ def rank(
     Raise ValueError, naming the argument or the place in the file, for input that cannot be used; raise
     FileNotFoundError if a file is missing.
     """
-    return ranking_of(
-        rank_request(
-            choices,
-            items=items,
-            identifier=identifier,
-            person=person,
-            pool=pool,
-            without=without,
-            goal=goal,
-            sure=sure,
-            columns=columns,
-            words=words,
-            anchor=anchor,
-        )
-    )
-
-
-def rank_request(
-    choices: str | PathLike[str] | Rows | Frame | ComparisonTable | LoadedChoices,
-    *,
-    items: str | PathLike[str] | Rows | Frame | None,
-    identifier: str | None,
-    person: str | None,
-    pool: bool | None,
-    without: Sequence[str],
-    goal: str,
-    sure: float,
-    columns: Mapping[str, Sequence[str] | str] | None,
-    words: Mapping[str, str] | None,
-    anchor: tuple[str, float] | None,
-    name: str = "choices",
-) -> RankRequest:
-    """Read and check the comparisons and options of a ranking, without computing it. Arguments and errors are those of
-    `rank`, which the result (with `ranking_of`) computes; `name` is the path of choices that were read already.
-    """
-    if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
-        raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
+    check_between("sure", sure, 0.5, 0.999)
     if not isinstance(goal, str) or goal not in GOALS:
         raise ValueError(f"goal: expected best or ranking, got {describe(goal)}")
-    named = {role: [names] if isinstance(names, str) else names for role, names in (columns or {}).items()}
-    if isinstance(choices, LoadedChoices):
-        opened = choices
-    elif isinstance(choices, ComparisonTable):
+    purpose: Goal = "best" if goal == "best" else "ranking"
+    if isinstance(choices, LoadedChoices | ComparisonTable):
         if columns or words:
             raise ValueError("columns: expected none, nor words, with choices that were read, got some")
-        opened = LoadedChoices(choices, "choices as they are")
-    elif isinstance(choices, str | PathLike):
-        name = str(choices)
-        opened = open_choices(choices, named, words)
+        opened = choices if isinstance(choices, LoadedChoices) else LoadedChoices(choices, "choices as they are")
     else:
-        rows = rows_in(name, choices)
-        if isinstance(rows, Mapping) or not isinstance(rows, Sequence):
-            expected = "a data frame, rows as objects, or a file"
-            raise ValueError(f"choices: expected {expected}, got {describe(choices)}")
-        opened = pairs_in(name, rows, named, words).to_choices()
-    read = _whose(opened.choices, pool, without, person)
-    read, X = _with_features(read, items, identifier)
-    fixed = anchor_of(anchor, read.items)
-    purpose: Goal = "best" if goal == "best" else "ranking"
-    return RankRequest(name, opened.summary, read, X, person, purpose, float(sure), fixed, opened.bad, opened.repeats)
-
-
-def ranking_of(asked: RankRequest) -> PreferenceRanking:
-    """Rank the items of a checked request `asked`, made by `rank_request`.
-
-    Raise ValueError for too few or too many items, or if there is no judged answer.
-    """
-    choices, X, person, goal, sure = asked.choices, asked.X, asked.person, asked.goal, asked.sure
-    whole = estimate(choices, X)
-    posterior, new, whose = whole.posterior, None, choices
+        name = str(choices) if isinstance(choices, str | PathLike) else "choices"
+        opened = read_choices("choices", choices, columns, words).to_choices()
+    table, X = _with_features(_whose(opened.choices, pool, without, person), items, identifier)
+    fixed, sure = anchor_of(anchor, table.items), float(sure)
+    whole = estimate(table, X)
+    posterior, new, whose = whole.posterior, None, table
     if person is not None:
-        one = choices.people.index(person)
+        one = table.people.index(person)
         posterior = whole.belief.of(one)
-        whose = choices._replace(comparisons=tuple(each for each in choices.comparisons if each.person == one))
-    elif len(choices.people) > 1:
+        whose = table._replace(comparisons=tuple(each for each in table.comparisons if each.person == one))
+    elif len(table.people) > 1:
         new = whole.belief.new()
-    found, points, names = standing(posterior, at=sure), scores(posterior, asked.anchor), choices.items
+    found, points, names = standing(posterior, at=sure), scores(posterior, fixed), table.items
     fields = {"score": points.score, "score_low": points.low, "score_high": points.high}
     fields["votes"] = answer_counts(whose).astype(np.int64)
     if new is not None:
@@ -282,35 +207,34 @@ def ranking_of(asked: RankRequest) -> PreferenceRanking:
     rows = found.rows(names, sure, **fields)
     board = Board(
         person=person,
-        people=len(choices.people),
-        answers=choices.answers,
+        people=len(table.people),
+        answers=table.answers,
         sure=sure,
         ranking=rows,
         alike=board_groups(rows, found.alike),
-        verdict=verdict(posterior, names, goal, found, at=sure, ask=new is None),
+        verdict=verdict(posterior, names, purpose, found, at=sure, ask=new is None),
     )
     chooser = posterior if new is None else new
     ask = next_question(chooser.whole(), GOALS[goal])
-    said = remarks(whole, X, None if person is None else choices.people.index(person))
-    if asked.bad:
-        ties = "1 tie is" if asked.bad == 1 else f"{asked.bad:,} ties are"
-        said.append(Remark("both_bad", f"{ties} 'both bad': counted as equally good."))
-    if asked.repeats.rows:
-        repeated = "1 row repeats" if asked.repeats.rows == 1 else f"{asked.repeats.rows:,} rows repeat"
-        each = f"an answer, by its {asked.repeats.by}: each counts once, as it was last"
-        said.append(Remark("repeated", f"{repeated} {each}."))
+    notes = remarks(whole, X, None if person is None else table.people.index(person))
+    if opened.bad:
+        notes.append(both_bad(opened.bad))
+    if opened.repeats.rows:
+        repeated = "1 row repeats" if opened.repeats.rows == 1 else f"{opened.repeats.rows:,} rows repeat"
+        each = f"an answer, by its {opened.repeats.by}: each counts once, as it was last"
+        notes.append(Remark("repeated", f"{repeated} {each}."))
     won = win_counts(whose, tie=0.0)
     return PreferenceRanking(
-        file=asked.name,
-        read=asked.read,
+        file=name,
+        read=opened.summary,
         estimate=whole,
         board=board,
         order=found.order,
         next=(names[ask.first], names[ask.second]),
-        remarks=said,
+        remarks=tuple(notes),
         posterior=posterior,
         chooser=chooser,
-        anchor=asked.anchor,
+        anchor=fixed,
         wins=won,
         ties=win_counts(whose, tie=1.0) - won,
     )

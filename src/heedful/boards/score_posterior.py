@@ -238,8 +238,7 @@ def _match(
 
 def _errors(n: int, cells: Cells, found: Fit, excess: Excess) -> Array:
     """Return DRAWS draws of the errors of the parameters (DRAWS, P), by conjugate gradients."""
-    eta = found.scores[cells.first] - found.scores[cells.second] + cells.z @ found.gamma
-    got = terms(found.model, eta, found.tie, cells.outcome)
+    got = found.terms(cells)
     # a square root of each cell's own Hessian: it draws the gradient of its votes
     root = np.sqrt(np.maximum(got.eta_eta, 0.0))
     across = got.eta_tie / np.maximum(root, 1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -98,18 +99,23 @@ def standing(posterior: Posterior | Mixture, seed: int = 0, *, at: float = 0.9) 
     n = posterior.mean.size
     f = posterior.draws(16_000 if n <= 100 else 4_000 if n <= 1_000 else 1_000, seed)
     spread = max(float(np.sqrt(posterior.cov.diagonal().max())), 1e-12)
-    top = f >= f.max(axis=1, keepdims=True) - SAME * spread
-    best = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
-    place = np.empty(f.shape, np.int64)
-    np.put_along_axis(place, _descending(f), np.arange(n)[None], axis=1)
-    place += n * np.arange(n)
-    within = np.bincount(place.ravel(), minlength=n * n).reshape(n, n) / len(f)
-    within = within.cumsum(axis=1)
-    places = np.column_stack([(within < 0.05 + 1e-9).sum(axis=1), (within < 0.95 - 1e-9).sum(axis=1)]) + 1
+    best, places = places_of(f, SAME * spread)
     order = posterior.ranking()
     better = posterior.better(order[:-1], order[1:])
     mean = posterior.mean - posterior.mean.mean()
-    return Standing(order, mean, posterior.sd(), best, np.minimum(places, n), better, alike(posterior, order, at))
+    return Standing(order, mean, posterior.sd(), best, places, better, alike(posterior, order, at))
+
+
+def places_of(f: Array, same: float = 0.0) -> tuple[Array, Ints]:
+    """Return P(best) (n,) and the first and last place (n, 2) of the central 90 % interval of each of n items, from d
+    draws `f` (d x n), which are overwritten; items that differ by up to `same` are the best together."""
+    d, n = f.shape
+    top = f >= f.max(axis=1, keepdims=True) - same
+    best = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
+    place = np.empty(f.shape, np.int32)
+    np.put_along_axis(place, _descending(f), np.arange(1, n + 1, dtype=np.int32)[None], axis=1)
+    ends = np.sort(place.T, axis=1)[:, [int(0.05 * d), math.ceil(0.95 * d) - 1]]
+    return best, ends.astype(np.int64)
 
 
 def _descending(f: Array) -> Ints:
@@ -136,24 +142,15 @@ def verdict(
     `found`: the `Standing` under the same `posterior`. If `ask`, also forecast how many questions are left, assuming
     that one person answers them. Raise ValueError, naming the argument, if one is invalid.
     """
-    stop = stop_at(posterior, goal, found, at=at)
+    if goal == "best":  # the item and its probability are those of the rows; `stopping` confirms them by other draws
+        item = int(found.best.argmax())
+        sure = min(float(found.best[item]), 1.0)
+        stop = Stop(sure >= at and stopping(posterior, goal, at=at).stop, sure, item, 0.0)
+    else:
+        stop = stopping(posterior, goal, at=at)
     left = estimate_remaining(posterior, goal, at=at, stop=stop) if ask else None
     forecast = None if left is None else QuestionsLeft(left.low, left.high, left.most, str(left))
     return Verdict(goal, stop.stop, stop.sure, names[stop.item], forecast)
-
-
-def stop_at(posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9) -> Stop:
-    """Decide whether `goal` ("best" or "ranking") is reached under `posterior` with probability `at`, so that asking
-    can stop.
-
-    For the goal "best", the item and its probability are those of the `Standing` `found`; if the probability is high
-    enough, `stopping` must confirm it with draws of its own.
-    """
-    if goal != "best":
-        return stopping(posterior, goal, at=at)
-    item = int(found.best.argmax())
-    sure = min(float(found.best[item]), 1.0)
-    return Stop(sure >= at and stopping(posterior, goal, at=at).stop, sure, item, 0.0)
 
 
 def alike(posterior: Posterior | Mixture, order: Ints, at: float = 0.9) -> tuple[tuple[int, int], ...]:

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.boards.bradley_terry import Cells, Fit
-from heedful.boards.tie_models import terms
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -58,8 +57,7 @@ def find_excess(n: int, cells: Cells, found: Fit, people: People | None) -> Exce
     if who.size < 2:
         return Excess([], True, 0)
     cell, times = people[1], people[2]
-    eta = found.scores[cells.first] - found.scores[cells.second] + cells.z @ found.gamma
-    got = terms(found.model, eta, found.tie, cells.outcome)
+    got = found.terms(cells)
     design = _Design(n, cells, found.tied, rows, cell, who.size)
     slopes = design.people(times * got.eta[cell], times * got.tie[cell])
     if effective_people(people) >= MANY_PEOPLE:
@@ -79,8 +77,7 @@ def taste_variance(n: int, cells: Cells, found: Fit, people: People) -> float:
     """Return the variance of people's own scores around those of n models, fitted as `found`, in logits squared."""
     who, rows = np.unique(people[0], return_inverse=True)
     cell, times = people[1], people[2]
-    eta = found.scores[cells.first] - found.scores[cells.second] + cells.z @ found.gamma
-    got = terms(found.model, eta, found.tie, cells.outcome)
+    got = found.terms(cells)
     bare = cells._replace(z=cells.z[:, :0])
     design = _Design(n, bare, False, rows, cell, who.size)
     slopes = design.people(times * got.eta[cell], times)

@@ -189,10 +189,8 @@ def _of_table(path: Path, learners: Sequence[str], alpha: float, options: dict[s
     from heedful.io.bandit_log import evaluate_table
 
     with reading_input(), asking():
-        rows = [row for _, row in unpack(open_table(path)).located()]
-        targets, columns = options.pop("target"), columns_of(options.pop("column"))
-        evaluation = evaluate_table(rows, targets=targets, columns=columns, learners=learners, alpha=alpha, **options)
-    return evaluation
+        table, targets, columns = unpack(open_table(path)), options.pop("target"), columns_of(options.pop("column"))
+        return evaluate_table(table, targets=targets, columns=columns, learners=learners, alpha=alpha, **options)
 
 
 def _plot(path: Path, evaluation: Evaluation, title: str) -> None:

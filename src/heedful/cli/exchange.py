@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -227,10 +227,10 @@ def _read_table(
 
 
 def _import_file(loop: Loop, file: Path, tally: Tally, table: TableImport | None) -> None:
-    from heedful.data.jsonl import read_lines
+    from heedful.data.jsonl import as_lines, read_lines
 
     total = _count_lines(file) if table is None else table.total
-    lines = read_lines(file) if table is None else _as_lines(table.lines)
+    lines = read_lines(file) if table is None else as_lines(table.lines)
     formed = table is not None and table.formed
     _import_lines(loop, file.name, lines, tally, total, by_line=table is None, formed=formed)
 
@@ -256,13 +256,8 @@ def _import_lines(
             tally.add(outcome, f"{source}:{outcome.line}" if by_line else f"{outcome.kind} {outcome.id}")
 
 
-def _as_lines(records: Iterable[dict[str, Any]]) -> Iterator[Line]:
-    from heedful.data.jsonl import Line
-
-    return (Line(i, record, None) for i, record in enumerate(records, 1))
-
-
 def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Tally) -> Report:
+    from heedful.data.jsonl import as_lines
     from heedful.data.row_report import Report
     from heedful.data.ubi import ACTIONS, read_ubi
 
@@ -274,12 +269,13 @@ def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Ta
     records = _on_offer(
         loop, read_ubi(queries, events, report, chains=chains, actions={**ACTIONS, **own_actions}), report
     )
-    _import_lines(loop, queries.name, _as_lines(records), tally)
+    _import_lines(loop, queries.name, as_lines(records), tally)
     return report
 
 
 def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequence[Path], tally: Tally) -> Report:
     """Import `files` of the format `name` with its `options`, and return what became of their rows."""
+    from heedful.data.jsonl import as_lines
     from heedful.data.row_report import Report
     from heedful.io.formats import find_format
 
@@ -288,13 +284,14 @@ def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequenc
     for file in files:
         if not file.is_file():
             raise BadInput(f"{file}: expected a file with --as, which is read twice, got a pipe")
-    _import_lines(loop, files[0].name, _as_lines(format.read(loop, files, report, options)), tally)
+    _import_lines(loop, files[0].name, as_lines(format.read(loop, files, report, options)), tally)
     return report
 
 
 def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[str, str], tally: Tally) -> Report:
     """Import the scores of a Langfuse project at `url`, page by page, and return what became of them."""
     from heedful.client.langfuse_http import Langfuse, LangfuseError
+    from heedful.data.jsonl import as_lines
     from heedful.data.langfuse import Output, Score, parse_output, parse_score
     from heedful.data.row_report import Report
     from heedful.io.formats import find_format
@@ -333,7 +330,7 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
     texts = None if loop.projection.interaction.by_number or not _has_texts(loop, options.get("text")) else find
     try:
         lines = score_lines(loop, scores(), report, meaning, texts, options.get("text"))
-        _import_lines(loop, "scores", _as_lines(lines), tally)
+        _import_lines(loop, "scores", as_lines(lines), tally)
         if broken:
             raise broken[0]
     except LangfuseError as error:
@@ -450,24 +447,18 @@ def validate(
     _check_is_file(path)
     tally, problems = Tally(), list[Mapping[str, Any]]()
 
-    def take(outcome: Outcome) -> None:
-        tally.add(outcome, f"{path.name}:{outcome.line}")
-        if outcome.status == "rejected":
-            problems.append({"line": outcome.line, "kind": outcome.kind, "id": outcome.id, "problem": outcome.reason})
-
     from heedful.data.jsonl import read_lines
     from heedful.io import import_lines
 
-    with reading_input(), _progress(path.name, _count_lines(path)) as advance:
-        if file is None:
-            _check_objects(path)
-            for outcome in _forms(advance(read_lines(path)), own_learners):
-                take(outcome)
-        else:
-            with open_loop(name, own_learners, rehearse_only=True) as loop:
-                _check_objects(path)
-                for outcome in import_lines(loop, advance(read_lines(path))):
-                    take(outcome)
+    opened = nullcontext() if file is None else open_loop(name, own_learners, rehearse_only=True)
+    with reading_input(), _progress(path.name, _count_lines(path)) as advance, opened as loop:
+        _check_objects(path)
+        lines = advance(read_lines(path))
+        for outcome in _forms(lines, own_learners) if loop is None else import_lines(loop, lines):
+            tally.add(outcome, f"{path.name}:{outcome.line}")
+            if outcome.status == "rejected":
+                about = {"line": outcome.line, "kind": outcome.kind, "id": outcome.id}
+                problems.append(about | {"problem": outcome.reason})
     problems.sort(key=lambda problem: problem["line"])
     remarks = [reason for reason in tally.reasons if reason["status"] == "applied"]
     if json:

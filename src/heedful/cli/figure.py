@@ -77,7 +77,7 @@ def figure(
         raise BadInput(f"--width: expected one or two, got {width!r}")
     check_option(engine)
     check_extra("matplotlib", "plot", "heedful figure")
-    from heedful.data.pairwise_dataset import check_labels
+    from heedful.data.sushi import check_labels
     from heedful.papers import FIGURES, find_figure, with_labels
     from heedful.papers.run_figure import Sources, missing_panels
     from heedful.papers.runner import Workers

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from heedful.boards.leaderboard import Leaderboard
     from heedful.boards.ranking import PreferenceRanking
     from heedful.data.choices import LoadedChoices, LoadedPairs
-    from heedful.data.comparisons import ComparisonTable
 
 OPTIONS = ("goal", "sure", "person", "without", "identifier", "anchor", "adjust", "side", "by", "ties")
 """The arguments of `heedful.rank` and `heedful.leaderboard` that have an option of the same name."""
@@ -166,53 +164,31 @@ def rank(
             words = pairs_of("--answer", "WORD=MEANING, such as 0=first", answer or ())
             loaded = open_pairs(file, columns_of(column or ()), words)
         voted = _as_arena(loaded, arena, _given(of_people), _given(of_arena))
+    options: dict[str, Any] = {"sure": sure, "anchor": _anchor(anchor), "name": str(file)}
+    found: Leaderboard | PreferenceRanking
+    before: Leaderboard | PreferenceRanking
     if voted is not None:
-        with reading_input(), _by_option(), notes().status(f"weighing {voted.pairs.columns.times.sum():,} votes"):
-            from heedful.boards.data_quality import left_out
-            from heedful.boards.leaderboard import board_of
-            from heedful.data.votes import votes_of
+        options |= {"adjust": adjust or (), "side": side, "by": by, "ties": ties}
+        with reading_input(), _by_option(), notes().status(f"weighing {voted.pairs.times.sum():,} votes"):
+            from heedful.boards.leaderboard import leaderboard
 
-            read = votes_of(voted, adjust=adjust or (), by=by, without=without or ())
-            how: dict[str, Any] = {
-                "name": str(file),
-                "side": side,
-                "ties": ties,
-                "sure": sure,
-                "anchor": _anchor(anchor),
-            }
-            board = board_of(read, **how)
-            if without:
-                before = board_of(votes_of(voted, adjust=adjust or (), by=by), **how)
-                said = left_out(without, before.items[0], board.items[0])
-                board = board._replace(remarks=(*board.remarks, said))
-        _give(board, csv, pairs, page, plot, top, json)
-        return
-    with reading_input(), _by_option():
+            found = leaderboard(voted, without=without or (), **options)
+            before = leaderboard(voted, **options) if without else found
+    else:
+        options |= {"items": items, "identifier": identifier, "person": person, "pool": pool, "goal": goal}
+        with reading_input(), _by_option():
+            from heedful.boards.ranking import rank as rank_choices
+
+            choices = loaded.to_choices()
+            with notes().status(f"weighing {choices.choices.answers:,} answers"):
+                found = rank_choices(choices, without=without or (), **options)
+                before = rank_choices(choices, **options) if without else found
+    if without:
         from heedful.boards.data_quality import left_out
-        from heedful.boards.ranking import rank_request, ranking_of
 
-        request = partial(
-            rank_request,
-            loaded.to_choices(),
-            items=items,
-            identifier=identifier,
-            person=person,
-            pool=pool,
-            goal=goal,
-            sure=sure,
-            columns=None,
-            words=None,
-            anchor=_anchor(anchor),
-            name=str(file),
-        )
-        asked = request(without=without or ())
-        _refuse_many(asked.choices)
-    with reading_input(), notes().status(f"weighing {asked.choices.answers:,} answers"):
-        found = ranking_of(asked)
-        if without:
-            said = left_out(without, ranking_of(request(without=())).items[0], found.items[0])
-            found = found._replace(remarks=[*found.remarks, said])
-    _give(found, csv, pairs, None, plot, top, json)
+        remark = left_out(without, before.items[0], found.items[0])
+        found = found._replace(remarks=(*found.remarks, remark))
+    _give(found, csv, pairs, page, plot, top, json)
 
 
 def _given(options: Mapping[str, object]) -> list[str]:
@@ -283,13 +259,12 @@ def _by_option() -> Iterator[None]:
 
 def _anchor(given: str | None) -> tuple[str, float] | None:
     """Return the (item, score) in the option --anchor, None without it; raise BadInput if it is wrong."""
-    from heedful.boards.elo import MOST_SCORE
     from heedful.data.files import is_number
 
     if given is None:
         return None
     name, _, score = given.rpartition("=")
-    if not name or not is_number(score) or not abs(float(score)) <= MOST_SCORE:
+    if not name or not is_number(score):
         raise BadInput(f"--anchor: expected NAME=SCORE, such as tea=1000, got {given!r}")
     return name, float(score)
 
@@ -304,17 +279,3 @@ def _refuse_same(file: Path, items: Path | None, outputs: Mapping[str, Path | No
                     f"{option}: expected a file of its own, got that of {taken[path.resolve()]}, {str(path)!r}"
                 )
             taken[path.resolve()] = option
-
-
-def _refuse_many(table: ComparisonTable) -> None:
-    """Raise ValueError, which says what to do, if the comparisons in `table` are of more items than can be ranked."""
-    from heedful.inference.estimation import MOST_ITEMS, MOST_ITEMS_OF_MANY
-
-    n, told_apart = len(table.items), len(table.people) > 1
-    if n > MOST_ITEMS:
-        pooled = " with --pool" if told_apart else ""
-        hint = "keep the answers about fewer of them, such as those with most votes"
-        raise ValueError(f"items: expected 2 to {MOST_ITEMS:,}{pooled}, got {n:,}: {hint}")
-    if told_apart and n > MOST_ITEMS_OF_MANY:
-        hint = f"--pool takes all answers for one person's, about {MOST_ITEMS:,} items at most"
-        raise ValueError(f"items: expected 2 to {MOST_ITEMS_OF_MANY:,} where people are told apart, got {n:,}: {hint}")

@@ -9,20 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.core.validation import describe
-from heedful.data.files import cut_list, number_in
+from heedful.data.cells import number_columns
+from heedful.data.files import MISSING, cut_list, number_in
 from heedful.data.table import open_table
 
 
 class Catalogue(NamedTuple):
-    """m items by name, with N standardised features.
-
-    `names` (m,); `features` (N,): names of the columns; `X` (m, N): (value - mean) / scale, 0 where a value is missing;
-    `mean`, `scale` (N,): mean and standard deviation of the values; `missing` (N,): number of missing values.
-    """
+    """m items by name, with N standardised features."""
 
     names: NDArray[np.str_]  # m
     features: NDArray[np.str_]  # N; the columns' names
-    X: NDArray[np.float64]  # m x N
+    X: NDArray[np.float64]  # m x N; (value - mean) / scale, 0 where a value is missing
     mean: NDArray[np.float64]  # N; of the values that are there
     scale: NDArray[np.float64]  # N; their standard deviation
     missing: NDArray[np.int64]  # N; how many are not there
@@ -31,10 +28,9 @@ class Catalogue(NamedTuple):
 def load_catalogue(path: str | PathLike[str]) -> Catalogue:
     """Load a table of items as `read_table` does.
 
-    A column is numeric if each of its cells is a finite number or missing; numeric columns that vary are the
-    features. The first column with some text
-    gives the names; an item with an empty name, or each item if there is no such column, is called "item 3" by its
-    place. Other columns are ignored, as are blank lines.
+    A column is numeric if each of its cells is a finite number, a truth value or missing; numeric columns that vary are
+    the features. The first column with some text gives the names; an item with an empty name, or each item if there is
+    no such column, is called "item 3" by its place. Other columns are ignored, as are blank lines.
 
     Raise FileNotFoundError if the path does not exist. Raise ValueError, as `NAME:LINE: ...` if one line is to blame,
     for a table without a numeric column that varies, and for an infinite number; other errors are those of
@@ -42,20 +38,11 @@ def load_catalogue(path: str | PathLike[str]) -> Catalogue:
     """
     path = Path(path)
     table = open_table(path)
-    rows = table.located()
-    columns = {name: [_text(row.get(name)) for _, row in rows] for name in table.header}
-    names: list[str] = []
-    numeric: dict[str, NDArray[np.float64]] = {}
-    for name, cells in columns.items():
-        values = [number_in(cell) for cell in cells]
-        column = np.array(values, np.float64)  # None becomes NaN
-        if None in values:
-            names = names or ["" if value != value else cell for cell, value in zip(cells, values)]
-        elif np.isinf(column).any():
-            i = int(np.isinf(column).argmax())
-            raise ValueError(f"{rows[i][0]}: {name}: expected a finite number, got {describe(cells[i])}")
-        elif not np.isnan(column).all():
-            numeric[name] = column
+    numeric = number_columns(table, table.header)
+    rows = [row for _, row in table.located()]
+    columns = {name: [_text(row.get(name)) for row in rows] for name in table.header if name not in numeric}
+    worded = (cells for cells in columns.values() if any(number_in(cell) is None for cell in cells))
+    names = ["" if cell.lower() in MISSING else cell for cell in next(worded, [""] * len(rows))]
     if not numeric:
         examples = [f"{name} ({_example(cells)})" for name, cells in columns.items()]
         raise ValueError(f"{path.name}: columns: expected at least one of finite numbers, got {cut_list(examples)}")
@@ -65,7 +52,7 @@ def load_catalogue(path: str | PathLike[str]) -> Catalogue:
     if not features:
         raise ValueError(f"{path.name}: columns: expected a numeric one that varies, got constant {', '.join(numeric)}")
     return Catalogue(
-        names=np.array([name or f"item {i}" for i, name in enumerate(names or [""] * len(rows), 1)]),
+        names=np.array([name or f"item {i}" for i, name in enumerate(names, 1)]),
         features=np.array(features),
         X=np.column_stack([standard[name][0] for name in features]),
         mean=np.array([standard[name][1] for name in features]),

@@ -9,17 +9,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from heedful.core.decoding import decoder
 from heedful.core.validation import describe
 from heedful.data.cells import MOST_TIMES, WORDS, name_in, number_of, person_in, times_in, word
-from heedful.data.choice_pairs import NamedPairs, pairs, winners
+from heedful.data.choice_pairs import read_pairs
 from heedful.data.comparisons import (
     Comparison,
     ComparisonTable,
+    PairColumns,
     by_name,
     comparison_of,
     table_of_columns,
@@ -27,6 +28,7 @@ from heedful.data.comparisons import (
 )
 from heedful.data.exported_choices import exported_choices
 from heedful.data.files import MISSING, first_lines, open_uncompressed
+from heedful.data.frames import Frame, rows_in
 from heedful.data.json_records import Located
 from heedful.data.known_forms import unpack
 from heedful.data.preflib import SUFFIXES, load_preflib
@@ -56,20 +58,17 @@ class LoadedChoices(NamedTuple):
 class LoadedPairs(NamedTuple):
     """Comparisons of two items that were read as columns from `table`; `roles` are the names of its columns by role."""
 
-    name: str
-    """name of the table in messages"""
     table: Table
     roles: dict[str, list[str]]
-    pairs: NamedPairs
+    pairs: PairColumns
     summary: str
     repeats: Repeats = Repeats()
 
     def to_choices(self) -> LoadedChoices:
         """Return the same comparisons as a table of comparisons. Raise ValueError if none is judged."""
-        columns, items, people, bad = self.pairs
-        choices = table_of_columns(columns, items, people)
-        _refuse_empty(self.name, choices)
-        return LoadedChoices(choices, self.summary, int(columns.times[bad].sum()), self.repeats)
+        choices = table_of_columns(self.pairs)
+        _refuse_empty(self.table.name, choices)
+        return LoadedChoices(choices, self.summary, int(self.pairs.times[self.pairs.bad].sum()), self.repeats)
 
 
 def open_choices(
@@ -115,7 +114,7 @@ def open_pairs(
     path = Path(path)
     loaded = _no_table(path)
     if loaded is None:
-        return _read_choices(path.name, open_table(path), columns, words)
+        return _read_choices(open_table(path), columns, words)
     for name, names in (("columns", columns), ("words", words)):
         if names:
             kind = loaded.summary.partition(";")[0]
@@ -170,9 +169,9 @@ def _study(path: Path) -> ComparisonTable | None:
             read.append(comparison_of(answer.person, answer.shown, answer.answer))
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
-    if not any(answer.judged for answer in read):
-        raise ValueError(f"{path.name}: answers: expected at least one about two items, got none")
-    return tabulate(read, document.items)
+    choices = tabulate(read, document.items)
+    _refuse_empty(path.name, choices)
+    return choices
 
 
 def _is_preflib(path: Path) -> bool:
@@ -180,6 +179,23 @@ def _is_preflib(path: Path) -> bool:
         return True
     line = next(first_lines(path), "")
     return line.startswith("# ") or (line.isascii() and line.isdigit())
+
+
+def read_choices(
+    name: str,
+    source: str | PathLike[str] | Sequence[Mapping[str, Any]] | Frame,
+    columns: Mapping[str, Sequence[str] | str] | None = None,
+    words: Mapping[str, str] | None = None,
+) -> LoadedPairs | LoadedChoices:
+    """Read comparisons from a file, a data frame or rows, as `open_pairs` and `pairs_in` do; `name`: of the argument
+    that the `source` is. A role of `columns` may have the name of one column."""
+    named = {role: [names] if isinstance(names, str) else names for role, names in (columns or {}).items()}
+    if isinstance(source, str | PathLike):
+        return open_pairs(source, named, words)
+    rows = rows_in(name, source)
+    if isinstance(rows, Mapping) or not isinstance(rows, Sequence):
+        raise ValueError(f"{name}: expected a data frame, rows as objects, or a file, got {describe(source)}")
+    return pairs_in(name, rows, named, words)
 
 
 def pairs_in(
@@ -201,13 +217,13 @@ def pairs_in(
     if not rows:
         raise ValueError(f"{name}: rows: expected at least one, got none")
     placed = [(f"{name}: row {i}", dict(row)) for i, row in enumerate(rows, 1)]
-    return _read_choices(name, table_of(placed), columns, words)
+    return _read_choices(table_of(placed, name), columns, words)
 
 
 def _read_choices(
-    file: str, table: Table, columns: Mapping[str, Sequence[str]] | None, words: Mapping[str, str] | None
+    table: Table, columns: Mapping[str, Sequence[str]] | None, words: Mapping[str, str] | None
 ) -> LoadedPairs | LoadedChoices:
-    """Read comparisons from an open table (called `file`), those of two items as columns."""
+    """Read comparisons from an open table, those of two items as columns."""
     words = {word(answer): meaning for answer, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:
@@ -216,28 +232,27 @@ def _read_choices(
     table = with_ties(table)
     other = None
     try:
-        roles = find_columns(file, table.header, named)
+        roles = find_columns(table.name, table.header, named)
     except ValueError:
         other = as_answers(table, named)
         if other is None:
             raise
         table, named = other, {}
-        roles = find_columns(file, table.header, named)
+        roles = find_columns(table.name, table.header, named)
     header = table.header
     if words and "answer" not in roles:
         raise ValueError(f"words: expected first, second and answer as columns, got {describe(', '.join(header))}")
-    used = [name for names in roles.values() for name in names]
-    summary = say_columns(used, header)
+    summary = say_columns([name for names in roles.values() for name in names], header)
     table, repeats = newest_rows(table, roles)
     if "loser" in roles or "answer" in roles:
-        read = winners(table, roles) if "loser" in roles else pairs(table, roles, words)
+        read = read_pairs(table, roles, words)
         if other is not None:  # counts do not say which of the two was shown first
-            read = read._replace(columns=read.columns._replace(side=0 * read.columns.side))
-        return LoadedPairs(file, table, roles, read, summary, repeats)
+            read = read._replace(sided=False)
+        return LoadedPairs(table, roles, read, summary, repeats)
     placed = table.located()
     answered = list((_long if "rank" in roles else _orders)(placed, roles))
     choices = tabulate(answered)
-    _refuse_empty(file, choices)
+    _refuse_empty(table.name, choices)
     quiet = len(placed) - len(answered) if "order" in roles else 0
     if quiet > 0:
         summary += f"; {quiet:,} of {len(placed):,} rows say nothing"

@@ -6,15 +6,16 @@ from itertools import chain, count
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from heedful.core.validation import describe
+from heedful.data.cells import Bools, Ints
 from heedful.data.files import cut_list
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Tiers = tuple[tuple[int, ...], ...]
 Name = TypeVar("Name", int, str)
+
+LOST, TIED, WON, UNSURE = range(4)
+"""Outcomes of a comparison of two items, for the first of them."""
 
 
 class Comparison(NamedTuple, Generic[Name]):
@@ -95,49 +96,46 @@ def _place(answer: Comparison[int]) -> tuple[int, Tiers, int, bool]:
     return answer.person, answer.tiers, -1 if answer.first is None else answer.first, answer.judged
 
 
-class ComparisonColumns(NamedTuple):
-    """p comparisons of two items each as arrays (p,), one per property: the form in which large files are read.
-
-    - `person`, `better`, `worse`: numbers of the person and of the two items.
-    - `tied`: True if they are equally good; `judged`: False for "cannot judge"; `times`: how often it was given."""
+class PairColumns(NamedTuple):
+    """p comparisons of two items each as arrays (p,), one per property: the form in which large files are read."""
 
     person: Ints
-    better: Ints
-    worse: Ints
-    """of two items that tie or could not be judged, the one that was shown second"""
-    tied: Bools
-    judged: Bools
-    side: Ints
-    """1 if the better item was shown first, 2 if the worse one was, 0 if unknown"""
+    """the number of the person"""
+    first: Ints
+    """the number of the item that was shown first, or of the winner if nobody knows which was"""
+    second: Ints
+    outcome: Ints
+    """WON if the first item is better, LOST if the second one is, TIED, or UNSURE, which says nothing"""
     times: Ints
+    bad: Bools
+    """whether it is a tie because both items were called bad"""
+    items: Sequence[str]
+    """the names of items by number"""
+    people: Sequence[str]
+    sided: bool
+    """whether `first` was shown first"""
 
 
-def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Sequence[str]) -> ComparisonTable:
-    """Return the comparisons `pairs`, in columns, as the table that `tabulate` would make of them.
-
-    `items`, `people`: the names, by the numbers used in the columns; in the table they are numbered by name.
-    Comparisons with `times` 0 are left out.
-    """
-    counted: Any = (column[pairs.times > 0] for column in pairs)
-    person, better, worse, tied, judged, side, times = ComparisonColumns(*counted)
-    both, pair = np.unique(better * len(items) + worse, return_inverse=True)
-    key = (((person * max(both.size, 1) + pair) * 3 + side) * 2 + tied) * 2 + judged
-    _, first, which = np.unique(key, return_index=True, return_inverse=True)
-    often = np.zeros(first.size, np.int64)
+def table_of_columns(pairs: PairColumns) -> ComparisonTable:
+    """Return the comparisons `pairs` as the table that `tabulate` would make of them, in which items and people are
+    numbered by name. Comparisons with `times` 0 are left out."""
+    counted: Any = (column[pairs.times > 0] for column in pairs[:5])
+    person, first, second, outcome, times = counted
+    both, pair = np.unique(first * len(pairs.items) + second, return_inverse=True)
+    key = (person * max(both.size, 1) + pair) * 4 + outcome
+    _, row, which = np.unique(key, return_index=True, return_inverse=True)
+    often = np.zeros(row.size, np.int64)
     np.add.at(often, which, times)
-    shown, numbers = _numbered_by_name(np.column_stack([better[first], worse[first]]), items)
-    people_shown, numbers_of_people = _numbered_by_name(person[first], people)
-    tiers: dict[tuple[int, int, bool], Tiers] = {}  # many people give the same answer: share its tuples
+    shown, numbers = _numbered_by_name(np.column_stack([first[row], second[row]]), pairs.items)
+    people, numbers_of_people = _numbered_by_name(person[row], pairs.people)
+    tiers: dict[tuple[int, int, int], Tiers] = {}  # many people give the same answer: share its tuples
     comparisons = []
-    sides = zip(*numbers.T.tolist(), tied[first].tolist(), side[first].tolist())
-    for u, (a, b, level, side_of_first), n, sure in zip(
-        numbers_of_people.tolist(), sides, often.tolist(), judged[first].tolist()
-    ):
-        tiers_of_pair = tiers.get((a, b, level))
-        if tiers_of_pair is None:
-            tiers_of_pair = tiers[a, b, level] = ((a, b),) if level else ((a,), (b,))
-        comparisons.append(Comparison(u, tiers_of_pair, n, (None, a, b)[side_of_first], sure))
-    return ComparisonTable(shown, people_shown, tuple(sorted(comparisons, key=_place)))
+    rows = zip(numbers_of_people.tolist(), *numbers.T.tolist(), outcome[row].tolist(), often.tolist())
+    for u, a, b, found, n in rows:
+        ordered: dict[int, Tiers] = {WON: ((a,), (b,)), LOST: ((b,), (a,))}
+        tiers_of_pair = tiers.setdefault((a, b, found), ordered.get(found, ((a, b),)))
+        comparisons.append(Comparison(u, tiers_of_pair, n, a if pairs.sided else None, found != UNSURE))
+    return ComparisonTable(shown, people, tuple(sorted(comparisons, key=_place)))
 
 
 def _numbered_by_name(values: Ints, names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
@@ -165,11 +163,7 @@ def by_name(choices: ComparisonTable) -> Iterator[Comparison[str]]:
 
 def pool_people(choices: ComparisonTable) -> ComparisonTable:
     """Return the table with all answers attributed to one person without a name."""
-    times: Counter[tuple[Tiers, int | None, bool]] = Counter()
-    for _, tiers, often, first, judged in choices.comparisons:
-        times[tiers, first, judged] += often
-    comparisons = tuple(Comparison(0, tiers, often, first, judged) for (tiers, first, judged), often in times.items())
-    return ComparisonTable(choices.items, ("",), comparisons)
+    return tabulate((answer._replace(person="") for answer in by_name(choices)), choices.items)
 
 
 def split_nameless(choices: ComparisonTable, most: int = 100_000) -> ComparisonTable:

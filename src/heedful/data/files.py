@@ -155,6 +155,14 @@ def cell_number(cell: object) -> float | None:
         return math.inf
 
 
+def cell_truth(cell: object) -> bool | None:
+    """Return a cell as a truth value, of which 1 and 0 and texts are ones; None if it is something else."""
+    if isinstance(cell, str | bool) and (text := str(cell).lower()) in ("true", "false"):
+        return text == "true"
+    number = cell_number(cell)
+    return bool(number) if number in (0.0, 1.0) else None
+
+
 def cut_list(names: Sequence[str], most: int = 8) -> str:
     """Return names as a text for a message: the first `most`, separated by commas, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")

@@ -5,7 +5,7 @@ read.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 from os import PathLike
 from pathlib import Path
@@ -33,6 +33,11 @@ class Line(NamedTuple):
     record: dict[str, Any] | None
     error: str | None  # NAME:LINE: field: expected ..., got ...
     size: int = 0  # its bytes, 0 if it comes from no file
+
+
+def as_lines(records: Iterable[dict[str, Any]]) -> Iterator[Line]:
+    """Yield `records`, which come from no file of JSON lines, as lines, numbered from 1."""
+    return (Line(number, record, None) for number, record in enumerate(records, 1))
 
 
 def read_lines(path: str | PathLike[str]) -> Iterator[Line]:

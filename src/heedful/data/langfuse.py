@@ -13,13 +13,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from heedful.core.times import parse_time
 from heedful.core.validation import describe
-from heedful.data.files import number_in
-from heedful.data.messages import has_other_parts, is_message, messages_in, says_more
+from heedful.data.files import cell_number, cell_truth
+from heedful.data.messages import conversation, has_other_parts, is_message, messages_in, says_more
 
 DataType: TypeAlias = Literal["NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION"]
 TYPES: tuple[DataType, ...] = ("NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION")
 KINDS = ("trace", "observation", "session", "experiment")
-_BOOLEANS: Mapping[object, bool] = {1: True, 0: False, "true": True, "false": False, "1": True, "0": False}
 
 
 class Score(NamedTuple):
@@ -131,16 +130,13 @@ def _value(type: DataType, record: Mapping[str, Any]) -> float | bool | str | No
         return None
     if type == "BOOLEAN":
         content = value if value is not None else text
-        key = content.lower() if isinstance(content, str) else content
-        if isinstance(key, str) and (number := number_in(key)) is not None:
-            key = number
-        if isinstance(key, list | dict) or key not in _BOOLEANS:
+        if (truth := cell_truth(content)) is None:
             raise ValueError(f"value: expected true or false with BOOLEAN, got {describe(content)}")
-        return _BOOLEANS[key]
-    number = number_in(value) if isinstance(value, str) else value
-    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        return truth
+    number = cell_number(value)
+    if number is None or not math.isfinite(number):
         raise ValueError(f"value: expected a number with NUMERIC, got {describe(value)}")
-    return float(number)
+    return number
 
 
 def _subject(record: Mapping[str, Any]) -> tuple[str, str | None, str | None]:
@@ -268,10 +264,7 @@ def _messages(value: object) -> list[Any] | None:
 
 
 def _conversation(messages: list[Any]) -> str:
-    texts = [as_text(message["content"]) for message in messages]
-    if len(messages) == 1 and messages[0]["role"] == "user":
-        return texts[0]
-    return "\n\n".join(f"{message['role']}: {text}" for message, text in zip(messages, texts))
+    return conversation(messages, [as_text(message["content"]) for message in messages])
 
 
 # ---------------------------------------------------------------------------- fields

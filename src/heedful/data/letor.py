@@ -5,7 +5,6 @@ write it; without `qid:` it is LightGBM's, which keeps the sizes of the queries 
 """
 
 import re
-from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,17 +15,14 @@ from numpy.typing import NDArray
 from heedful.core.paths import path_kind
 from heedful.core.validation import describe
 from heedful.data.files import numbered_lines
-from heedful.data.svmlight import MAX_FEATURES, Array, Target, read_blocks, stack_blocks
+from heedful.data.svmlight import MAX_FEATURES, Array, Lines, Target, read_svmlight, stack_blocks
 
 _GRADE = Target("[0-4]", "an integer 0 to 4")
 
 
 class Queries(NamedTuple):
     """The documents of ranking files by query, with N features: those of query q are the rows offsets[q] to offsets[q +
-    1] - 1.
-
-    `X` (rows, N): features; `labels` (rows,): grades from 0 (irrelevant) to 4; `offsets` (queries + 1,): where each
-    query begins, and the number of rows; `qids` (queries,): the ids of the queries."""
+    1] - 1."""
 
     X: Array  # rows x N, C-contiguous
     labels: NDArray[np.int64]  # rows; grades 0 (irrelevant) to 4
@@ -59,16 +55,17 @@ def load_letor(*paths: str | PathLike[str], n_features: int = 0) -> Queries:
     sizes: list[int] = []
     qids: list[str] = []
     for path in map(Path, paths):
-        first = len(labels)
-        starts: dict[str | None, int] = {}  # qid -> its first row
-        blocks += _blocks(path, n_features or MAX_FEATURES, labels, starts)
+        read = read_svmlight(path, n_features or MAX_FEATURES, _GRADE)
+        starts, rows = _starts(path, read), len(read.targets)
         if None in starts:
-            counts = _counts(path, len(labels) - first)
+            counts = _counts(path, rows)
             sizes += counts
             qids += map(str, range(1, len(counts) + 1))
         else:
-            sizes += np.diff([*starts.values(), len(labels)]).tolist()
+            sizes += np.diff([*starts.values(), rows]).tolist()
             qids += map(str, starts)
+        labels += map(int, read.targets)
+        blocks += read.blocks
 
     N = n_features or max(block.shape[1] for block in blocks)
     if N == 0:
@@ -89,27 +86,23 @@ def least_squares(X: Array, y: NDArray[Any]) -> Array:
     return w
 
 
-def _blocks(path: Path, limit: int, labels: list[int], starts: dict[str | None, int]) -> Iterator[Array]:
-    """Yield the features in blocks of rows; append grades to `labels`, put the first row of each query in `starts`."""
-    last: str | None = None
-
-    def add(number: int, grade: str, qid: str | None) -> None:
-        nonlocal last
-        if qid != last or not starts:
-            where = f"{path.name}:{number}: qid"
-            if starts and qid is None:
+def _starts(path: Path, read: Lines) -> dict[str | None, int]:
+    """Return the first row of each query; raise ValueError if the rows of one are not together, or lack a qid that
+    others have."""
+    starts: dict[str | None, int] = {}
+    for row, (qid, before) in enumerate(zip(read.qids, [None, *read.qids])):
+        where = f"{path.name}:{read.numbers[row]}: qid"
+        if not row or qid != before:
+            if row and qid is None:
                 raise ValueError(f"{where}: expected qid:ID as on the lines before, got none")
-            if starts and last is None:
+            if row and before is None:
                 raise ValueError(f"{where}: expected none as on the lines before, got {describe(f'qid:{qid}')}")
             if qid in starts:
                 raise ValueError(f"{where}: expected a query's lines together, got {describe(qid)} once more")
-            starts[qid] = len(labels)
-            last = qid
-        labels.append(int(grade))
-
-    yield from read_blocks(path, limit, _GRADE, add)
+            starts[qid] = row
     if not starts:
         raise ValueError(f"{path.name}: documents: expected a line GRADE qid:ID INDEX:VALUE ..., got none")
+    return starts
 
 
 def _counts(path: Path, rows: int) -> list[int]:

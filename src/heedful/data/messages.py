@@ -4,7 +4,7 @@ which of them hold something other than text."""
 import ast
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 BESIDE_CONTENT = (
@@ -33,6 +33,13 @@ def has_other_parts(content: object) -> bool:
     """Return whether a content is a list with parts that have no text, such as an image."""
     parts = content if isinstance(content, list) else ()
     return any(isinstance(part, Mapping) and part.get("type") in PARTS for part in parts)
+
+
+def conversation(messages: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> str:
+    """Return messages, with the text of each, as one text: each after its role, but a single one of a user as it is."""
+    if len(messages) == 1 and messages[0]["role"] == "user":
+        return texts[0]
+    return "\n\n".join(f"{message['role']}: {text}" for message, text in zip(messages, texts))
 
 
 def messages_in(cell: str) -> list[Any] | None:

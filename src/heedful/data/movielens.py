@@ -18,21 +18,16 @@ Ints = NDArray[np.int64]
 class Ratings(NamedTuple):
     """n ratings of M movies by U users, as columns, with what the files say of the movies.
 
-    - `users`, `movies` (n,): indices into `user_ids` (U,) and `movie_ids` (M,), which are the ids in the files, rising.
-    - `values` (n,): 1 to 5; `times` (n,): seconds since 1970, 0 if unknown.
-    - `names` (M,): of the movies.
-    - `genres` (M, G): whether the movie has each of G genres; `genre_names` (G,).
-
     Movies without ratings are included. No user rates a movie twice."""
 
-    users: Ints  # n; places, in the order of the file
-    movies: Ints  # n; places
+    users: Ints  # n; indices into user_ids, in the order of the file
+    movies: Ints  # n; indices into movie_ids
     values: NDArray[np.float64]  # n; 1 to 5
     times: Ints  # n; seconds since 1970, 0 where unknown
-    user_ids: Ints  # U; as in the files
-    movie_ids: Ints  # M
+    user_ids: Ints  # U; as in the files, rising
+    movie_ids: Ints  # M; the same
     names: NDArray[np.str_]  # M; "Toy Story (1995)"
-    genres: NDArray[np.bool_]  # M x G
+    genres: NDArray[np.bool_]  # M x G; whether the movie has the genre
     genre_names: NDArray[np.str_]  # G
 
 

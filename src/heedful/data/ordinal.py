@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.core.validation import describe
-from heedful.data.files import MISSING, NUMBER, cell_number, cut_list, first_lines, number_in
+from heedful.data.cells import number_columns
+from heedful.data.files import MISSING, NUMBER, cut_list, first_lines, number_in
 from heedful.data.set_aside import ASIDE, counted_rows
-from heedful.data.svmlight import MAX_FEATURES, Array, Target, read_blocks, stack_blocks
+from heedful.data.svmlight import MAX_FEATURES, Target, read_svmlight, stack_blocks
 from heedful.data.table import open_table
 
 Missing = Literal["refuse", "mean"]
@@ -28,11 +29,7 @@ _EXACT = 2.0**53  # smaller whole numbers are exact as floats
 
 
 class OrdinalData(NamedTuple):
-    """Rows of N features with a rank each, from 1 to k; rank r stands for the grade grades[r - 1].
-
-    `X` (rows, N): features; `ranks` (rows,); `grades`: k texts as in the file, lowest first; `features`: names of the N
-    columns; `left_out`: names of columns that are not numbers; `filled`: names of columns in which missing values were
-    replaced by the mean."""
+    """Rows of N features with a rank each, from 1 to k; rank r stands for the grade grades[r - 1]."""
 
     X: NDArray[np.float64]  # rows x N
     ranks: NDArray[np.int64]  # rows; 1 to k
@@ -145,22 +142,16 @@ def _same(label: str) -> str:
 
 
 def _svmlight(path: Path, order: Sequence[str], most: int) -> OrdinalData:
-    grades: list[str] = []
-    where: list[str] = []
-
-    def add(number: int, grade: str, qid: str | None) -> None:
-        grades.append(grade)
-        where.append(f"{path.name}:{number}")
-
-    blocks: list[Array] = list(read_blocks(path, MAX_FEATURES, _TARGET, add))
-    if not grades:
+    read = read_svmlight(path, MAX_FEATURES, _TARGET)
+    if not read.targets:
         raise ValueError(f"{path.name}: rows: expected a line GRADE INDEX:VALUE ..., got none")
-    N = max(block.shape[1] for block in blocks)
+    N = max(block.shape[1] for block in read.blocks)
     if N == 0:
         raise ValueError(f"{path.name}: features: expected at least one INDEX:VALUE, got none")
-    ranks, names = _rank_grades("grade", grades, order, most, where, path.name)
+    where = [f"{path.name}:{number}" for number in read.numbers]
+    ranks, grades = _rank_grades("grade", read.targets, order, most, where, path.name)
     features = tuple(map(str, range(1, N + 1)))
-    return OrdinalData(stack_blocks(blocks, N), ranks, names, features, (), ())
+    return OrdinalData(stack_blocks(read.blocks, N), ranks, grades, features, (), ())
 
 
 # ---------------------------------------------------------------------------- tables
@@ -178,7 +169,7 @@ def _table(
     used = {"target": [target], "without": list(without)} if target else {}
     table, _ = counted_rows(open_table(path), {**used, **columns})
     placed = table.located()
-    where, rows = [place for place, _ in placed], [row for _, row in placed]
+    where = [place for place, _ in placed]
     names = table.header
     if not target:
         raise ValueError(f"target: expected the column of the grades ({cut_list(names)}), got none")
@@ -195,20 +186,10 @@ def _table(
         cells.append(cell)
     ranks, grades = _rank_grades(target, cells, order, most, where, path.name)
 
-    features: dict[str, NDArray[np.float64]] = {}
-    left_out, filled = [], []
-    for name in names:
-        if name == target or name in without:
-            continue
-        written = (row.get(name) for row in rows)
-        values = [float(cell) if isinstance(cell, bool) else cell_number(cell) for cell in written]
-        if None in values or all(value != value for value in values):
-            left_out.append(name)
-            continue
-        column = np.array(values, np.float64)
-        if np.isinf(column).any():
-            i = int(np.isinf(column).argmax())
-            raise ValueError(f"{where[i]}: {name}: expected a finite number, got {describe(rows[i].get(name))}")
+    possible = [name for name in names if name != target and name not in without]
+    features = number_columns(table, possible)
+    left_out, filled = [name for name in possible if name not in features], []
+    for name, column in features.items():
         if (gaps := np.isnan(column)).any():
             if missing == "refuse":
                 others = f", as {gaps.sum() - 1} more" if gaps.sum() > 1 else ""
@@ -218,7 +199,6 @@ def _table(
                 )
             column[gaps] = column[~gaps].mean()
             filled.append(name)
-        features[name] = column
     if not features:
         raise ValueError(
             f"{path.name}: columns: expected one of numbers other than {target}, got {cut_list(left_out) or 'none'}"

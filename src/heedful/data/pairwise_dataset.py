@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from heedful.core.validation import describe
 from heedful.data.files import existing_or_gz, is_number, numbered_lines
 from heedful.data.movielens import Ratings, load_movielens
-from heedful.data.sushi import load_sushi
+from heedful.data.sushi import check_labels, load_sushi
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LABELS = ("right", "published")
 NEAREST = 10
 METALS = ("Cd", "Cu", "Pb", "Co", "Cr", "Ni", "Zn")
 PLACES = (72, 316, 243, 21, 84, 313, 43, 254, 324, 264, 294, 245, 183, 167, 349, 0, 73, 259, 5, 197)
@@ -73,13 +72,6 @@ def prefers_first(values: Array, labels: str = "right") -> NDArray[np.bool_]:
         return values[:, a] > values[:, b]
     order = values.argsort(axis=1, kind="stable")
     return order[:, a] < order[:, b]
-
-
-def check_labels(labels: str) -> str:
-    """Return `labels` unchanged if it is "right" or "published"; else raise ValueError."""
-    if labels not in LABELS:
-        raise ValueError(f"labels: expected right or published, got {labels!r}")
-    return labels
 
 
 def impute(X: Array, nearest: int = NEAREST) -> Array:

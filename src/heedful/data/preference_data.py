@@ -13,8 +13,8 @@ from os import PathLike
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from heedful.core.validation import describe
-from heedful.data.files import cell_number, cut_list
-from heedful.data.messages import is_message, messages_in, says_more
+from heedful.data.files import cell_number, cell_truth, cut_list
+from heedful.data.messages import conversation, is_message, messages_in, says_more
 from heedful.data.repeats import Answer, answer_of
 from heedful.data.row_report import Report
 from heedful.data.set_aside import why_aside
@@ -28,8 +28,6 @@ NO_LABEL = "the label is missing"
 NOT_TEXT = "an answer or the prompt holds something other than text"
 NOT_ONE = "an answer is not one message of the assistant"
 UNREADABLE = "an answer or the prompt looks like messages and cannot be read as such: write JSON lines"
-LABELS: Mapping[object, bool] = {True: True, False: False, "true": True, "false": False, "1": True, "0": False}
-"""What a label may be; texts in any case, as in CSV."""
 PROMPTS = ("prompt", "instruction", "question")
 """Fields that may have the prompt."""
 COMPLETIONS = ("completions", "responses", "answers", "outputs")
@@ -152,11 +150,10 @@ def _labelled(place: str, record: Mapping[str, Any], answer: object, label: Any)
         prompt, [completion] = _continued(None, completion[: max(turns, default=0)], [completion])
     if label is None:
         raise _Unusable(NO_LABEL)
-    known = label.lower() if isinstance(label, str) else label
-    if isinstance(known, list | dict) or known not in LABELS:
+    if (good := cell_truth(label)) is None:
         raise ValueError(f"label: expected true or false, got {describe(label)}")
     text = _not_empty(_answer_text(completion))
-    return Labelled(_row(place, record, prompt, [text], LABELS[known]), text, LABELS[known])
+    return Labelled(_row(place, record, prompt, [text], good), text, good)
 
 
 def _compared(record: Mapping[str, Any]) -> Iterator[tuple[FieldAnswer, FieldAnswer]]:
@@ -325,12 +322,7 @@ def _content(field: str, i: int, content: object) -> str:
 
 
 def _spoken(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return a conversation as one text: each message after its role, but a single message of a user as it is."""
-    if len(messages) == 1 and messages[0]["role"] == "user":
-        return _content("prompt", 0, messages[0]["content"])
-    return "\n\n".join(
-        f"{message['role']}: {_content('prompt', i, message['content'])}" for i, message in enumerate(messages)
-    )
+    return conversation(messages, [_content("prompt", i, each["content"]) for i, each in enumerate(messages)])
 
 
 def _answer_text(answer: str | list[Any]) -> str:

@@ -11,9 +11,9 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.core.validation import describe
+from heedful.core.validation import check_count, describe
 from heedful.core.wording import count
-from heedful.data.choice_pairs import NameColumn, refuse
+from heedful.data.cells import NameColumn, refuse, refuse_cells
 from heedful.data.files import cell_number, is_number, numbered_lines, open_uncompressed
 from heedful.data.movielens import load_movielens
 from heedful.data.roles import find_roles, fitting, plain
@@ -24,13 +24,10 @@ Ints = NDArray[np.int64]
 
 
 class RatingTable(NamedTuple):
-    """n ratings in the order of the file, of M items by U users. No user rates an item twice.
+    """n ratings in the order of the file, of M items by U users. No user rates an item twice."""
 
-    `users`, `items` (n,): indices into `user_names` (U,) and `item_names` (M,); `values` (n,): the ratings.
-    """
-
-    users: Ints  # n; places
-    items: Ints  # n; places
+    users: Ints  # n; indices into user_names
+    items: Ints  # n; indices into item_names
     values: NDArray[np.float64]  # n
     user_names: NDArray[np.str_]  # U
     item_names: NDArray[np.str_]  # M
@@ -78,12 +75,8 @@ def read_ratings(
     user, item = (NameColumn(coded[k], roles[ROLES[k]][0], numbers) for k, numbers in ((0, users), (1, items)))
     worth = [_worth(value, words or {}, missing) for value in coded[2].values]
     values = np.array(worth, np.float64)[coded[2].codes]
-
-    def wrong(where: str, i: int) -> None:
-        value = coded[2].values[coded[2].codes[i]]
-        raise ValueError(f"{where}: {roles['rating'][0]}: expected a finite number, got {describe(value)}")
-
-    refuse(table, [user.check, item.check, (np.isinf(values), wrong)])
+    refuse(table, [user.check, item.check])
+    refuse_cells(table, np.isinf(values), roles["rating"][0], "a finite number", coded[2])
     present = np.flatnonzero(~np.isnan(values))
     if not present.size:
         raise ValueError(f"{table.name}: ratings: expected at least one, got none")
@@ -241,8 +234,8 @@ def load_jester(path: str | PathLike[str], *, users: int | None = None) -> Ratin
     also if the first number is not that of the ratings, or if lines differ in length.
     """
     path = Path(path)
-    if users is not None and (isinstance(users, bool) or not isinstance(users, int) or users < 1):
-        raise ValueError(f"users: expected a whole number, 1 or more, got {describe(users)}")
+    if users is not None:
+        check_count("users", users)
     rows: list[NDArray[np.float64]] = []
     for number, line in numbered_lines(path):
         if users is not None and len(rows) == users:
@@ -305,9 +298,8 @@ def densest(table: RatingTable, users: int, items: int) -> RatingTable:
     Activity is counted in the whole table; of equals, those with lower numbers are taken. Users or items without any of
     these ratings are left out. Raise ValueError if no rating is left, or a count is not 1 or more.
     """
-    for name, most in (("users", users), ("items", items)):
-        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-            raise ValueError(f"{name}: expected a whole number, 1 or more, got {describe(most)}")
+    check_count("users", users)
+    check_count("items", items)
     raters = np.argsort(-np.bincount(table.users), kind="stable")[:users]
     which = np.argsort(-np.bincount(table.items), kind="stable")[:items]
     return select_ratings(table, np.isin(table.users, raters) & np.isin(table.items, which))

@@ -228,32 +228,26 @@ def newest_rows(table: Table, roles: Mapping[str, Sequence[str]]) -> tuple[Table
 
     `roles` are the columns of its answers by role, such as {"winner": ["better"], "person": ["who"]}. What a row is
     about is in the columns of SUBJECTS, or in both of two SIDES; what it says is in the other columns of a role."""
-    counted, repeats = find_newest(table, roles)
-    return (table if counted is None else take_rows(table, counted)), repeats
-
-
-def find_newest(table: Table, roles: Mapping[str, Sequence[str]]) -> tuple[Bools | None, Repeats]:
-    """Return which of the r rows of `table` count (r,), None if all do, and how many do not; `roles` as above."""
     fields = identity(table.header, roles)
     if fields.id is None and (fields.person is None or fields.time is None):
-        return None, Repeats()
+        return table, Repeats()
     names = [name for name in (fields.id, fields.person, fields.version, fields.time) if name is not None]
     names += [name for columns in roles.values() for name in columns if name not in names]
     if fields.id is not None:
         [ids] = table.columns([fields.id])
         if len(ids.values) == ids.codes.size and None not in ids.values:
-            return None, Repeats()  # each row has an id of its own
+            return table, Repeats()  # each row has an id of its own
     if fields.person is not None and fields.time is not None:
         when = groups([_codes(column) for column in table.columns([fields.person, fields.time])])
         if fields.id is None and int(when.max()) + 1 == when.size:
-            return None, Repeats()  # nobody answered twice at one time
+            return table, Repeats()  # nobody answered twice at one time
         names = [*names, *(name for name in table.header if name not in names)]
     counted, by_id = newest(_marks(dict(zip(names, table.columns(names))), fields, roles))
     if counted.all():
-        return None, Repeats()
+        return table, Repeats()
     by = [str(fields.id)] if (by_id & ~counted).any() else []
     by += [f"{fields.person} and {fields.time}"] if (~by_id & ~counted).any() else []
-    return counted, Repeats(int((~counted).sum()), " or ".join(by))
+    return take_rows(table, counted), Repeats(int((~counted).sum()), " or ".join(by))
 
 
 def _marks(columns: Mapping[str, CodedColumn], fields: Identity, roles: Mapping[str, Sequence[str]]) -> Marks:

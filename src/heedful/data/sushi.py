@@ -19,6 +19,16 @@ _A = (0, 1, 2, 3, 4, 6, 7, 8, 26, 29)
 _PUBLISHED = (0, 1, 2, 3, 4, 15, 7, 8, 26, 29)  # [H12] took 5, ikura, salmon roe, for salmon
 
 
+LABELS = ("right", "published")
+
+
+def check_labels(labels: str) -> str:
+    """Return `labels` unchanged if it is "right" or "published"; else raise ValueError."""
+    if labels not in LABELS:
+        raise ValueError(f"labels: expected right or published, got {labels!r}")
+    return labels
+
+
 class Sushi(NamedTuple):
     """Rankings of the same 10 sushi by U people, one row per person, most preferred first, and features of the items.
 
@@ -40,8 +50,7 @@ def load_sushi(folder: str | PathLike[str], *, labels: str = "right") -> Sushi:
     Raise FileNotFoundError if a file does not exist; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
     malformed line.
     """
-    if labels not in ("right", "published"):
-        raise ValueError(f"labels: expected right or published, got {labels!r}")
+    check_labels(labels)
     folder = Path(folder)
     names, features = _items(existing_or_gz(folder / "sushi3.idata"))
     orders = _orders(existing_or_gz(folder / "sushi3a.5000.10.order"))

@@ -1,7 +1,6 @@
 """Parser of lines of SVMlight files, `TARGET qid:ID INDEX:VALUE ... # comment`, for ranking files and ordinal data."""
 
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,14 +44,21 @@ class _Row(NamedTuple):
     features: str  # " INDEX:VALUE INDEX:VALUE ..."
 
 
-def read_blocks(path: Path, limit: int, target: Target, add: Callable[[int, str, str | None], None]) -> Iterator[Array]:
-    """Yield the features of a file in blocks of b rows, arrays (b x largest index in the block).
+class Lines(NamedTuple):
+    """The rows of an SVMlight file: for each its target, its qid, None if it has none, and the number of its line; and
+    the features in `blocks` of b rows, arrays (b x largest index in the block)."""
 
-    `add(line number, target, qid)` is called for each row as it is read. `limit`: the greatest index; `target`: what
-    lines begin with. Raise ValueError, as NAME:LINE, for a malformed line.
-    """
+    targets: list[str]
+    qids: list[str | None]
+    numbers: list[int]
+    blocks: list[Array]
+
+
+def read_svmlight(path: Path, limit: int, target: Target) -> Lines:
+    """Read a file whose lines begin with `target`; `limit`: the greatest index. Raise ValueError, as NAME:LINE, for a
+    malformed line."""
     pattern = target.line()
-    rows: list[_Row] = []
+    read, rows = Lines([], [], [], []), list[_Row]()
     for number, text in numbered_lines(path):
         match = pattern.fullmatch(text)
         if match is None:
@@ -60,13 +66,16 @@ def read_blocks(path: Path, limit: int, target: Target, add: Callable[[int, str,
         value, qid, features = match.groups()
         if value is None:  # blank, or only a comment
             continue
-        add(number, value, qid)
+        read.targets.append(value)
+        read.qids.append(qid)
+        read.numbers.append(number)
         rows.append(_Row(number, text, features))
         if len(rows) == BLOCK:
-            yield _parse(path, rows, limit, target)
+            read.blocks.append(_parse(path, rows, limit, target))
             rows.clear()
     if rows:
-        yield _parse(path, rows, limit, target)
+        read.blocks.append(_parse(path, rows, limit, target))
+    return read
 
 
 def _parse(path: Path, rows: list[_Row], limit: int, target: Target) -> Array:

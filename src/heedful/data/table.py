@@ -270,11 +270,14 @@ def _parquet(path: Path) -> Table:
     table = table.select([name for j, name in enumerate(names) if j not in left])
 
     def columns(names: Sequence[str]) -> list[CodedColumn]:
-        return [_code(cells(name)) for name in names]
+        try:
+            return [_code(cells(name)) for name in names]
+        except UnicodeDecodeError:
+            located()  # raises an error that says where
+            raise
 
     def located() -> list[tuple[str, dict[str, Any]]]:
-        rows = [{key: cell(value) for key, value in row.items()} for row in table.to_pylist()]
-        return [(f"{path.name}: row {i}", row) for i, row in enumerate(rows, 1)]
+        return [(where, {name: cell(row[name]) for name in table.column_names}) for where, row in read_parquet(path)]
 
     return Table(path.name, table.column_names, columns, located)
 

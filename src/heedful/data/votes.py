@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe
-from heedful.data.cells import number_of
-from heedful.data.choice_pairs import of_models, read_cells, refuse
+from heedful.data.cells import Bools, Ints, number_of, read_cells, refuse
+from heedful.data.choice_pairs import of_models
 from heedful.data.choices import LoadedPairs, say_columns
-from heedful.data.comparisons import Bools, Ints, join_names, sort_names
+from heedful.data.comparisons import UNSURE, join_names, sort_names
 from heedful.data.files import cut_list
 from heedful.data.table import CodedColumn
 
@@ -23,8 +23,6 @@ Array = npt.NDArray[np.float64]
 Numbers = Callable[[str, Any], float | None]
 """Reads a cell as a number, None if there is none; raises ValueError with the place, its first argument."""
 
-LOST, TIED, WON = 0, 1, 2
-"""Outcomes of a vote, for the model that was shown first."""
 MOST_CATEGORIES = 100
 """The greatest number of categories that votes may have."""
 MOST_COVARIATES = 50
@@ -93,11 +91,10 @@ def votes_of(
     `by`: the column of categories; an empty cell is the category "(none)". `without`: people whose votes are left out.
 
     Votes that say nothing, those of `without`, those without a covariate, and rows that repeat a vote are left out and
-    counted by reason. Raise
-    ValueError, as `NAME:LINE: field: ...` where a row is to blame, for a covariate or a category that is not there or
-    is malformed, a person who is not there, and if no vote is left.
+    counted by reason. Raise ValueError, as `NAME:LINE: field: ...` where a row is to blame, for a covariate or a
+    category that is not there or is malformed, a person who is not there, and if no vote is left.
     """
-    columns, names, people, bad = loaded.pairs
+    columns, people = loaded.pairs, loaded.pairs.people
     counted = np.ones(columns.times.size, bool)
     left_out: dict[str, int] = {}
 
@@ -110,36 +107,31 @@ def votes_of(
 
     if loaded.repeats.rows:
         left_out[f"rows that repeat a vote, by its {loaded.repeats.by}"] = loaded.repeats.rows
-    leave_out(columns.better == columns.worse, "rows in which a model meets itself", rows=True)
+    leave_out(columns.first == columns.second, "rows in which a model meets itself", rows=True)
     leave_out(columns.times == 0, "rows that count 0 times", rows=True)
-    leave_out(~columns.judged, "could not be judged")
+    leave_out(columns.outcome == UNSURE, "could not be judged")
     for name in without:
         if people == [""] or name not in people:
             expected = "votes that name people" if people == [""] else f"one of {join_names(people)}"
             raise ValueError(f"without: expected {expected}, got {name!r}")
     if without:
         leave_out(np.isin(np.array(people), list(without))[columns.person], "of people left out")
-    sided = bool((columns.side > 0).any())
-    turned = columns.side == 2
-    first = np.where(turned, columns.worse, columns.better)
-    second = np.where(turned, columns.better, columns.worse)
-    outcome = np.where(columns.tied, TIED, np.where(turned, LOST, WON))
-    covariates, differences, used = _covariates(loaded, adjust, sided)
+    covariates, differences, used = _covariates(loaded, adjust)
     for k, name in enumerate(covariates):
         leave_out(np.isnan(differences[:, k]), f"without {name}")
     categories, category = _categories(loaded, by)
     if not counted.any():
-        raise ValueError(f"{loaded.name}: answers: expected at least one about two items, got none")
+        raise ValueError(f"{loaded.table.name}: answers: expected at least one about two items, got none")
     votes = Votes(
-        models=tuple(names),
+        models=tuple(columns.items),
         people=tuple(people),
-        first=first,
-        second=second,
-        outcome=outcome.astype(np.int64),
+        first=columns.first,
+        second=columns.second,
+        outcome=columns.outcome,
         person=columns.person,
         times=columns.times,
-        sided=sided,
-        bad=bad,
+        sided=columns.sided,
+        bad=columns.bad,
         covariates=covariates,
         differences=differences,
         categories=categories,
@@ -180,14 +172,12 @@ def _summary(loaded: LoadedPairs, further: Sequence[str]) -> str:
     return say_columns(list(used), loaded.table.header)
 
 
-def _covariates(
-    loaded: LoadedPairs, adjust: Sequence[str], sided: bool
-) -> tuple[tuple[str, ...], Array, tuple[str, ...]]:
+def _covariates(loaded: LoadedPairs, adjust: Sequence[str]) -> tuple[tuple[str, ...], Array, tuple[str, ...]]:
     """Return (names of the k covariates, their differences (p, k), names of the columns they are in)."""
-    rows = loaded.pairs.columns.times.size
+    rows = loaded.pairs.times.size
     if not adjust:
         return (), np.empty((rows, 0)), ()
-    if not sided:
+    if not loaded.pairs.sided:
         raise ValueError(f"adjust: expected votes that say which answer is whose, got {loaded.summary}")
     roles = {name for names in loaded.roles.values() for name in names}
     pairs = dict(_pairs_of(name for name in loaded.table.header if name not in roles))
@@ -292,7 +282,7 @@ def _count(field: str) -> Numbers:
 
 def _categories(loaded: LoadedPairs, by: str | None) -> tuple[tuple[str, ...], Ints]:
     """Return (names, number of each row's category (p,)) of the column `by`; no names without one."""
-    rows = loaded.pairs.columns.times.size
+    rows = loaded.pairs.times.size
     if by is None:
         return (), np.zeros(rows, np.int64)
     if by not in loaded.table.header:

@@ -116,8 +116,8 @@ def infer(
             raise ValueError(
                 f"kinds: expected names of columns ({cut_list([c.name for c in summaries])}), got {describe(name)}"
             )
-        if kind not in _MAKE:
-            raise ValueError(f"kinds: {name}: expected {', '.join(_MAKE)}, got {describe(kind)}")
+        if kind not in _KINDS:
+            raise ValueError(f"kinds: {name}: expected {', '.join(_KINDS)}, got {describe(kind)}")
     identifier = _identifier(summaries, identifier)
     columns: list[Column] = []
     for column in summaries:
@@ -385,14 +385,7 @@ def _is_number(string: str) -> bool:
 
 def _make_column(column: _ColumnSummary, kind: str, why: str, limits: _Limits) -> Column:
     """Return `column` as a column of this kind. Raise ValueError, naming the row, for a value that does not fit."""
-    read: Callable[[str, Any], Any] = {
-        "number": number,
-        "logarithm": number,
-        "vector": vector,
-        "ignored": _anything,
-        "category": levels,
-        "tags": levels,
-    }.get(kind, text)
+    read, make = _KINDS[kind]
     values = []
     for i, value in enumerate(column.cells):
         try:
@@ -401,7 +394,7 @@ def _make_column(column: _ColumnSummary, kind: str, why: str, limits: _Limits) -
             raise ValueError(f"row {i + 1}: {error}") from None
     present = [value for value in values if value is not None]
     common = {"name": column.name, "missing": len(values) - len(present), "why": why}
-    return _MAKE[kind](present, common, limits)
+    return make(present, common, limits)
 
 
 def _anything(name: str, value: object) -> str | None:
@@ -477,16 +470,17 @@ def _ignore(texts: list[str], common: dict[str, Any], _: _Limits) -> Ignored:
     return Ignored(example=_shortest(texts), **common)
 
 
-_MAKE: dict[str, Callable[..., Column]] = {
-    "number": _number,
-    "logarithm": _logarithm,
-    "category": _category,
-    "tags": _tags,
-    "text": _text,
-    "prose": _prose,
-    "vector": _vector,
-    "ignored": _ignore,
+_KINDS: dict[str, tuple[Callable[[str, Any], Any], Callable[..., Column]]] = {
+    "number": (number, _number),
+    "logarithm": (number, _logarithm),
+    "category": (levels, _category),
+    "tags": (levels, _tags),
+    "text": (text, _text),
+    "prose": (text, _prose),
+    "vector": (vector, _vector),
+    "ignored": (_anything, _ignore),
 }
+"""What reads a value of each kind of column, and what makes the column of those that are there."""
 
 
 def _times(value: float, power: int) -> float:

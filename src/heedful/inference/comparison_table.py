@@ -113,20 +113,13 @@ def answer_counts(choices: ComparisonTable) -> Array:
     return out
 
 
-def connected_parts(compared: npt.NDArray[np.bool_]) -> Ints:
+def connected_parts(n: int, first: Ints, second: Ints) -> Ints:
     """Return the number of the connected component of each of n items (n,), in the graph that has an edge for each
-    compared pair.
+    compared pair `first`, `second` of items.
 
-    `compared` (n, n) is True where the items of row and column were compared; one of the two directions suffices.
     Components are numbered from 0 in the order of their first item. No chain of comparisons links items of different
     components.
     """
-    n = len(compared)
-    return connected_labels(n, *np.nonzero(compared))
-
-
-def connected_labels(n: int, first: Ints, second: Ints) -> Ints:
-    """Return what `connected_parts` returns, for n items and the compared pairs `first`, `second`, numbers of items."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 

@@ -170,9 +170,8 @@ class Estimate(NamedTuple):
 def infer_utilities(X: Array, users: int, rows: PairRows) -> Belief:
     """Infer the posterior over the utilities of n items from the comparisons `rows` of `users` people, at least one.
 
-    `X` (n x d): d features of the items, d = 0 without. Two hyperparameters are integrated out: the standard deviation
-    of utilities (spread), and the part of their variance in which people differ (share). Lapse rates (random answers),
-    the tie width (the perceived difference below which items tie) and the kernel are maximum a posteriori.
+    `X` (n x d): d features of the items, d = 0 without. Spread and share are integrated out; lapse rates, the tie width
+    and the kernel are maximum a posteriori.
     """
     rows = merge_equal(rows)
     met, at = np.unique(rows.pairs, return_inverse=True)
@@ -196,10 +195,14 @@ def estimate(choices: ComparisonTable, X: npt.ArrayLike | None = None) -> Estima
     too many (over 3000 of one person, 1000 of several), without a judged answer, or if X has another shape.
     """
     n, U = len(choices.items), len(choices.people)
-    most = MOST_ITEMS if U == 1 else MOST_ITEMS_OF_MANY
-    if not 2 <= n <= most:
-        of_many = " where people are told apart" if most < n <= MOST_ITEMS else ""
-        raise ValueError(f"items: expected 2 to {most:,}{of_many}, got {n:,}")
+    if not 2 <= n <= MOST_ITEMS:
+        fewer = "" if n < 2 else ": keep the answers about fewer of them, such as those with most votes"
+        raise ValueError(f"items: expected 2 to {MOST_ITEMS:,}{' with --pool' if U > 1 else ''}, got {n:,}{fewer}")
+    if U > 1 and n > MOST_ITEMS_OF_MANY:
+        pooled = f"--pool takes all answers for one person's, about {MOST_ITEMS:,} items at most"
+        raise ValueError(
+            f"items: expected 2 to {MOST_ITEMS_OF_MANY:,} where people are told apart, got {n:,}: {pooled}"
+        )
     features = np.empty((n, 0)) if X is None else numbers("X", X, "2-dimensional numbers").astype(np.float64)
     finite_array("X", features, 2, features.shape[1] if features.ndim == 2 else 0)
     if len(features) != n:

@@ -64,21 +64,11 @@ def pair_rows(
     )
 
 
-def one_answer(pairs: npt.ArrayLike, times: float = 1.0, user: int = 0, equal: npt.ArrayLike = False) -> PairRows:
-    """Return the rows of a single answer that compares several items, such as a ranking; they share the group number 0.
-
-    `pairs`: p comparisons (p, 2) of item numbers, winner first; `equal`: (p,) or one value, whether a pair ties;
-    `times`: how often the answer was given; `user`: the number of the person. Rows of a group share their noise
-    (`PairRows`). A single pair is a plain choice, with group number -1.
-    """
-    alone = pair_rows(pairs, times, equal, user)
-    return alone if alone.size < 2 else alone._replace(group=np.zeros(alone.size, np.int64))
-
-
 def order_rows(
     tiers: Sequence[int | Sequence[int]], times: float = 1.0, user: int = 0, *, equal: bool = False
 ) -> PairRows:
-    """Return the rows of one ranking in tiers, best first: each item of a tier beats each item of the next tier.
+    """Return the rows of one ranking in tiers, best first: each item of a tier beats each item of the next tier. They
+    share the group number 0, but a single row is a plain choice.
 
     A tier is an item number or a sequence of them. Items of one tier are not compared with each other or, with `equal`,
     tie. `times`: how often the answer was given; `user`: the number of the person. order_rows([3, 1, 2]) is a full
@@ -87,7 +77,8 @@ def order_rows(
     each = [[t] if isinstance(t, int | np.integer) else list(t) for t in tiers]
     apart = [(a, b) for up, down in pairwise(each) for a in up for b in down]
     alike = [pair for tier in each for pair in combinations(tier, 2)] if equal else []
-    return one_answer(apart + alike, times, user, [False] * len(apart) + [True] * len(alike))
+    rows = pair_rows(apart + alike, times, [False] * len(apart) + [True] * len(alike), user)
+    return rows if rows.size < 2 else rows._replace(group=np.zeros(rows.size, np.int64))
 
 
 def concatenate(parts: Sequence[PairRows]) -> PairRows:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,12 +24,13 @@ import numpy.typing as npt
 
 from heedful.core.validation import check_alpha, check_between, describe
 from heedful.core.wording import count
-from heedful.data.files import cut_list
+from heedful.data.cells import Bools, refuse_cells
+from heedful.data.files import cell_number, cut_list
 from heedful.data.jsonl import Line
-from heedful.data.repeats import Repeats, find_newest
+from heedful.data.repeats import Repeats, newest_rows
 from heedful.data.roles import find_roles
 from heedful.data.set_aside import counted_rows
-from heedful.data.table import table_of
+from heedful.data.table import CodedColumn, Table
 from heedful.evaluation.off_policy import RIGHT, WRONG, estimate, importance, shown_too_often
 from heedful.features import infer
 from heedful.io import import_lines
@@ -43,6 +44,7 @@ Array = npt.NDArray[np.float64]
 REQUIRED = ("action", "probability", "reward")
 MOST_ACTIONS = 1000
 MEASURE = "reward"
+LEAST = "the least there is"
 ABOUT = (
     "Reward is the mean of what was earned, each row weighted by the probability of its action in the way to choose "
     "that is looked at, over that in the log."
@@ -53,10 +55,13 @@ Span = tuple[float, float]
 
 class BanditLog(NamedTuple):
     """A checked table of n impressions (one item shown once, with its reward): its columns as arrays and lists of n
-    entries.
+    entries. Of several rows of the same impression (`newest_rows`) there is one, the newest."""
 
-    Several rows of the same impression (`find_newest`) are one, as the newest says."""
-
+    table: Table
+    columns: dict[str, CodedColumn]
+    """its columns by name"""
+    roles: dict[str, list[str]]
+    """the names of those of the action, the probability, the reward and, if there is one, the person"""
     actions: list[str]
     """the item that was shown in each row"""
     probability: Array
@@ -69,76 +74,69 @@ class BanditLog(NamedTuple):
     """by column, the probability with which another policy would have shown each action (n,)"""
     context: list[dict[str, Any]]
     """the other columns of each row, by name"""
-    repeats: Repeats = Repeats()
+    repeats: Repeats
     """the rows that were left out, because their impression stands in another row"""
+
+    def refuse(self, role: str, wrong: Bools, expected: str) -> None:
+        """Raise ValueError, which says what was `expected` in the column of this role, for the first row that is
+        `wrong` (n,)."""
+        name = self.roles[role][0]
+        refuse_cells(self.table, wrong, name, expected, self.columns[name])
 
 
 def read_bandit_log(
-    rows: Sequence[Mapping[str, object]],
-    targets: Sequence[str] = (),
-    columns: Mapping[str, Sequence[str]] | None = None,
+    table: Table, targets: Sequence[str] = (), columns: Mapping[str, Sequence[str]] | None = None
 ) -> BanditLog:
-    """Return a table of impressions, one item shown once in each of `rows`, {column: value}, with its columns as
-    arrays.
+    """Return a table of impressions, one item shown once in each row, with its columns as arrays.
 
     `targets` are the columns with the probability that another policy would have shown the row's item; `columns`, those
-    of roles (action, probability, reward, person) whose names differ from the usual ones. Numbers may be texts, as in
-    CSV. Raise ValueError, naming the row and the column, for a missing column, a value that makes no
-    sense, or more than `MOST_ACTIONS` different items.
+    of roles (action, probability, reward, person) whose names differ from the usual ones. Raise ValueError, naming the
+    row and the column, for a missing column, a value that makes no sense, or more than `MOST_ACTIONS` different items.
     """
-    if not rows:
-        raise ValueError("table: expected rows, got none")
-    table, columns = counted_rows(
-        table_of([("", row if isinstance(row, dict) else dict(row)) for row in rows], "table"), columns
-    )
-    rows = [row for _, row in table.located()]
-    header = list(map(str, rows[0]))
+    table, named = counted_rows(table, columns)
     for name in targets:
-        if name not in header:
-            raise ValueError(f"{name}: expected a column of that name, got {cut_list(header)}")
-    columns_of = find_roles("table", header, REQUIRED, columns, optional=("person",))
-    role_of = {names[0]: role for role, names in columns_of.items()}
-    if any(name != role for name, role in role_of.items()):
-        free = role_of | {name: name for name in header if name not in role_of and name not in (*REQUIRED, "person")}
-        rows = [{free[name]: value for name, value in row.items() if name in free} for row in rows]
-    actions = [_text(row, i, "action") for i, row in enumerate(rows)]
+        if name not in table.header:
+            raise ValueError(f"{name}: expected a column of that name, got {cut_list(table.header)}")
+    roles = find_roles(table.name, table.header, REQUIRED, named, optional=("person",))
+    action, probability, reward = (roles[role][0] for role in REQUIRED)
+    subject = {role: names for role, names in roles.items() if role in ("action", "person")}
+    table, repeats = newest_rows(table, subject | {"said": [probability, reward]})
+    coded = dict(zip(table.header, table.columns(table.header)))
+
+    def texts(name: str) -> list[str]:
+        values, codes = coded[name]
+        read = ["" if value is None else str(value) for value in values]
+        refuse_cells(table, np.array([not text for text in read])[codes], name, "a name", coded[name])
+        return [read[k] for k in codes.tolist()]
+
+    def numbers(name: str, expected: str, is_right: Callable[[Array], Bools]) -> Array:
+        values, codes = coded[name]
+        read = [float(value) if isinstance(value, bool) else cell_number(value) for value in values]
+        column = np.array(read, np.float64)[codes]  # None becomes NaN
+        refuse_cells(table, ~is_right(column), name, expected, coded[name])
+        return column
+
+    used = {*REQUIRED, "person", *targets, *(name for names in roles.values() for name in names)}
+    others = {name: list(map(_cell, values)) for name, (values, _) in coded.items() if name not in used}
+    actions = texts(action)
     if len(set(actions)) > MOST_ACTIONS:
         raise ValueError(f"action: expected at most {MOST_ACTIONS} different ones, got {len(set(actions)):,}")
-    probability = _numbers(rows, "probability")
-    if (bad := np.flatnonzero(~((probability > 0.0) & (probability <= 1.0)))).size:
-        raise ValueError(
-            f"probability, row {bad[0] + 1}: expected a number above 0, up to 1, got {probability[bad[0]]:g}"
-        )
-    chances = {name: _numbers(rows, name) for name in targets}
-    for name, values in chances.items():
-        if (bad := np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))).size:
-            raise ValueError(f"{name}, row {bad[0] + 1}: expected a probability, got {values[bad[0]]:g}")
-    people = [_text(row, i, "person") for i, row in enumerate(rows)] if "person" in rows[0] else None
-    special = {*REQUIRED, *targets, "person"}
-    context = [{name: _cell(value) for name, value in row.items() if name not in special} for row in rows]
-    log = BanditLog(actions, probability, _numbers(rows, "reward"), people, chances, context)
-    roles = {"action": ["action"], "said": ["probability", "reward"]} | (
-        {} if people is None else {"person": ["person"]}
-    )
-    newest, repeats = find_newest(table_of([("", dict(row)) for row in rows]), roles)
-    return log if newest is None else _take(log, newest, repeats)
-
-
-def _take(log: BanditLog, newest: npt.NDArray[np.bool_], repeats: Repeats) -> BanditLog:
-    places = np.flatnonzero(newest).tolist()
     return BanditLog(
-        [log.actions[i] for i in places],
-        log.probability[places],
-        log.reward[places],
-        None if log.people is None else [log.people[i] for i in places],
-        {name: values[places] for name, values in log.targets.items()},
-        [log.context[i] for i in places],
+        table,
+        coded,
+        roles,
+        actions,
+        numbers(probability, "a number above 0, up to 1", lambda p: (p > 0.0) & (p <= 1.0)),
+        numbers(reward, "a finite number", np.isfinite),
+        texts(roles["person"][0]) if "person" in roles else None,
+        {name: numbers(name, "a probability", lambda p: (p >= 0.0) & (p <= 1.0)) for name in targets},
+        [{name: others[name][coded[name].codes[i]] for name in others} for i in range(len(actions))],
         repeats,
     )
 
 
 def evaluate_table(
-    rows: Sequence[Mapping[str, object]],
+    table: Table,
     *,
     learners: Sequence[str] = (),
     targets: Sequence[str] = (),
@@ -175,11 +173,11 @@ def evaluate_table(
     Raise ValueError, naming the row and the column, if the table makes no sense or does not agree with what is known
     beforehand, or if learners are named and a reward is not 0 or 1."""
     check_alpha(alpha)
-    log = read_bandit_log(rows, targets, columns)
+    log = read_bandit_log(table, targets, columns)
     if least_probability is not None:
         check_between("least_probability", least_probability, 1e-100, 1.0)
-        _check_column("probability", log.probability, least_probability, None)
-    span = _span(log.reward, least_reward, most_reward)
+        log.refuse("probability", log.probability < least_probability, f"at least {least_probability:g}, {LEAST}")
+    span = _span(log, least_reward, most_reward)
     counts = Counter(log.actions)
     for name in always:
         if name not in counts:
@@ -212,27 +210,19 @@ def evaluate_table(
     return Evaluation(evaluated, (measure,), alpha, 0, rest, decisions=log.reward.size)
 
 
-def _span(rewards: Array, least: float | None, most: float | None) -> Span:
-    """Return the known range of `rewards` (n,), 0 to 1 if all are; raise ValueError if a reward is out of it."""
+def _span(log: BanditLog, least: float | None, most: float | None) -> Span:
+    """Return the known range of rewards, 0 to 1 if all are; raise ValueError if a reward is out of it."""
     for name, value in (("least_reward", least), ("most_reward", most)):
         if value is not None:
             check_between(name, value, -1e100, 1e100)
-    if least is most is None and np.isin(rewards, (0.0, 1.0)).all():
+    if least is most is None and np.isin(log.reward, (0.0, 1.0)).all():
         return 0.0, 1.0
     if least is not None and most is not None and most <= least:
         raise ValueError(f"most_reward: expected more than least_reward, got {most:g} and {least:g}")
-    _check_column("reward", rewards, least, most)
-    return -math.inf if least is None else float(least), math.inf if most is None else float(most)
-
-
-def _check_column(name: str, values: Array, least: float | None, most: float | None) -> None:
-    """Raise ValueError, naming the column and the row, if one of `values` (n,) is below `least` or above `most`."""
-    if least is not None and (bad := np.flatnonzero(values < least)).size:
-        at_least = f"{name}, row {bad[0] + 1}: expected at least {least:g}, the least there is"
-        raise ValueError(f"{at_least}, got {values[bad[0]]:g}")
-    if most is not None and (bad := np.flatnonzero(values > most)).size:
-        at_most = f"{name}, row {bad[0] + 1}: expected at most {most:g}, the greatest there is"
-        raise ValueError(f"{at_most}, got {values[bad[0]]:g}")
+    low, high = -math.inf if least is None else float(least), math.inf if most is None else float(most)
+    log.refuse("reward", log.reward < low, f"at least {low:g}, {LEAST}")
+    log.refuse("reward", log.reward > high, f"at most {high:g}, the greatest there is")
+    return low, high
 
 
 def _condition(span: Span, clicks: bool) -> str:
@@ -280,9 +270,7 @@ def _learn(
     """Yield the mean reward of what each of `learners` would have shown, learning from the rows in order."""
     if not learners:
         return
-    if (bad := np.flatnonzero(~np.isin(log.reward, (0.0, 1.0)))).size:
-        problem = f"reward, row {bad[0] + 1}: expected 0 or 1, from which learners learn, got {log.reward[bad[0]]:g}"
-        raise ValueError(problem)
+    log.refuse("reward", ~np.isin(log.reward, (0.0, 1.0)), "0 or 1, from which learners learn")
     for field, end, value in zip(("least_reward", "most_reward"), (0.0, 1.0), span):
         if math.isfinite(value) and value != end:
             raise ValueError(f"{field}: expected {end:g} with learners, which learn from 0 or 1, got {value:g}")
@@ -303,7 +291,7 @@ def _learn(
         with loop:
             for outcome in import_lines(loop, _lines(log, names)):
                 if outcome.status == "rejected":
-                    raise ValueError(f"row {(outcome.line + 1) // 2}: {outcome.reason}")
+                    raise ValueError(f"{log.table.located()[(outcome.line - 1) // 2][0]}: {outcome.reason}")
             evaluation = evaluate(loop.projection, learners[1:], alpha, least_probability=least_probability)
     place = [measure.name for measure in evaluation.measures].index("reward")
     for learner in evaluation.learners:
@@ -322,25 +310,6 @@ def _lines(log: BanditLog, names: Sequence[str]) -> Iterator[Line]:
         yield Line(2 * i + 1, {name: value for name, value in decision.items() if value != {}}, None)
         about = {"kind": "feedback", "decision": f"d{i}"}
         yield Line(2 * i + 2, {**about, "id": f"e{i}", "clicks": [shown] if reward else []}, None)
-
-
-def _text(row: Mapping[str, object], i: int, name: str) -> str:
-    value = row.get(name)
-    if value is None or str(value) == "":
-        raise ValueError(f"{name}, row {i + 1}: expected a name, got none")
-    return str(value)
-
-
-def _numbers(rows: Sequence[Mapping[str, Any]], name: str) -> Array:
-    numbers = np.empty(len(rows))
-    for i, row in enumerate(rows):
-        try:
-            numbers[i] = float(row[name])
-        except (KeyError, TypeError, ValueError):
-            raise ValueError(f"{name}, row {i + 1}: expected a number, got {describe(row.get(name))}") from None
-    if (bad := np.flatnonzero(~np.isfinite(numbers))).size:
-        raise ValueError(f"{name}, row {bad[0] + 1}: expected a finite number, got {numbers[bad[0]]}")
-    return numbers
 
 
 def _cell(value: object) -> Any:

@@ -33,13 +33,15 @@ def described(loop: Loop, column: str, texts: Mapping[str, str]) -> list[dict[st
 
 
 class TextReader:
-    """Looks up the texts of candidates, where the log has kept them: in the decision, or in the item."""
+    """Looks up the texts of candidates in a `column` of a loop's items, where the log has kept them: in the decision,
+    or in the item."""
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Loop, column: str) -> None:
+        self.column = column
         self._log = loop.projection.log
         self._items: dict[int, Mapping[str, Any]] = {}
 
-    def text(self, decision: LoggedDecision, candidate: int, column: str) -> str | None:
+    def text(self, decision: LoggedDecision, candidate: int) -> str | None:
         """Return the text of the candidate with this index; None if the log has none."""
         rows: Sequence[Mapping[str, Any]] = decision.record.attributes
         if rows:
@@ -48,13 +50,12 @@ class TextReader:
             row = self._item(decision.record.items[candidate])
         else:
             return None
-        value = row.get(column)
+        value = row.get(self.column)
         return value if isinstance(value, str) else None
 
     def _item(self, version: int) -> Mapping[str, Any]:
-        item = self._items.get(version)
-        if item is None:
+        if version not in self._items:
             event = self._log.at(version)
             content = None if event is None else msgspec.json.decode(event.payload)
-            item = self._items[version] = content if isinstance(content, Mapping) else {}
-        return item
+            self._items[version] = content if isinstance(content, Mapping) else {}
+        return self._items[version]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial, update_wrapper
 from pathlib import Path
@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
-from heedful.data.jsonl import Line
+from heedful.data.jsonl import as_lines
 from heedful.io import export_lines, import_lines, rehearse
 from heedful.loop import Loop
 from heedful.results.answers import plain
@@ -82,11 +82,6 @@ def teach(case: KindCase, loop: Loop, rounds: range, withdrawn: str = "") -> Non
 def export(loop: Loop) -> list[dict[str, Any]]:
     """Return the lines of a loop as a file holds them."""
     return json.loads(json.dumps([plain(line) for line in export_lines(loop)]))  # type: ignore[no-any-return]
-
-
-def number_lines(lines: Iterable[dict[str, Any]]) -> list[Line]:
-    """Return lines as they are read from a file."""
-    return [Line(i, line, None) for i, line in enumerate(lines, 1)]
 
 
 def _true(condition: object, message: str) -> None:
@@ -208,7 +203,7 @@ def undone_or_forgotten_is_as_if_it_had_never_been(case: KindCase, folder: Path)
     others = [line for line in lines if line.get("id") not in gone and line.get("decision") not in forgotten]
     _equal(len(lines) - len(others), 6 + 6 + 2, "lines of what was taken back")
     with case.make(folder / "never") as loop:
-        statuses = {outcome.status for outcome in import_lines(loop, number_lines(others)) if outcome.kind != "item"}
+        statuses = {outcome.status for outcome in import_lines(loop, as_lines(others)) if outcome.kind != "item"}
         _equal(statuses, {"applied"}, "imported lines")
         _equal(bits(loop), without, "the state of the others alone")
 
@@ -476,7 +471,7 @@ def exported_and_imported_it_learns_the_same(case: KindCase, folder: Path) -> No
         exported = export(loop)
         state = bits(loop)
         rest = predictions(loop), loop.weights_of("p1"), loop.report().decisions, loop.report().feedback
-    lines = number_lines(exported)
+    lines = list(as_lines(exported))
     case.make(folder / "b", n_items=0).close()
     with rehearse(folder / "b", learner=case.own) as trial:
         statuses = {outcome.status for outcome in import_lines(trial, lines)}

@@ -39,9 +39,7 @@ class IndividualFit(PreferenceModel):
         return user_gap(self.people.mean, self.people.cov, user, a, b)
 
     def posterior(self, user: int) -> Posterior:
-        """Return the posterior over the utilities (n,) of n items of the person with number `user`, with its
-        covariance.
-        """
+        """Return the posterior over the utilities (n,) of n items of a person."""
         return self.people.of(user)
 
     @property

@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_count
-from heedful.inference.collaborative.cp_fit import CPFit, Messages, functions_of_items, functions_of_pairs
+from heedful.inference.collaborative.cp_fit import CPFit, Functions, Messages
 from heedful.inference.collaborative.fitc import PairKernel, pseudo_pairs_of
 from heedful.inference.collaborative.priors import FactorPrior, ItemPrior
 from heedful.inference.collaborative.sparse_cells import Cells, cells
 from heedful.inference.collaborative.user_covariance import UserCovariance
 from heedful.inference.collaborative.vb_product import Factors, initial_factors, sweep
 from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
-from heedful.inference.gp.sites import root
+from heedful.inference.gp.sites import matched_sites, root
 from heedful.inference.pairwise import PairRows
 
 Array = npt.NDArray[np.float64]
@@ -62,11 +62,10 @@ def fit(
     `K` (n x n): covariance of each shared function over the items. `D`: number of shared functions; superfluous ones
     shrink to 0. `user_cov`: covariance of people's weights from their features (CPU); None for CP. `pseudo_pairs`:
     number of pairs used as pseudo-inputs of a sparse approximation (FITC), drawn with `seed`, as in the paper's
-    experiments; None is exact and better. `width`: how much better an item must be perceived not to tie; `lapse`: the
-    probability of a random answer; one number or (users,). `start`: an earlier fit to continue, with the same D and
-    people, whose rows are the first of `rows`. Iteration ends when the means of the preferences g (of a person for one
-    item over another) move by less than `tolerance` (root mean square), or after `cycles`. A cycle costs R D^2 + D n^3
-    for R rows. Raise ValueError, naming the argument, if arguments do not fit together.
+    experiments; None is exact and better. `width`, `lapse`: as in `infer_users`. `start`: an earlier fit to continue,
+    with the same D and people, whose rows are the first of `rows`. Iteration ends when the means of the preferences g
+    (of a person for one item over another) move by less than `tolerance` (root mean square), or after `cycles`. A cycle
+    costs R D^2 + D n^3 for R rows. Raise ValueError, naming the argument, if arguments do not fit together.
     """
     check_count("D", D)
     check_count("users", users)
@@ -83,13 +82,10 @@ def fit(
         items = kernel.over(of.first, of.second)
     likelihood = likelihood_of(rows, np.broadcast_to(width, (users,)), np.broadcast_to(lapse, (users,)))
     people = None if user_cov is None else user_cov.shared
-    messages, factors = _fresh(of, items, people, D) if before is None else _warm(of, items, people, before)
+    messages, factors = (_fresh(of, items, people, D), None) if before is None else _warm(of, items, before)
     messages_after, factors, done, moved = _cycle(of, likelihood, items, people, messages, factors, cycles, tolerance)
-    functions = (
-        functions_of_items(items, messages_after.to_h2)
-        if isinstance(items, ItemPrior)
-        else functions_of_pairs(items, messages_after.to_h2, kernel)
-    )
+    mean, cov, _ = (items.utilities if isinstance(items, ItemPrior) else items.inner)(*messages_after.to_h2)
+    functions = Functions(mean, cov, kernel)
     return CPFit(functions, factors.mw, factors.vw, of, items, people, likelihood, messages_after, factors, done, moved)
 
 
@@ -109,8 +105,7 @@ def _cycle(
         # f1, EP: the likelihood of each answer under the message of the product
         v = 1.0 / t2
         _, slope, bend = moments(likelihood, of.sign * v * n2, v)
-        ends = 1.0 - v * bend
-        t1, n1 = _damp(t1, n1, bend / ends, (of.sign * slope + v * n2 * bend) / ends, share)
+        t1, n1 = _damp(t1, n1, *matched_sites(v * n2, v, of.sign * slope, bend), share)
         # f2, variational Bayes
         sums = of.site_sums(t1, n1)
         passes = PASSES
@@ -119,8 +114,8 @@ def _cycle(
         for _ in range(passes):
             factors = sweep(factors, sums, (t3, n3), (t4, n4))
         mw, vw, mh, vh = factors
-        v = 1.0 / of.at_rows((mw * mw, vh), (vw, mh * mh + vh))
-        t2, n2 = _damp(t2, n2, v - t1, v * of.at_rows((mw, mh)) - n1, share)
+        m, v = factors.at(of)
+        t2, n2 = _damp(t2, n2, 1.0 / v - t1, m / v - n1, share)
         t2w, n2w = _damp(t2w, n2w, 1.0 / vw - t3, mw / vw - n3, share)
         t2h, n2h = _damp(t2h, n2h, 1.0 / vh - t4, mh / vh - n4, share)
         # f4 and f3, EP: the priors under the messages of the product
@@ -142,12 +137,12 @@ def _damp(t: Array, n: Array, to_t: Array, to_n: Array, share: float) -> tuple[A
     return t + step * (to_t - t), n + step * (to_n - n)
 
 
-def _fresh(of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None, D: int) -> tuple[Messages, None]:
-    """Return the messages before any answer, those of the priors, and None, as there are no factors yet."""
+def _fresh(of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None, D: int) -> Messages:
+    """Return the messages before any answer, those of the priors."""
     R, U, P = of.user.size, of.U, of.P
     vh, vw = items.variance(), np.ones(U) if people is None else people.variance()
     zeros = np.zeros(R)
-    start = Messages(
+    return Messages(
         to_g1=(zeros, zeros),
         to_g2=(1.0 / (D * vw[of.user] * vh[of.pair]), zeros),
         to_w2=(np.zeros((U, D)), np.zeros((U, D))),
@@ -155,12 +150,9 @@ def _fresh(of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None
         to_w3=(np.repeat(1.0 / vw[:, None], D, axis=1), np.zeros((U, D))),
         to_h4=(np.repeat(1.0 / vh[None], D, axis=0), np.zeros((D, P))),
     )
-    return start, None
 
 
-def _warm(
-    of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None, before: CPFit
-) -> tuple[Messages, Factors]:
+def _warm(of: Cells, items: ItemPrior | FactorPrior, before: CPFit) -> tuple[Messages, Factors]:
     """Return the messages and factors from which to continue the fit `before`, new pairs and answers predicted."""
     old = before.messages
     more = of.P - before.cells.P
@@ -170,8 +162,8 @@ def _warm(
     t4[:, : before.cells.P], n4[:, : before.cells.P] = old.to_h4
     factors = Factors(before.factors.mw, before.factors.vw, mh, vh)
     new = of.user.size - before.cells.user.size
-    spread = of.at_rows((factors.mw**2, vh), (factors.vw, mh * mh + vh))
-    t2, n2 = 1.0 / spread, of.at_rows((factors.mw, mh)) / spread
+    m, v = factors.at(of)
+    t2, n2 = 1.0 / v, m / v
     had = before.cells.user.size
     t2[:had], n2[:had] = old.to_g2
     t1, n1 = (np.pad(x, (0, new)) for x in old.to_g1)

@@ -37,11 +37,7 @@ class Functions(NamedTuple):
     kernel: PairKernel | None
 
     def at(self, a: Ints, b: Ints) -> tuple[Array, Array]:
-        """Return posterior mean and variance, (k x D) each, of h_d(a, b) = f_d(a) - f_d(b) for k pairs of items,
-        where f_d is the d-th of the D latent functions of items.
-
-        `a`, `b` (k,): numbers of the items of each pair.
-        """
+        """Return posterior mean and variance, (k x D) each, of h_d(a, b) for k pairs of items `a`, `b` (k,)."""
         if self.kernel is not None:
             prior = self.kernel.over(a, b)
             v = np.einsum("ki,dij,kj->kd", prior.R, self.cov, prior.R, optimize=True)
@@ -55,15 +51,12 @@ class Messages(NamedTuple):
     """The messages of expectation propagation from the factors f1 to f4 of the model CP to its variables, each a pair
     (precision, precision times mean).
 
-    `to_w2` is the message to W from f2, and so on: f1 is the likelihood of the answers, f2 the product g = W H, f3 and
-    f4 the priors of W and H. There are R answers by U people, D functions and P pairs of items. Messages to the
-    preferences g are (R,), to the weights W (U x D), and to the values H (D x P).
+    `to_w2` is the message to W from f2, and so on. There are R answers by U people, D functions and P pairs of items.
+    Messages to the preferences g are (R,), to the weights W (U x D), and to the values H (D x P).
     """
 
     to_g1: tuple[Array, Array]
-    """from f1, the likelihood of the answers"""
     to_g2: tuple[Array, Array]
-    """from f2, the product g = W H"""
     to_w2: tuple[Array, Array]
     to_h2: tuple[Array, Array]
     to_w3: tuple[Array, Array]
@@ -83,13 +76,10 @@ class CollaborativeFit(PreferenceModel):
     vw: Array
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        return gap(self.functions, self.mw, self.vw, user, a, b)  # [H12] Eq. 7
+        return gap(self.functions, self.mw, self.vw, user, a, b)
 
     def posterior(self, user: int) -> Posterior:
-        """Return the posterior over the utilities sum_d w_ud f_d (n,) of n items for person u = `user`.
-
-        w_ud are the person's weights of the shared functions f_d. Raise ValueError for a fit with pseudo-inputs (FITC).
-        """
+        """Return the posterior over the utilities (n,) of n items for a person. Raise ValueError as `utilities`."""
         return utilities(self.functions, self.mw[user], self.vw[user])
 
 
@@ -115,22 +105,15 @@ class CPFit(CollaborativeFit):
 
     @property
     def log_evidence(self) -> float:
-        """Return the approximate log marginal likelihood of all answers, in nats ([H12] section 5)."""
+        """The approximate log marginal likelihood of all answers, in nats ([H12] section 5)."""
         from heedful.inference.collaborative.marginal_likelihood import log_evidence
 
         return log_evidence(self)
 
 
 def gap(of: Functions, mw: Array, vw: Array, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-    """Return mean and variance of g = sum_d w_d h_d(a, b), the utility of item a less that of item b for the person
-    `user`.
-
-    `of` is the posterior of D functions f_d, with h_d(a, b) = f_d(a) - f_d(b); `mw`, `vw` (U x D) are means and
-    variances of the weights w_d of each of U people.
-
-    `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of the
-    same shape. Each result has this shape (a scalar for integers).
-    """
+    """Return mean and variance of g = sum_d w_ud h_d(a, b) ([H12] Eq. 7), as `PreferenceModel.gap` does; `mw`, `vw`
+    (U x D) are means and variances of the weights w_ud."""
     user, a, b = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in (user, a, b)))
     shape, (user, a, b) = user.shape, (x.ravel() for x in (user, a, b))
     mean, var = np.empty(a.size), np.empty(a.size)
@@ -153,23 +136,3 @@ def utilities(of: Functions, mw: Array, vw: Array) -> Posterior:
         raise ValueError("pseudo_pairs: expected None for utilities of items, got FITC over pairs, which has none")
     cov = np.tensordot(mw * mw + vw, of.cov, axes=1) + (of.mean.T * vw) @ of.mean
     return Posterior(mw @ of.mean, 0.5 * (cov + cov.T))
-
-
-def functions_of_items(items: ItemPrior, to_h: tuple[Array, Array]) -> Functions:
-    """Return the posterior of D shared functions at n items, from the messages `to_h` about their values at P pairs of
-    items.
-
-    `to_h`: precisions, and precisions times means, (D x P) each; `items`: the prior.
-    """
-    mean, cov, _ = items.utilities(*to_h)
-    return Functions(mean, cov, None)
-
-
-def functions_of_pairs(prior: FactorPrior, to_h: tuple[Array, Array], kernel: PairKernel | None) -> Functions:
-    """Return the posterior of D shared functions at the pseudo-inputs of the FITC approximation.
-
-    `to_h`: messages about their values at P pairs of items: precisions, and precisions times means, (D x P) each;
-    `prior`: of these values; `kernel`: the pseudo-inputs, which are pairs of items.
-    """
-    mean, cov, _ = prior.inner(*to_h)
-    return Functions(mean, cov, kernel)

@@ -14,9 +14,16 @@ def standardise(X: npt.ArrayLike) -> Array:
     Constant features become 0.
     """
     X = np.asarray(X, np.float64)
+    centre, spread = moments(X)
+    return (X - centre) / spread
+
+
+def moments(X: Array) -> tuple[Array, Array]:
+    """Return mean and standard deviation of each of d features of n rows X (n x d), (d,) each; inf for the deviation of
+    a constant one."""
     spread = X.std(axis=0)
     constant = spread <= 1e-12 * np.abs(X).max(axis=0, initial=0.0)
-    return (X - X.mean(axis=0)) / np.where(constant, np.inf, spread)  # type: ignore[no-any-return]
+    return X.mean(axis=0), np.where(constant, np.inf, spread)
 
 
 def half_median(X: npt.ArrayLike) -> float:

@@ -15,6 +15,7 @@ from heedful.inference.collaborative.distances import half_median, standardise
 from heedful.inference.collaborative.priors import triangle
 from heedful.inference.collaborative.user_covariance import features
 from heedful.inference.gp.ep import likelihood_of, moments
+from heedful.inference.gp.kernels import rbf
 from heedful.inference.gp.posterior import Posterior, PreferenceModel, user_gap
 from heedful.inference.gp.sites import (
     Sites,
@@ -43,9 +44,7 @@ the way to large sites the changes grow at first, and stronger damping would pro
 class JointGPFit(PreferenceModel):
     """The posterior of the utilities f(u, i) of n items i for U people u, with the prior GP(0, K_users (x) K_items).
 
-    The prior covariance is the Kronecker product of those of people and of items. `mean` (U x n) are the posterior
-    means, `cov` (U x n x n) the covariances of each person's utilities, `sites` EP's Gaussian factors of the answers,
-    and `log_evidence` is log P(answers), in nats.
+    `mean` (U x n), `cov` (U x n x n) are those of each person's utilities; `log_evidence` is log P(answers), in nats.
     """
 
     mean: Array
@@ -57,9 +56,7 @@ class JointGPFit(PreferenceModel):
         return user_gap(self.mean, self.cov, user, a, b)
 
     def posterior(self, user: int) -> Posterior:
-        """Return the posterior over the utilities (n,) of n items of the person with number `user`, with its
-        covariance.
-        """
+        """Return the posterior over the utilities (n,) of n items of a person."""
         return Posterior(self.mean[user], self.cov[user])
 
 
@@ -74,7 +71,7 @@ def fit_joint(
     that exceeds MOST (6000).
 
     Each site concerns one person, so only the diagonal blocks of the posterior covariance are needed: a sweep costs one
-    Cholesky factor and its inverse. The result is that of `infer` over people times items.
+    Cholesky factor and its inverse. The result is that of `infer_users` for one person with people times items.
     """
     n, U = len(K_items), len(K_users)
     check_count("people times items", U * n, most=MOST)
@@ -152,8 +149,8 @@ class Scales(NamedTuple):
 
         X (n x d), Z (U x q): d features of items, q of people.
         """
-        K_items = self.amplitude**2 * np.exp(-0.5 * _squares(X / self.items))
-        return K_items, np.exp(-0.5 * _squares(Z / self.users)) + self.nugget * np.eye(len(Z))
+        K_items = self.amplitude**2 * rbf(X / self.items, X / self.items)
+        return K_items, rbf(Z / self.users, Z / self.users) + self.nugget * np.eye(len(Z))
 
 
 def tune_joint(X: npt.ArrayLike, Z: npt.ArrayLike, rows: PairRows, *, people: int = 25, steps: int = 30) -> Scales:
@@ -197,13 +194,8 @@ def evidence(
     K_items, K_users = scales.kernels(X, Z)
     fit = fit_joint(K_items, K_users, rows, sites=sites, tolerance=1e-6)
     U, n = len(Z), len(X)
-    tau, nu = fit.sites.tau * rows.times, fit.sites.nu * rows.times
-    a, b = (rows.user * n + rows.pairs[:, i] for i in (0, 1))
-    T, h = np.zeros((U * n, U * n)), np.zeros(U * n)
-    for i, j, sign in ((a, a, 1.0), (b, b, 1.0), (a, b, -1.0), (b, a, -1.0)):
-        np.add.at(T, (i, j), sign * tau)
-    np.add.at(h, a, nu)
-    np.add.at(h, b, -nu)
+    of_one = rows._replace(user=0 * rows.user, pairs=rows.user[:, None] * n + rows.pairs)
+    [T], [h] = make_table(of_one, 1, U * n).natural(fit.sites.tau, fit.sites.nu)
     # d log Z / d theta = tr((r r' - W) dK) / 2 with W = (T^-1 + K)^-1: the evidence is stationary in the sites
     hold = np.linalg.solve(np.eye(U * n) + T @ np.kron(K_users, K_items), np.column_stack([T, h]))
     G = 0.5 * (np.outer(hold[:, -1], hold[:, -1]) - hold[:, :-1]).reshape(U, n, U, n)
@@ -223,7 +215,3 @@ def _scales(x: Array, d: int, q: int) -> Scales:
 
 def _square(x: Array) -> Array:
     return np.square(x[:, None] - x[None, :])
-
-
-def _squares(X: Array) -> Array:
-    return sum((_square(x) for x in X.T), np.zeros((len(X), len(X))))

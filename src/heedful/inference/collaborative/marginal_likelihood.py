@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from heedful.inference.collaborative.cp_fit import CPFit
 from heedful.inference.gp.ep import moments
+from heedful.inference.gp.sites import log_scales
 
 Array = npt.NDArray[np.float64]
 
@@ -26,24 +27,17 @@ def log_evidence(fit: CPFit) -> float:
     # f1: the answers under the messages of f2, less the integral I_g of both messages
     v = 1.0 / t2
     log_z, _, _ = moments(fit.likelihood, of.sign * v * n2, v)
-    total = float(of.times @ (log_z - _overlap(t2, n2, t1, n1)))
+    total = float(of.times @ log_scales(log_z, v * n2, v, t1, n1))
     # f2: the bound
-    m = of.at_rows((q.mw, q.mh))
-    spread = of.at_rows((q.mw**2, q.vh), (q.vw, q.mh**2 + q.vh))
+    m, spread = q.at(of)
     total += float(of.times @ (n1 * m - 0.5 * t1 * (m * m + spread)))
     total -= _divergence(q.mw, q.vw, t3, n3) + _divergence(q.mh, q.vh, t4, n4)
     # f4 and f3
-    total += float(fit.items.tilted(t2h, n2h)[2].sum()) - float(_overlap(t4, n4, t2h, n2h).sum())
+    none = np.zeros(1)
+    total += float(fit.items.tilted(t2h, n2h)[2].sum() + log_scales(none, n4 / t4, 1.0 / t4, t2h, n2h).sum())
     if fit.people is not None:
-        total += float(fit.people.tilted(t2w.T, n2w.T)[2].sum()) - float(_overlap(t3, n3, t2w, n2w).sum())
+        total += float(fit.people.tilted(t2w.T, n2w.T)[2].sum() + log_scales(none, n3 / t3, 1.0 / t3, t2w, n2w).sum())
     return total
-
-
-def _overlap(t0: Array, n0: Array, t: Array, n: Array) -> Array:
-    """Return the log of the integral over x of N(x; n0 / t0, 1 / t0) exp(-t x^2 / 2 + n x), elementwise."""
-    m, v = n0 / t0, 1.0 / t0
-    more = 1.0 + v * t
-    return -0.5 * np.log(more) + 0.5 * (n * (2.0 * m + v * n) - t * m * m) / more
 
 
 def _divergence(m: Array, v: Array, t: Array, n: Array) -> float:

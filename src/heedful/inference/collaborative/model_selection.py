@@ -145,9 +145,7 @@ def tune_cp(
     `X` (n x d): d features of the n items, d = 0 without; `rows`: answers of U = `users` people; `Z` (U x q): their q
     features, None without. Candidate length-scales are `stretches` times `half_median(X)`; they are combined with all
     `amplitudes`, first without people's features; then `rhos` are tried with the best of these, and rho may stay 0.
-    `D`: number of shared functions; `pseudo`: number of people used as pseudo-inputs of a sparse approximation, None:
-    exact; `held`: the fraction of each person's answers that is held out; `folds`: number of random splits, drawn with
-    `seed`; `width`: how much better an item must be perceived not to tie; `lapse`: the probability of a random answer.
+    `D`, `width` and `lapse` are those of `cp.fit`, `pseudo` that of `user_covariance`, the others those of `tune`.
     """
     X = features("X", X)
     unit = half_median(X) if X.shape[1] else 0.0

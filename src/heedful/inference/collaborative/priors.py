@@ -1,7 +1,8 @@
 """Gaussian priors that D functions have in common, and the posteriors of these functions given Gaussian factors.
 
 A site of a value x is a Gaussian factor exp(-tau x^2 / 2 + nu x), which stands for what answers say about x; each
-function has its own sites.
+function has its own sites. In all methods `tau` and `nu` (D x N) are those of D functions at the N points (pairs of
+items or people) of the prior, and log integrals (D,) are those of the prior times all sites of a function.
 """
 
 from __future__ import annotations
@@ -33,18 +34,13 @@ class ItemPrior(NamedTuple):
     second: Ints
 
     def variance(self) -> Array:
-        """Return the prior variances of the differences f_a - f_b at the P pairs (P,)."""
+        """Return the prior variances of the differences at the P pairs (P,)."""
         gap = self.L[self.first] - self.L[self.second]
         return np.maximum(np.einsum("pi,pi->p", gap, gap), LEAST)  # type: ignore[no-any-return]
 
     def utilities(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return the posterior of D functions f over n items: means (D x n), covariances (D x n x n) and log integrals
-        (D,).
-
-        `tau`, `nu` (D x P) are the parameters of the sites, Gaussian factors exp(-tau h^2 / 2 + nu h) of the
-        differences h = f_a - f_b of each function at P pairs of items. The log integrals are those of the prior times
-        all sites of a function.
-        """
+        """Return the posterior of the functions over n items: means (D x n), covariances (D x n x n) and log integrals
+        (D,)."""
         B, r = self._natural(tau, nu)
         C = np.linalg.inv(B)
         half = (C @ r[:, :, None])[:, :, 0]
@@ -53,18 +49,14 @@ class ItemPrior(NamedTuple):
         return half @ self.L.T, 0.5 * (cov + cov.transpose(0, 2, 1)), log_z
 
     def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return the posterior mean and variance, (D x P) each, of the differences h = f_a - f_b of D functions at P
-        pairs of items.
-
-        `tau`, `nu` (D x P) are the parameters of their sites, the Gaussian factors exp(-tau h^2 / 2 + nu h).
-        """
+        """Return the posterior mean and variance, (D x P) each, of the differences at the P pairs."""
         B, r = self._natural(tau, nu)
         C = np.linalg.inv(B)
         mean = (C @ r[:, :, None])[:, :, 0] @ self.L.T
         return gaps(mean, self.L @ C @ self.L.T, self.first, self.second)
 
     def _natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return I + L' T L (D x m x m) and L' r (D x m) for the sites `tau`, `nu` (D x P) of D functions."""
+        """Return I + L' T L (D x m x m) and L' r (D x m)."""
         D, n = len(tau), len(self.L)
         a, b = self.first, self.second
         T = np.zeros((D, n, n))
@@ -76,11 +68,7 @@ class ItemPrior(NamedTuple):
         return np.eye(self.L.shape[1]) + self.L.T @ T @ self.L, pull.sum(axis=2) @ self.L
 
     def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return the posterior of the differences h = f_a - f_b of D functions f at P pairs of items, as three arrays.
-
-        They are means (D x P), variances (D x P), and the log integrals (D,) of the prior times all sites of a
-        function. `tau`, `nu` (D x P) are the parameters of the sites, the Gaussian factors exp(-tau h^2 / 2 + nu h).
-        """
+        """Return means (D x P), variances (D x P) and log integrals (D,) of the posterior of the differences."""
         mean, cov, log_z = self.utilities(tau, nu)
         m, v = gaps(mean, cov, self.first, self.second)
         return m, v, log_z
@@ -102,13 +90,8 @@ class FactorPrior(NamedTuple):
         return np.maximum(np.einsum("ni,ni->n", self.R, self.R) + self.independent, LEAST)  # type: ignore[no-any-return]
 
     def inner(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return the posterior of the latent variables z of this factor model x = R z + e, for D functions with values
-        x.
-
-        The three results are means (D x m), covariances (D x m x m), for the m latent variables of each function, and
-        the log integrals (D,) of the prior times all sites of a function. `tau`, `nu` (D x N) are the parameters of the
-        sites, Gaussian factors exp(-tau x^2 / 2 + nu x) of the value x of each function at each of N points.
-        """
+        """Return means (D x m), covariances (D x m x m) and log integrals (D,) of the posterior of the m latent
+        variables z of each function."""
         more = 1.0 + self.independent * tau
         B = np.eye(self.R.shape[1]) + np.matmul(self.R.T, (tau / more)[:, :, None] * self.R)
         C = np.linalg.inv(B)
@@ -119,10 +102,7 @@ class FactorPrior(NamedTuple):
         return mean, 0.5 * (C + C.transpose(0, 2, 1)), log_z
 
     def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return the posterior mean and variance, (D x N) each, of the values x of D functions at N points.
-
-        `tau`, `nu` (D x N) are the parameters of their sites, the Gaussian factors exp(-tau x^2 / 2 + nu x).
-        """
+        """Return the posterior mean and variance, (D x N) each, of the values x."""
         N, m = self.R.shape
         if N * m * (m + 1) // 2 > _PRODUCTS:
             return self.tilted(tau, nu)[:2]
@@ -140,11 +120,7 @@ class FactorPrior(NamedTuple):
         return (z @ Rt + self.independent * nu) / more, np.maximum(self.independent / more + v / (more * more), LEAST)
 
     def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return the posterior of the values x of D functions at N points, as three arrays.
-
-        They are means (D x N), variances (D x N), and the log integrals (D,) of the prior times all sites of a
-        function. `tau`, `nu` (D x N) are the parameters of the sites, the Gaussian factors exp(-tau x^2 / 2 + nu x).
-        """
+        """Return means (D x N), variances (D x N) and log integrals (D,) of the posterior of the values x."""
         z, C, log_z = self.inner(tau, nu)
         more = 1.0 + self.independent * tau
         v = np.einsum("dni,ni->dn", self.R @ C, self.R)

@@ -63,12 +63,8 @@ class Cells(NamedTuple):
         return self.first.size
 
     def site_sums(self, t: Array, n: Array) -> SiteSums:
-        """Return the Gaussian factors (sites) of the R answers as `SiteSums`, which computes sums by person and by pair
-        of items.
-
-        `t`, `n` (R,): precision, and precision times mean, of each. Each is multiplied by how often the answer was
-        given.
-        """
+        """Return the sites of the R answers as `SiteSums`; `t`, `n` (R,): precision, and precision times mean, of each,
+        which are multiplied by how often the answer was given."""
         t, n = self.times * t, self.times * n
         if self.lists:
             return SiteSums(self, np.append(t, 0.0), np.append(n, 0.0))
@@ -77,11 +73,7 @@ class Cells(NamedTuple):
 
     def at_rows(self, *products: tuple[Array, Array]) -> Array:
         """Return for each of R answers (R,) the element of the matrix A B at the answer's person (row) and pair
-        (column), summed over all `products`.
-
-        Each product is (A, B), with A (U x D) for U people and B (D x P) for P pairs of items; D is any number of
-        columns.
-        """
+        (column), summed over all `products` (A (U x D), B (D x P))."""
         if not self.lists:
             sums = products[0][0] @ products[0][1]
             for A, B in products[1:]:
@@ -111,23 +103,12 @@ class SiteSums(NamedTuple):
     n: Array
 
     def by_user(self, m: Array, v: Array) -> Iterator[Sums]:
-        """Yield, for some people at a time, the sums over each person's answers from which the person's weights of D
-        functions are updated: (numbers of g people, A (g x D x D), b (g x D), c (g x D)).
-
-        With the precision t and precision times mean n of an answer's site, and the row of `m` and `v` of its pair of
-        items, A sums t m m', b sums t v, and c sums n m. `m`, `v` (P x D) are means and variances of the D functions at
-        P pairs.
-        """
+        """Yield `Sums` for some people at a time; `m`, `v` (P x D): means and variances of D functions at P pairs."""
         return self._batch_sums(0, self.of.pair, m, v) if self.of.lists else _dense_sums(self.t, self.n, m, v)
 
     def by_pair(self, m: Array, v: Array) -> Iterator[Sums]:
-        """Yield, for some pairs of items at a time, the sums over the answers about each pair from which the values of
-        D functions at the pair are updated: (numbers of g pairs, A (g x D x D), b (g x D), c (g x D)).
-
-        With the precision t and precision times mean n of an answer's site, and the row of `m` and `v` of its person, A
-        sums t m m', b sums t v, and c sums n m. `m`, `v` (U x D) are means and variances of the weights that U people
-        give the functions.
-        """
+        """Yield `Sums` for some pairs of items at a time; `m`, `v` (U x D) are means and variances of the weights that
+        U people give D functions."""
         return self._batch_sums(1, self.of.user, m, v) if self.of.lists else _dense_sums(self.t.T, self.n.T, m, v)
 
     def _batch_sums(self, side: int, other: Ints, m: Array, v: Array) -> Iterator[Sums]:
@@ -151,12 +132,8 @@ class SiteSums(NamedTuple):
         return (winners - losers).reshape(of.U, n)
 
     def means(self) -> tuple[Ints, Ints, Array]:
-        """Return (person, pair, mean), three arrays (c,) with an element for each of the c combinations of a person and
-        a pair of items that have an answer.
-
-        They are the number of the person, the number of the pair, and the mean n / t of the product of the Gaussian
-        sites of this person's answers on this pair: t is the sum of their precisions, n that of precision times mean.
-        """
+        """Return the number of the person, that of the pair, and the mean of the product of the sites, (c,) each, for
+        each of the c combinations of a person and a pair that have an answer."""
         P = self.of.P
         if self.of.lists:
             cell, where = np.unique(self.of.user * P + self.of.pair, return_inverse=True)
@@ -201,6 +178,18 @@ def group_lists(by: Ints, count: int) -> tuple[Lists, ...]:
     return tuple(out)
 
 
+def number_pairs(rows: PairRows, n: int, pairs: tuple[Ints, Ints] | None) -> tuple[Ints, Ints]:
+    """Return a n + b for each pair of items a < b that is numbered, (P,), and the number of the pair of each row; the
+    arguments are those of `cells`."""
+    key = rows.pairs.min(axis=1, initial=n) * n + rows.pairs.max(axis=1, initial=0)
+    if pairs is None:
+        return np.unique(key, return_inverse=True)
+    before = pairs[0] * n + pairs[1]
+    keys = np.concatenate([before, np.setdiff1d(key, before)])
+    order = np.argsort(keys)
+    return keys, order[np.searchsorted(keys, key, sorter=order)]
+
+
 def cells(rows: PairRows, users: int, n: int, pairs: tuple[Ints, Ints] | None = None) -> Cells:
     """Return the answers `rows` of `users` people about n items as a sparse table of people by pairs of items.
 
@@ -210,16 +199,8 @@ def cells(rows: PairRows, users: int, n: int, pairs: tuple[Ints, Ints] | None = 
     """
     if (rows.group >= 0).any():
         raise ValueError("rows: expected answers that stand alone, got some of a ranking or a best of several")
-    low, high = rows.pairs.min(axis=1, initial=n), rows.pairs.max(axis=1, initial=0)
-    key = low * n + high
-    if pairs is None:
-        keys, pair = np.unique(key, return_inverse=True)
-    else:
-        before = pairs[0] * n + pairs[1]
-        keys = np.concatenate([before, np.setdiff1d(key, before)])
-        order = np.argsort(keys)
-        pair = order[np.searchsorted(keys, key, sorter=order)]
+    keys, pair = number_pairs(rows, n, pairs)
     dense = users * keys.size <= FULL * max(rows.size, 1)
     lists = () if dense else (group_lists(rows.user, users), group_lists(pair, keys.size))
-    sign = np.where(rows.pairs[:, 0] == low, 1.0, -1.0)
+    sign = np.where(rows.pairs[:, 0] < rows.pairs[:, 1], 1.0, -1.0)
     return Cells(users, keys // n, keys % n, rows.user, pair, sign, rows.times, lists)

@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from heedful.core.validation import check_count, describe, is_number
 from heedful.inference.collaborative.cp import fit
-from heedful.inference.collaborative.cp_fit import CollaborativeFit, functions_of_items
-from heedful.inference.collaborative.priors import ItemPrior, gaps
-from heedful.inference.collaborative.sparse_cells import Cells, SiteSums, cells, group_lists
+from heedful.inference.collaborative.cp_fit import CollaborativeFit, Functions
+from heedful.inference.collaborative.priors import ItemPrior
+from heedful.inference.collaborative.sparse_cells import Cells, SiteSums, cells, group_lists, number_pairs
 from heedful.inference.collaborative.vb_product import coordinate_ascent
 from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
-from heedful.inference.gp.sites import root
+from heedful.inference.gp.sites import matched_sites, root
 from heedful.inference.pairwise import PairRows, take_rows
 from heedful.jit.kernel import Ints
 
@@ -72,15 +72,15 @@ def fit_streaming(
     `K` (n x n): covariance over n items of each of `D` functions that people share. People are shuffled with `seed` and
     come `batch` at a time, `passes` times. `cp.fit` fits at most FIRST (1000) people of the first batch, as step 1;
     step t then moves the functions by the fraction t^-slower, 0.5 < slower <= 1. `start`: an earlier fit of the same
-    people, or of the first of them, to continue from; then `cp.fit` is not run. `width`: how much better an item must
-    be perceived not to tie; `lapse`: the probability of a random answer. Raise ValueError, naming the argument, if one
-    is invalid.
+    people, or of the first of them, to continue from; then `cp.fit` is not run. `width`, `lapse`: of all people, as in
+    `infer_users`. Raise ValueError, naming the argument, if one is invalid.
     """
     for name, value in (("D", D), ("batch", batch), ("passes", passes), ("users", users)):
         check_count(name, value)
     if not is_number(slower, int, float) or not 0.5 < slower <= 1.0:
         raise ValueError(f"slower: expected a number above 0.5, at most 1, got {describe(slower)}")
-    of = _pairs_of(rows, len(K), start)
+    keys, _ = number_pairs(rows, len(K), None if start is None else (start.items.first, start.items.second))
+    of = keys // len(K), keys % len(K)
     items = ItemPrior(root(K), *of)
     P = of[0].size
     mw, vw = np.zeros((users, D)), np.ones((users, D))
@@ -89,7 +89,8 @@ def fit_streaming(
         comparisons = take_rows(parts[0][1], parts[0][1].user < FIRST)
         people_of_sample = min(parts[0][0].size, FIRST)
         first = fit(K, people_of_sample, comparisons, D=D, width=width, lapse=lapse, cycles=20)
-        places = _places(of, first.cells, len(K))
+        n = len(K)
+        places = np.searchsorted(of[0] * n + of[1], first.cells.first * n + first.cells.second)
         tau, nu = np.zeros((D, P)), np.zeros((D, P))
         tau[:, places], nu[:, places] = (x * (users / people_of_sample) for x in first.messages.to_h2)
         steps = 1
@@ -99,8 +100,7 @@ def fit_streaming(
             raise ValueError(f"start: expected at most {users} people and D {D}, got {had} and {start.mw.shape[1]}")
         mw[:had], vw[:had], steps = start.mw, start.vw, start.steps
         tau, nu = (np.pad(x, ((0, 0), (0, P - x.shape[1]))) for x in start.sites)
-    mean, cov, _ = items.utilities(tau, nu)
-    mh, vh = (np.ascontiguousarray(x.T) for x in gaps(mean, cov, *of))
+    mh, vh = (np.ascontiguousarray(x.T) for x in items.tilted(tau, nu)[:2])
     for k in range(passes):
         for people, comparisons in parts:
             mw[people], vw[people], sums_of_people = user_weights(
@@ -115,7 +115,8 @@ def fit_streaming(
             steps += 1
             share = float(steps) ** -slower
             _step(items, (tau, nu), (mh, vh), sums_of_people, mw[people], vw[people], users / people.size, share)
-    return StreamingFit(functions_of_items(items, (tau, nu)), mw, vw, items, (tau, nu), steps)
+    mean, cov, _ = items.utilities(tau, nu)
+    return StreamingFit(Functions(mean, cov, None), mw, vw, items, (tau, nu), steps)
 
 
 def user_weights(
@@ -131,9 +132,8 @@ def user_weights(
     """Compute the weights of U people with D functions fixed at means `mh` and variances `vh` (P x D) at P pairs of
     items.
 
-    Return means and variances of the weights, (U x D) each, and the sites (Gaussian factors) of the preferences g.
-    `of`: the table of the answers `rows`; `width`: the perceived difference below which items tie, and `lapse`: the
-    probability of a random answer, of all people; `start` (U x D): means to begin from, 0 if None. Messages of the
+    Return means and variances of the weights, (U x D) each, and the sites of the preferences g. `of`: the table of the
+    answers `rows`; `width`, `lapse`: of all people; `start` (U x D): means to begin from, 0 if None. Messages of the
     likelihood of the answers and of the product of weights and functions alternate for `rounds`.
     """
     U, D = of.U, mh.shape[1]
@@ -158,9 +158,7 @@ def user_weights(
             m = np.where(sound, ((M @ w[:, :, None])[:, :, 0] - spread * n1) / left, m)
             v = np.where(sound, spread / left, v)
             _, slope, bend = (x.reshape(m.shape) for x in moments(likelihood, (y * m).ravel(), v.ravel()))
-            bend = np.maximum(bend, 0.0)
-            ends = 1.0 - v * bend
-            t1, n1 = bend / ends, (y * slope + m * bend) / ends
+            t1, n1 = matched_sites(m, v, y * slope, np.maximum(bend, 0.0))
             T, N = often * t1, (often * n1)[:, None]
             cross = (M * T[:, :, None]).transpose(0, 2, 1) @ M
             w, c = coordinate_ascent(cross, (T[:, None] @ V)[:, 0], (N @ M)[:, 0], w, one, zeros)
@@ -211,20 +209,6 @@ def _step(
         nu[d] += share * (scale * (pull[:, d] - others) - nu[d])
         m, v = items.marginals(tau[d : d + 1], nu[d : d + 1])
         mh[:, d], vh[:, d] = m[0], v[0]
-
-
-def _pairs_of(rows: PairRows, n: int, start: StreamingFit | None) -> tuple[Ints, Ints]:
-    """Return the first and the second items of all pairs compared; those of the earlier fit `start` come first."""
-    low, high = rows.pairs.min(axis=1, initial=n), rows.pairs.max(axis=1, initial=0)
-    key = np.flatnonzero(np.bincount(low * n + high, minlength=n * n))
-    if start is not None:
-        before = start.items.first * n + start.items.second
-        key = np.concatenate([before, np.setdiff1d(key, before)])
-    return key // n, key % n
-
-
-def _places(of: tuple[Ints, Ints], sample: Cells, n: int) -> Ints:
-    return np.searchsorted(of[0] * n + of[1], sample.first * n + sample.second)
 
 
 def _batches(rows: PairRows, users: int, size: int, seed: int) -> Iterator[tuple[Ints, PairRows]]:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_count, check_positive, describe, is_number, numbers
-from heedful.inference.collaborative.distances import half_median
+from heedful.inference.collaborative.distances import half_median, moments
 from heedful.inference.collaborative.priors import FactorPrior, whitening
+from heedful.inference.gp.kernels import rbf
 
 Array = npt.NDArray[np.float64]
 
@@ -44,7 +45,7 @@ class UserCovariance(NamedTuple):
         Z = features("Z", Z)
         if Z.shape[1] != self.unit.size:
             raise ValueError(f"Z: expected {self.unit.size} features of each person, got {Z.shape[1]}")
-        R = self.amount * _rbf((Z - self.centre) / self.unit, self.pseudo) @ self.back
+        R = self.amount * rbf((Z - self.centre) / self.unit, self.pseudo) @ self.back
         return FactorPrior(R, np.maximum(self.amount - np.einsum("ni,ni->n", R, R), 0.0) + self.alone)
 
 
@@ -75,9 +76,8 @@ def user_covariance(
     wide = half_median(Z) if lengthscale is None else lengthscale
     check_positive("lengthscale", wide)
     amount, alone = (1.0, float(nugget)) if rho is None else (float(rho), 1.0 - float(rho))
-    spread, centre = Z.std(axis=0), Z.mean(axis=0)
-    constant = spread <= 1e-12 * np.abs(Z).max(axis=0, initial=0.0)
-    unit = np.where(constant, np.inf, spread) * float(wide)
+    centre, spread = moments(Z)
+    unit = spread * float(wide)
     scaled = (Z - centre) / unit
     if pseudo is not None:
         check_count("pseudo", pseudo)
@@ -86,7 +86,7 @@ def user_covariance(
         if pseudo is None or pseudo >= U
         else scaled[np.random.default_rng(seed).choice(U, pseudo, replace=False)]
     )
-    back = whitening(_rbf(pseudo_inputs, pseudo_inputs)) / np.sqrt(max(amount, 1e-300))
+    back = whitening(rbf(pseudo_inputs, pseudo_inputs)) / np.sqrt(max(amount, 1e-300))
     shared = UserCovariance(FactorPrior(scaled, scaled[:, 0]), centre, unit, pseudo_inputs, back, amount, alone).of(Z)
     return UserCovariance(shared, centre, unit, pseudo_inputs, back, amount, alone)
 
@@ -100,10 +100,3 @@ def features(name: str, value: object) -> Array:
     if X.ndim != 2 or not len(X) or not np.isfinite(X).all():
         raise ValueError(f"{name}: expected rows of finite numbers, at least one, got {describe(value)}")
     return X
-
-
-def _rbf(A: Array, B: Array) -> Array:
-    d2 = np.zeros((len(A), len(B)))
-    for a, b in zip(A.T, B.T):
-        d2 += np.square(a[:, None] - b[None, :])
-    return np.exp(-0.5 * d2)

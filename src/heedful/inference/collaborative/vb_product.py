@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.collaborative.priors import triangle
-from heedful.inference.collaborative.sparse_cells import SiteSums, Sums
+from heedful.inference.collaborative.sparse_cells import Cells, SiteSums, Sums
 
 Array = npt.NDArray[np.float64]
 
@@ -35,14 +35,18 @@ class Factors(NamedTuple):
     mh: Array
     vh: Array
 
+    def at(self, of: Cells) -> tuple[Array, Array]:
+        """Return mean and variance, (R,) each, of g at each of R answers."""
+        mw, vw, mh, vh = self
+        return of.at_rows((mw, mh)), of.at_rows((mw * mw, vh), (vw, mh * mh + vh))
+
 
 def initial_factors(sums: SiteSums, t3: Array, t4: Array) -> Factors:
     """Return the Gaussians over W and H to start from: means from singular vectors of the table (U x P) of observed
     means of the preferences g = W H, and the prior variances.
 
-    `sums`: the Gaussian factors (sites) of g, for U people and P pairs of items; cells of the table without an answer
-    count as 0. `t3` (U x D), `t4` (D x P): prior precisions of the weights W and the values H for D functions. Means of
-    0 would be a stationary point of the iteration.
+    `sums`: the sites of g; cells of the table without an answer count as 0. `t3` (U x D), `t4` (D x P): prior
+    precisions of W and H. Means of 0 would be a stationary point of the iteration.
     """
     of, (D, P) = sums.of, t4.shape
     mw, mh = np.zeros((of.U, D)), np.zeros((D, P))
@@ -69,9 +73,8 @@ def sweep(q: Factors, sums: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Arr
     """Return the Gaussians `q` over W and H after one pass of coordinate ascent: the weights W of each person, one
     function after the other, then the values H of each pair of items.
 
-    `sums`: the Gaussian factors (sites) of the preferences g = W H. `to_w` (U x D each), `to_h` (D x P each):
-    precision, and precision times mean, of the priors of W and H, for U people, D functions and P pairs. Each step is
-    optimal with everything else fixed.
+    `to_w` (U x D each), `to_h` (D x P each): precision, and precision times mean, of the priors of W and H. Each step
+    is optimal with everything else fixed.
     """
     if not sums.of.lists:
         return _sweep_dense(q, sums, to_w, to_h)

@@ -123,7 +123,7 @@ def next_question(
     n = posterior.mean.size
     check_rule(rule, rng)
     check_count("items", n, least=2)
-    left_out = np.unique(np.sort(_pairs("skip", skip, n), axis=1), axis=0)
+    left_out = np.unique(item_sets("skip", skip, 2, n), axis=0)
     if n * (n - 1) // 2 == len(left_out):
         raise ValueError(f"skip: expected a pair left to ask, got all {len(left_out)}")
     if rng is not None and rule == "random":
@@ -238,15 +238,17 @@ def check_rule(rule: str, rng: np.random.Generator | None) -> None:
         raise ValueError(f"rng: expected a numpy.random.Generator for random questions, got {describe(rng)}")
 
 
-def _pairs(name: str, value: object, n: int) -> Ints:
-    """Return `value` as pairs of different items (p x 2) below n; raise ValueError, naming `name`, if it is none."""
-    expected = f"pairs of two different items, each 0 to {n - 1}"
+def item_sets(name: str, value: object, size: int, n: int) -> Ints:
+    """Return `value` as q sets of `size` different items below n (q x size), the numbers of each rising; raise
+    ValueError, naming `name`, if it is none."""
+    expected = f"sets of {size} different items, each 0 to {n - 1}"
     array = numbers(name, value, expected)
     if array.size == 0:
-        return np.empty((0, 2), np.int64)
-    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        return np.empty((0, size), np.int64)
+    if array.ndim != 2 or array.shape[1] != size or array.dtype.kind not in "iu":
         raise ValueError(f"{name}: expected {expected}, got {describe(array)}")
-    wrong = np.flatnonzero((array < 0).any(axis=1) | (array >= n).any(axis=1) | (array[:, 0] == array[:, 1]))
+    sets = np.sort(array, axis=1).astype(np.int64)
+    wrong = np.flatnonzero((sets[:, 0] < 0) | (sets[:, -1] >= n) | (sets[:, 1:] == sets[:, :-1]).any(axis=1))
     if wrong.size:
         raise ValueError(f"{name}: expected {expected}, got {array[wrong[0]].tolist()} at [{wrong[0]}]")
-    return array.astype(np.int64)
+    return sets

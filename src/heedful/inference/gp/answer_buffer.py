@@ -24,11 +24,8 @@ ROOM = 16
 class AnswerBuffer(NamedTuple):
     """Comparisons of all people, in the first `n` rows of arrays that grow by doubling.
 
-    Per row: `user` (number of the person), `pairs` (two item numbers, winner first), `equal` (whether they tie),
-    `group` (a number shared by the rows of one answer; -1: an answer of its own), the parameters `tau` and `nu` of its
-    site, a factor exp(-tau g^2 / 2 + nu g) of the difference g of utilities, and the `width` (the perceived difference
-    below which items tie) and `lapse` (the probability of a random answer) assumed of the person, which are the same in
-    all rows of a person.
+    `user`, `pairs`, `equal` and `group` are as in `PairRows`, `tau` and `nu` as in `Sites`; the tie `width` and the
+    `lapse` rate that are assumed of a person are the same in all rows of the person.
     """
 
     user: Ints
@@ -56,16 +53,12 @@ class AnswerBuffer(NamedTuple):
         return np.flatnonzero(self.user[: self.n] == user)
 
     def rows(self, which: Selection) -> PairRows:
-        """Return a copy of the rows selected by `which` (an array of indices, a boolean mask or a slice),
-        with `times` 1.
-        """
+        """Return a copy of the rows selected by `which`, with `times` 1."""
         user = self.user[which]
         return PairRows(user, self.pairs[which], self.equal[which], np.ones(user.size), self.group[which])
 
     def sites(self, which: Selection) -> Sites:
-        """Return the EP sites (tau, nu) of the rows selected by `which` (an array of indices, a boolean
-        mask or a slice).
-        """
+        """Return the sites of the rows selected by `which`."""
         return Sites(self.tau[which], self.nu[which])
 
 
@@ -81,12 +74,8 @@ def empty_buffer() -> AnswerBuffer:
 def append_answer(
     buffer: AnswerBuffer, user: int, pairs: Ints, equal: bool | npt.NDArray[np.bool_], width: float, lapse: float
 ) -> AnswerBuffer:
-    """Append one answer of person `user` in r rows, and return the buffer. The given buffer may be overwritten.
-
-    `pairs` (r x 2): the items compared, winner first; `equal`: whether they tie, one for all or (r,); `width`, `lapse`:
-    tie width and lapse rate of the person. EP sites of the rows start at 0. If r > 1, the rows get a common group
-    number.
-    """
+    """Append one answer of person `user` in r rows, and return the buffer, which may be overwritten. Sites of the rows
+    start at 0; if r > 1, they get a common group number."""
     n, r = buffer.n, len(pairs)
     while n + r > buffer.user.size:
         buffer = double_capacity(buffer)
@@ -165,11 +154,7 @@ def item_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, ite
 
 
 def low_rank_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, items: Ints) -> LowRankPosterior:
-    """Return the posterior over the utilities of i distinct `items` (i,), in rising order, of person `user`, from their
-    sites in `buffer`, without forming a matrix over these items.
-
-    `mean` (n,), `cov` (n x n): the person's prior over all n items.
-    """
+    """Return the same for `items` in rising order, without forming a matrix over them."""
     compared, T, r = natural_parameters(mean, buffer, user)
     across = cov[np.ix_(items, compared)]
     hold = np.linalg.solve(np.eye(compared.size) + T @ cov[np.ix_(compared, compared)], np.column_stack([T, r]))

@@ -37,7 +37,7 @@ from heedful.inference.gp.sites import (
 )
 from heedful.inference.gp.sites import Sites as Sites
 from heedful.inference.gp.tilted_moments import choice_moments, lapse_moments, tie_moments
-from heedful.inference.pairwise import PairRows, pair_rows
+from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -295,46 +295,6 @@ def moments(of: Likelihood, m: Array, v: Array) -> tuple[Array, Array, Array]:
     return out
 
 
-def infer(
-    K: Array,
-    prior_mean: Array,
-    pairs: npt.ArrayLike | PairRows,
-    counts: npt.ArrayLike | None = None,
-    sites: Sites | None = None,
-    *,
-    width: float = 0.0,
-    lapse: float = 0.0,
-    tolerance: float = 1e-9,
-    sweeps: int = 500,
-) -> EPResult:
-    """Infer the posterior over the utilities of n items of one person by expectation propagation (EP), with the prior
-    N(prior_mean (n,), K (n x n)).
-
-    `pairs`: p answers (p x 2), winner first, each given `counts` (p,) times (None: once); or `PairRows`, with `counts`
-    None. Items that were never compared enter only at the end, so a thousand items with twenty answers are quick.
-    `sites`: where an earlier run ended, on the first of these answers; `width`: how much better an item must be
-    perceived not to tie, 0 if ties are not allowed; `lapse`: the probability of a random answer. Sweeps end when no
-    site (Gaussian factor of an answer) moves by more than the fraction `tolerance`, or after `sweeps`. Raise ValueError
-    if there are ties and `width` is 0.
-    """
-    rows = pairs if isinstance(pairs, PairRows) else pair_rows(pairs, counts)
-    compared = np.unique(rows.pairs)
-    positions = np.searchsorted(compared, rows.pairs)
-    part = rows._replace(pairs=positions, user=np.zeros(rows.size, np.int64))
-    posteriors = infer_users(
-        K[np.ix_(compared, compared)],
-        prior_mean[compared],
-        1,
-        part,
-        sites,
-        width=width,
-        lapse=lapse,
-        tolerance=tolerance,
-        sweeps=sweeps,
-    )
-    return extend_to_items(posteriors, K, prior_mean, compared)
-
-
 def extend_to_items(posteriors: UserPosteriors, K: Array, prior_mean: Array, compared: Ints) -> EPResult:
     """Return the result for one person over all n items, from a result over only the q items that occur in the answers.
 
@@ -354,7 +314,7 @@ def infer_rows(K: Array, D: Array, times: Array) -> EPResult:
     probability Phi(d . f).
 
     `D` (p x n): the vectors d; `times` (p,): how often each was observed. f are weights of features and d the
-    difference of the features of winner and loser; with d = e_winner - e_loser it is `infer`.
+    difference of the features of winner and loser.
     """
     p, n = D.shape
     design = make_design(D, times, np.zeros(p, np.int64), 1, np.zeros(p, bool))

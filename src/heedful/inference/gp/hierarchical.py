@@ -4,14 +4,19 @@ answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.gp.ep import UserPosteriors, infer_users
-from heedful.inference.gp.per_user_ep import PerUserPosteriors, batches_of_users, infer_per_user, pull_sums
+from heedful.inference.gp.per_user_ep import (
+    PerUserPosteriors,
+    UserBatch,
+    batches_of_users,
+    infer_per_user,
+    pull_sums,
+)
 from heedful.inference.gp.response_noise import (
     NoisePrior,
     ResponseNoise,
@@ -50,8 +55,7 @@ class HierarchicalFit(NamedTuple):
     EM went.
 
     `trace`: log evidence of all answers before each EM step, and at the end. `moved`: by how much the last step moved
-    the mean or the standard deviation of a utility, at most. `noise`: for each person (U,) the tie width (the perceived
-    difference below which items tie) and the lapse rate (the probability of a random answer), as given or as learned.
+    the mean or the standard deviation of a utility, at most. `noise`: as the arguments say or as learned.
     """
 
     population: Population
@@ -87,9 +91,9 @@ def fit(
     > 0 shrinks m to 0, as kappa0 indifferent people would; without it, a few people who all agree have no finite
     maximum.
 
-    `width`, `lapse`: tie width and lapse rate, one number or (U,). With `noise`, the lapse rate of each person is
-    learned too, and one tie width if `width` is above 0 or a tie occurs; learning starts from `width` and `lapse` where
-    these are above 0, else from the mode of the prior. EM ends when m and the standard deviations of S move by less
+    `width`, `lapse`: as in `infer_users`. With `noise`, the lapse rate of each person is learned too, and one tie width
+    if `width` is above 0 or a tie occurs; learning starts from `width` and `lapse` where these are above 0, else from
+    the mode of the prior. EM ends when m and the standard deviations of S move by less
     than `tolerance` and the evidence no longer rises, or after `steps`. `start` and `sites`: where an earlier fit
     ended. With a `Design`, m and S are of weights of features.
 
@@ -115,13 +119,6 @@ def fit(
         width=fitted.noise.width, lapse=fitted.noise.lapse, tolerance=1e-6,
     )  # fmt: skip
     return fitted._replace(population=population, people=people)
-
-
-Inference = Callable[
-    [Array, Array, Sites | None, ResponseNoise, float, int],
-    UserPosteriors | PerUserPosteriors,
-]
-"""EP of all people: prior covariance and mean, sites to start from, noise, tolerance, sweeps -> their posteriors."""
 
 
 class _EMOptions(NamedTuple):
@@ -157,13 +154,21 @@ def _fit(
 ) -> HierarchicalFit:
     n = len(K)
     mean, cov = start
-    infer = _inference(rows, users, n)
     comparisons = rows.rows if isinstance(rows, Design) else rows
+    parts = () if isinstance(rows, Design) else _cheaper_batches(rows, users, n)
+    table = make_table(rows, users, n) if isinstance(rows, PairRows) and not parts else rows
+
+    def infer(tolerance: float, sweeps: int) -> UserPosteriors | PerUserPosteriors:
+        how: dict[str, Any] = {"width": noise.width, "lapse": noise.lapse, "tolerance": tolerance, "sweeps": sweeps}
+        if parts:
+            return infer_per_user(cov, mean, users, comparisons, parts, sites, **how)
+        return infer_users(cov, mean, users, table, sites, **how)
+
     trace, moved = [], np.inf
     ahead, last, length = 1.0, np.zeros(n + n * n), 0.0
     for _ in range(learning.steps):
         # One sweep is enough in each step: sites are kept, and the next step moves the prior in any case
-        people = infer(cov, mean, sites, noise, 0.0, SWEEPS)
+        people = infer(0.0, SWEEPS)
         sites = people.sites
         trace.append(float(people.log_evidence.sum()))
         new_mean, new_cov = maximise_population(K, people, learning.nu0, learning.kappa0)
@@ -181,41 +186,18 @@ def _fit(
         last = along
         mean = mean + ahead * (new_mean - mean)
         cov = _extrapolate(cov, new_cov, ahead)
-    people = infer(cov, mean, sites, noise, 1e-6, 500)
+    people = infer(1e-6, 500)
     trace.append(float(people.log_evidence.sum()))
     if learning.noise is not None:
         noise = noise._replace(random=random_probabilities(comparisons, people.log_evidence, noise, learning.noise))
     return HierarchicalFit(Population(mean, cov), people, np.array(trace), moved, noise)
 
 
-def _inference(rows: PairRows | Design, users: int, n: int) -> Inference:
-    """Return the function that runs EP for all people: over all items or, if cheaper, over those each compared."""
-    parts = batches_of_users(rows, users) if isinstance(rows, PairRows) and n > SMALL else ()
-    if (
-        isinstance(rows, PairRows)
-        and parts
-        and sum(batch.people.size * batch.items.shape[1] ** 3 for batch in parts) < 0.6 * users * n**3
-    ):
-
-        def apart(
-            cov: Array, mean: Array, sites: Sites | None, noise: ResponseNoise, tolerance: float, sweeps: int
-        ) -> PerUserPosteriors:
-            return infer_per_user(
-                cov, mean, users, rows, parts, sites,
-                width=noise.width, lapse=noise.lapse, tolerance=tolerance, sweeps=sweeps,
-            )  # fmt: skip
-
-        return apart
-    table = make_table(rows, users, n) if isinstance(rows, PairRows) else rows
-
-    def together(
-        cov: Array, mean: Array, sites: Sites | None, noise: ResponseNoise, tolerance: float, sweeps: int
-    ) -> UserPosteriors:
-        return infer_users(
-            cov, mean, users, table, sites, width=noise.width, lapse=noise.lapse, tolerance=tolerance, sweeps=sweeps
-        )
-
-    return together
+def _cheaper_batches(rows: PairRows, users: int, n: int) -> tuple[UserBatch, ...]:
+    """Return the people in batches where EP over the items that each compared is cheaper than over all n items."""
+    parts = batches_of_users(rows, users) if n > SMALL else ()
+    cost = sum(batch.people.size * batch.items.shape[1] ** 3 for batch in parts)
+    return parts if cost < 0.6 * users * n**3 else ()
 
 
 def _extrapolate(cov: Array, new: Array, ahead: float) -> Array:
@@ -236,8 +218,7 @@ def maximise_population(
     """Return mean m (n,) and covariance S (n x n) of a population's utilities of n items, given the posteriors of its
     people: one M step of EM.
 
-    `K` (n x n): prior covariance; `people`: EP's posteriors of people; `nu0`, `kappa0`: weights of the priors of S and
-    m, in people, as in `fit`. There must be at least one person, or nu0 > 0.
+    `K`, `nu0` and `kappa0` are as in `fit`. There must be at least one person, or nu0 > 0.
     """
     if isinstance(people, PerUserPosteriors):
         return _maximise_from_sums(K, people, nu0, kappa0)

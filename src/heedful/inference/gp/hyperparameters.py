@@ -107,8 +107,9 @@ class MarginalLikelihood:
     """Log marginal likelihood of some answers plus log prior, as a function of the hyperparameters x (4,).
 
     x is log spread (standard deviation of utilities), logit share (the part of their variance in which people differ),
-    logit lapse rate (probability of a random answer) and log tie width; only the components in `free` are learned. Each
-    evaluation runs EP from the sites at which the last one ended.
+    logit lapse rate (probability of a random answer) and log tie width; only the components in `free` are learned, and
+    gradients, and the curvature H (4 x 4), minus the Hessian, are valid for these alone. Each evaluation runs EP from
+    the sites at which the last one ended.
     """
 
     def __init__(self, K: Array, users: int, rows: PairRows, prior: NoisePrior) -> None:
@@ -129,22 +130,14 @@ class MarginalLikelihood:
         self.start = np.array([np.log(MEDIAN), -1.0, -4.0, np.log(prior.width)])
 
     def noise_at(self, x: Array) -> ResponseNoise:
-        """Return the response noise of U people at the hyperparameters x: lapse rate, tie width, P(always at random),
-        (U,) each.
-
-        x (4,): log spread, logit share, logit lapse rate, log tie width. The lapse rate of people who always answer at
-        random is MOST_LAPSES (0.99); without ties the width is 0.
-        """
+        """Return the response noise of U people at x. The lapse rate of people who always answer at random is
+        MOST_LAPSES (0.99); without ties the width is 0."""
         lapse = np.where(self.random > RANDOM, MOST_LAPSES, _expit(x[2])) if 2 in self.free else np.zeros(self.users)
         width = np.full(self.users, np.exp(x[3]) if 3 in self.free else 0.0)
         return ResponseNoise(width, lapse, self.random)
 
     def at(self, x: Array) -> tuple[float, Array, QuadratureNode]:
-        """Evaluate the hyperparameters x: return (log evidence plus log prior, its gradient (4,), a node with the
-        posterior there).
-
-        x (4,): log spread, logit share, logit lapse rate, log tie width. Of the gradient, only the components of
-        hyperparameters that are learned (`free`) are valid. The node has weight 1."""
+        """Return (log evidence plus log prior, its gradient (4,), a node of weight 1 with the posterior) at x."""
         c2, share = float(np.exp(2.0 * x[0])), _expit(x[1])
         noise = self.noise_at(x)
         slope = np.zeros(4)
@@ -168,11 +161,7 @@ class MarginalLikelihood:
         return value + self._log_prior(x, slope), slope, node
 
     def joint_at(self, x: Array) -> JointPosterior:
-        """Return the joint posterior of several people at the hyperparameters x, and keep its sites for the next
-        evaluation.
-
-        x (4,): log spread, logit share, logit lapse rate, log tie width.
-        """
+        """Return the joint posterior of several people at x, and keep its sites for the next evaluation."""
         c2, share, noise = float(np.exp(2.0 * x[0])), _expit(x[1]), self.noise_at(x)
         joint = infer_joint(
             c2 * (1.0 - share) * self.K, c2 * share * self.R, self.users, self.rows, self.parts, self.sites,
@@ -182,7 +171,7 @@ class MarginalLikelihood:
         return joint
 
     def _log_prior(self, x: Array, slope: Array) -> float:
-        """Return the log prior at x (log spread, logit share, logit lapse rate, log tie width); add to `slope`."""
+        """Return the log prior at x, and add its gradient to `slope`."""
         prior, rate, share = self.prior, _expit(x[2]), _expit(x[1])
         off = (x[0] - np.log(MEDIAN)) / LOG_SD
         out = -0.5 * off * off
@@ -198,11 +187,8 @@ class MarginalLikelihood:
         return float(out)
 
     def likeliest(self, x: Array, H: Array | None = None) -> Array:
-        """Return the hyperparameters (4,) of greatest log evidence plus log prior, searched from x by L-BFGS-B.
-
-        x (4,): log spread, logit share, logit lapse rate, log tie width. H (4 x 4): approximate curvature (minus the
-        Hessian) at x, which scales the search; None uses the gradient.
-        """
+        """Return the x of greatest log evidence plus log prior, searched from x by L-BFGS-B; the curvature H there
+        scales the search, the gradient without it."""
         from scipy.optimize import minimize
 
         free = self.free
@@ -227,11 +213,7 @@ class MarginalLikelihood:
         return spread_nodes(optimum.x)
 
     def curvature(self, x: Array) -> Array:
-        """Return minus the Hessian (4 x 4) of log evidence plus log prior at the hyperparameters x.
-
-        x (4,): log spread, logit share, logit lapse rate, log tie width. It is from central differences of the
-        gradient. Rows and columns of hyperparameters that are not learned are 0.
-        """
+        """Return the curvature H at x, by central differences of the gradient; 0 where nothing is learned."""
         H = np.zeros((4, 4))
         for k in self.free:
             ends = []
@@ -243,12 +225,11 @@ class MarginalLikelihood:
         return 0.5 * (H + H.T)
 
     def find_random(self, x: Array) -> bool:
-        """Estimate for each person the probability that they always answer at random; return True if any is above 0.5
-        (RANDOM).
+        """Estimate at x for each person the probability that they always answer at random; return True if any is above
+        0.5 (RANDOM).
 
-        The other hyperparameters are `x` (4,): log spread, logit share, logit lapse rate, log tie width. The fraction
-        of random people is estimated by EM along with the probabilities, which are stored: later evaluations give
-        almost no weight to the answers of people above 0.5.
+        The fraction of random people is estimated by EM along with the probabilities, which are stored: later
+        evaluations give almost no weight to the answers of people above 0.5.
         """
         from scipy.special import expit, logit
 
@@ -262,12 +243,11 @@ class MarginalLikelihood:
         return bool((self.random > RANDOM).any())
 
     def learn_shape(self, x: Array) -> None:
-        """Learn R (q x q), the correlations over q items of the differences d_u of a person's utilities from the common
-        ones, by EM; the result is stored.
+        """Learn R (q x q) at x by EM; the result is stored.
 
-        The other hyperparameters are x (4,): log spread, logit share, logit lapse rate, log tie width. The prior is
-        inverse-Wishart around K, with the weight of nu0 = 4 q people. A step sets R = (nu0 K + sum_u E[d_u d_u']
-        / (spread^2 share)) / (nu0 + U) for U people. It stops after 30 steps, or when no element moves by .01.
+        The prior is inverse-Wishart around K, with the weight of nu0 = 4 q people. A step sets R = (nu0 K + sum_u
+        E[d_u d_u'] / (spread^2 share)) / (nu0 + U) for U people. It stops after 30 steps, or when no element moves by
+        .01.
         """
         nu0, U = NU0 * len(self.K), self.users
         for _ in range(30):
@@ -284,13 +264,9 @@ class MarginalLikelihood:
 def infer_hyperparameters(
     K: Array, users: int, rows: PairRows, prior: NoisePrior
 ) -> tuple[MarginalLikelihood, tuple[QuadratureNode, ...]]:
-    """Infer the hyperparameters of utilities from the answers `rows` of `users` people about q items: their standard
-    deviation (spread), the part of their variance in which people differ (share), and how noisily people answer.
-
-    `K` (q x q): correlations of the utilities of the items; `prior`: of the response noise. Return the marginal
-    likelihood, which now has the correlations of personal differences and the probabilities of random answering that
-    were learned, and the quadrature nodes with their posteriors over the q items, most probable first.
-    """
+    """Return the marginal likelihood of the answers `rows` of `users` people, with R and the probabilities of random
+    answering learned, and the quadrature nodes with their posteriors over the q items, most probable first; `K` (q x q)
+    and `prior` are those of `MarginalLikelihood`."""
     problem = MarginalLikelihood(K, users, rows, prior)
     sample, size = sample_people(rows, users, ENOUGH) if users > 1 else (sample_items(rows), 1)
     items, small = len(K), problem
@@ -319,12 +295,12 @@ def infer_hyperparameters(
 
 
 def integrate(problem: MarginalLikelihood, x: Array, H: Array) -> tuple[QuadratureNode, ...]:
-    """Return quadrature nodes around the mode x of the marginal likelihood `problem`, most probable first.
+    """Return quadrature nodes around the mode x of the marginal likelihood `problem`, most probable first; H is the
+    curvature there.
 
-    x (4,): log spread, logit share, logit lapse rate, log tie width; H (4 x 4): minus the Hessian there. Only
-    hyperparameters whose uncertainty matters (MATTERS = 0.2) are integrated over: 5 Gauss-Hermite nodes for one, 3 in
-    each direction for several, scaled by H and reweighted by the actual density; weights sum to 1. If none matters, the
-    only node is the mode.
+    Only hyperparameters whose uncertainty matters (MATTERS = 0.2) are integrated over: 5 Gauss-Hermite nodes for one,
+    3 in each direction for several, scaled by H and reweighted by the actual density; weights sum to 1. If none
+    matters, the only node is the mode.
     """
     value, _, node = problem.at(x)
     values, Q = np.linalg.eigh(H[np.ix_(problem.free, problem.free)])

@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.gp.ep import infer_users
 from heedful.inference.gp.per_user_ep import UserBatch, batches_of_users
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.sites import Sites, initial_sites, root, site_changes
@@ -42,12 +41,8 @@ LEAST_STEP.
 
 
 class Message(NamedTuple):
-    """A Gaussian factor exp(-m' A m / 2 + b' m) of the mean utilities m of n items, which stands for what the answers
-    of a person say about m.
-
-    `A` is n x n and `b` is (n,), for one person or summed over several; or, stacked for u people over q items each, `A`
-    is u x q x q and `b` is u x q.
-    """
+    """A Gaussian factor exp(-m' A m / 2 + b' m), with A (n x n) and b (n,), for one person or summed over several; or,
+    stacked for u people over q items each, A (u x q x q) and b (u x q)."""
 
     A: Array
     b: Array
@@ -104,13 +99,11 @@ def infer_joint(
     lapse: Array,
     tolerance: float = 1e-3,
 ) -> JointPosterior:
-    """Run joint EP for U = `users` people and their p answers `rows` about n items.
+    """Run joint EP for U = `users` people and their p answers `rows` about n items, with the covariances P = `prior`
+    and S = `person_cov` (n x n).
 
-    `prior` (n x n): prior covariance P of the mean utilities m; `person_cov` (n x n): covariance S of a person's
-    utilities around m; `parts`: the people in batches, made by `user_batches`; `sites`: where to start, such as the end
-    of an earlier run on the same rows (None: at 0). `width` (U,): how much better an item must be perceived not to tie,
-    0 without ties; `lapse` (U,): the probability of a random answer. Sweeps end when no site moves by more than the
-    fraction `tolerance`, or after 100. Raise ValueError if there are ties and the person's width is 0.
+    `parts`: the people in batches, made by `user_batches`. Sweeps end after 100. The other arguments and the error are
+    those of `infer_users`.
     """
     n, p = len(prior), rows.size
     L = root(prior)
@@ -141,10 +134,7 @@ def infer_joint(
     for k, batch in enumerate(parts):
         message = messages[k] if messages else _messages(batch, person_cov, tau, nu)
         mean, cov = _cavity_priors(batch, m, V, person_cov, message)
-        posteriors = infer_users(
-            cov, mean, batch.people.size, batch.table, Sites(tau[batch.indices], nu[batch.indices]),
-            width=width[batch.people], lapse=lapse[batch.people], sweeps=0,
-        )  # fmt: skip
+        posteriors = batch.infer(mean, cov, (tau, nu), width, lapse, tolerance=0.0, sweeps=0)
         centre[batch.indices], spread[batch.indices] = posteriors.cavities
         log_evidences[batch.people] = posteriors.log_evidence
         between = cov - batch.prior(m, person_cov)[1]
@@ -174,10 +164,7 @@ def infer_joint(
 
 def user_batches(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
     """Return the people with answers in batches (as `batches_of_users` makes them), so small that the covariances of a
-    batch hold at most 2 million numbers.
-
-    `rows`: comparisons by the people 0 to `users` - 1.
-    """
+    batch hold at most 2 million numbers."""
     out: list[UserBatch] = []
     for batch in batches_of_users(rows, users):
         out += batch.split(max(AT_ONCE // batch.items.shape[1] ** 2, 1))
@@ -185,12 +172,8 @@ def user_batches(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
 
 
 def message_of(person_cov: Array, parts: tuple[UserBatch, ...], tau: Array, nu: Array) -> Message:
-    """Return what the answers of all people in the batches `parts` say about the mean utilities m of n items: the
-    Gaussian factor exp(-m' A m / 2 + b' m), with A (n x n) and b (n,).
-
-    `person_cov` (n x n) is the covariance of a person's utilities around m; `tau` and `nu` (p,) are precision, and
-    precision times mean, of the sites (Gaussian factors) of p rows.
-    """
+    """Return what the answers of all people in the batches `parts` say about m, by the sites `tau`, `nu` (p,) of their
+    p rows."""
     return _sum_messages(len(person_cov), parts, (_messages(batch, person_cov, tau, nu) for batch in parts))
 
 
@@ -203,11 +186,8 @@ def _sum_messages(n: int, parts: tuple[UserBatch, ...], messages: Iterable[Messa
 
 
 def person_prior(joint: JointPosterior, batch: UserBatch, tau: Array, nu: Array) -> Posterior:
-    """Return the prior over the utilities of n items of one person, given the answers of all others but not their own.
-
-    `batch`: a batch with this person only; `tau`, `nu` (p,): precision, and precision times mean, of the sites of the
-    person's p rows, whose message is included in `joint` and removed here.
-    """
+    """Return the prior over the utilities of n items of the one person in `batch`, given the answers of all others: the
+    message of the person's own sites `tau`, `nu` (p,) is included in `joint` and removed here."""
     message = _messages(batch, joint.person_cov, tau, nu)
     present = batch.present[0]
     compared, A, b = batch.items[0][present], message.A[0][np.ix_(present, present)], message.b[0][present]

@@ -41,19 +41,7 @@ class Kernel(NamedTuple):
         if X.shape[1] == 0:
             return np.zeros((len(X), len(Z)))
         unit = self.scale * self.lengthscale
-        a, b = X / unit, Z / unit
-        # From differences, not from squares: symmetric, and exactly 0 for identical items
-        out = np.zeros((len(X), len(Z)))
-        rows = max(1, _BLOCK // max(len(Z), 1))
-        for lo in range(0, len(X), rows):  # as many rows at a time as fit the cache
-            d2 = out[lo : lo + rows]
-            for i in range(a.shape[1]):
-                gap = a[lo : lo + rows, i, None] - b[None, :, i]
-                d2 += np.square(gap, out=gap)
-            d2 *= -0.5
-            np.exp(d2, out=d2)
-        out *= self.amplitude**2
-        return out
+        return rbf(X / unit, Z / unit) * self.amplitude**2
 
     def over(self, X: Array) -> Array:
         """Return the covariance matrix (n x n) of n items with d features X (n x d)."""
@@ -65,6 +53,21 @@ class Kernel(NamedTuple):
             out[lo:hi, lo:] = self.between(X[lo:hi], X[lo:])
             out[hi:, lo:hi] = out[lo:hi, hi:].T
         return out
+
+
+def rbf(a: Array, b: Array) -> Array:
+    """Return exp(-|x - z|^2 / 2) for the rows x of `a` (n x d) and z of `b` (m x d), as a matrix (n x m)."""
+    # From differences, not from squares: symmetric, and exactly 0 for identical items
+    out = np.zeros((len(a), len(b)))
+    rows = max(1, _BLOCK // max(len(b), 1))
+    for lo in range(0, len(a), rows):  # as many rows at a time as fit the cache
+        d2 = out[lo : lo + rows]
+        for i in range(a.shape[1]):
+            gap = a[lo : lo + rows, i, None] - b[None, :, i]
+            d2 += np.square(gap, out=gap)
+        d2 *= -0.5
+        np.exp(d2, out=d2)
+    return out
 
 
 def check_amplitude(value: float) -> None:

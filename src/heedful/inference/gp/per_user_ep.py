@@ -60,9 +60,8 @@ class UserBatch(NamedTuple):
     ) -> UserPosteriors:
         """Run EP (`infer_users`) for the u people of the batch, each over the q items that they compared.
 
-        `mean` (u x q), `cov` (u x q x q): priors over these items; `sites`: tau and nu, (p,) each, of the p rows of all
-        people, where the sites start; `width`, `lapse` (U,): tie width and lapse rate of all U people; `tolerance`,
-        `sweeps` as in `infer_users`.
+        `mean` (u x q), `cov` (u x q x q): priors over these items; `sites`: tau and nu of the rows of all people;
+        `width`, `lapse` (U,): of all people; `tolerance`, `sweeps` as in `infer_users`.
         """
         (tau, nu), people = sites, self.people
         return infer_users(
@@ -97,8 +96,7 @@ class PerUserPosteriors(NamedTuple):
     """Posteriors of U people over n items, each stored over only the items that the person compared.
 
     The prior N(prior_mean (n,), prior_cov (n x n)) is common; `parts` are batches of people, `inferred` their
-    posteriors. `sites` are the Gaussian factors of the p comparisons, `cavities` mean and variance, (p,) each, of the
-    difference that each is about given everything else, and `log_evidence` (U,) is log P(answers) of each person."""
+    posteriors. The other fields are as in `UserPosteriors`."""
 
     prior_mean: Array
     prior_cov: Array
@@ -172,15 +170,8 @@ def infer_per_user(
     tolerance: float = 1e-9,
     sweeps: int = 500,
 ) -> PerUserPosteriors:
-    """Infer the posteriors over n items of U = `users` people by expectation propagation (EP), each over only the items
-    that they compared.
-
-    `cov` (n x n), `mean` (n,): the common prior; `rows`: all comparisons; `parts`: the people in batches, made from
-    these rows by `batches_of_users`; `width` (U,): how much better an item must be perceived by each person not to tie;
-    `lapse` (U,): the probability of a random answer. `sites`: where an earlier run ended, on the first of these rows.
-    Sweeps end when no site (Gaussian factor of a comparison) moves by more than the fraction `tolerance`, or after
-    `sweeps`. Raise ValueError if there are ties and the width is 0.
-    """
+    """Infer the posteriors over n items of U = `users` people as `infer_users` does, each over only the items that they
+    compared; `parts`: the people in batches, made from `rows` by `batches_of_users`."""
     p = rows.size
     (tau, nu), m, v = initial_sites(sites, p), np.zeros(p), np.zeros(p)
     evidence, place, done, moved = np.zeros(users), np.full((users, 2), -1), 0, 0.0
@@ -198,10 +189,7 @@ def infer_per_user(
 
 def pull_sums(people: PerUserPosteriors) -> tuple[Array, Array]:
     """Return two sums over people u that an EM step of the population needs: sum a_u (n,), and sum (a_u a_u' - W_u) (n
-    x n).
-
-    The posterior of person u over n items is N(m + S a_u, S - S W_u S), where N(m, S) is the prior of all people; this
-    defines the vector a_u (n,) and the matrix W_u (n x n).
+    x n), where the posterior of person u is N(m + S a_u, S - S W_u S) and N(m, S) the prior of all people.
     """
     n = people.prior_mean.size
     a, A = np.zeros(n), np.zeros((n, n))

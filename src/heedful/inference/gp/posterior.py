@@ -64,22 +64,13 @@ class Posterior(NamedTuple):
         return self.mean[a] - self.mean[b], np.maximum(v, 0.0)
 
     def beats(self, a: Index, b: Index) -> Array:
-        """Return the probability that item a is chosen over item b in the next choice, its noise included.
-
-        It is Phi(m / sqrt(1 + v)), with the mean m and variance v of the difference f_a - f_b of their utilities.
-
-        `a` and `b` are item numbers: two integers, or two integer arrays of the same shape. The result has this shape
-        (a scalar for integers).
-        """
+        """Return the probability that item a is chosen over item b in the next choice, with its noise, as `gap`
+        does."""
         return choice_probability(*self.gap(a, b))
 
     def better(self, a: Index, b: Index) -> Array:
         """Return P(f_a > f_b), the probability that item a has the higher utility, without the noise of a choice; 1/2
-        for two items with identical utilities.
-
-        `a` and `b` are item numbers: two integers, or two integer arrays of the same shape. The result has this shape
-        (a scalar for integers).
-        """
+        for two items with identical utilities. Shapes are as in `gap`."""
         from scipy.special import ndtr
 
         m, v = self.gap(a, b)

@@ -60,10 +60,8 @@ PRIOR = NoisePrior()
 
 
 class UserNoise(NamedTuple):
-    """How noisily one person answers: `width`, the tie width (the perceived difference below which items are called
-    equally good; 0 if ties are not allowed), `lapse`, the probability of a random answer, and `random`, P(all their
-    answers are random).
-    """
+    """How noisily one person answers: tie `width` (0 if ties are not allowed), `lapse` rate, and `random`, P(all their
+    answers are random)."""
 
     width: float
     lapse: float
@@ -71,17 +69,14 @@ class UserNoise(NamedTuple):
 
 
 class ResponseNoise(NamedTuple):
-    """How noisily each of U people answers, (U,) each: `width`, the tie width (the perceived difference below which
-    items are called equally good; 0 if ties are not allowed), `lapse`, the probability of a random answer, and
-    `random`, P(all their answers are random).
-    """
+    """How noisily each of U people answers, (U,) each, as in `UserNoise`."""
 
     width: Array
     lapse: Array
     random: Array
 
     def of(self, user: int) -> UserNoise:
-        """Return the response noise of the person with number `user`."""
+        """Return that of one person."""
         return UserNoise(*(float(part[user]) for part in self))
 
 
@@ -93,11 +88,9 @@ def infer_with_noise(
     *,
     ties: bool | None = None,
 ) -> tuple[EPResult, ResponseNoise]:
-    """Infer the posterior of one person's utilities by expectation propagation (EP), and learn at the same time how
-    noisily they answer: the lapse rate (random answers) and the tie width (the perceived difference below which items
-    tie).
+    """Infer the posterior of one person's utilities of n items by expectation propagation (EP), with the prior
+    N(prior_mean (n,), K (n x n)), and learn at the same time how noisily they answer, with the prior `prior`.
 
-    `K` (n x n), `prior_mean` (n,): the prior of the utilities of n items; `rows`: their answers; `prior`: of the noise.
     The width is learned if `ties` (None: if a tie occurs), else it is 0. EP and `improve_noise` alternate at most 30
     times. Raise ValueError as `NoisePrior.check` does.
     """
@@ -122,11 +115,9 @@ def infer_with_noise(
 
 
 def initial_noise(rows: PairRows, users: int, prior: NoisePrior, ties: bool | None = None) -> ResponseNoise:
-    """Return how noisily each of U = `users` people is assumed to answer before anything is learned: lapse rate, tie
-    width and P(all answers are random), the modes or medians of `prior`.
-
-    Tie widths are 0 unless `ties` (None: if a tie occurs in `rows`). Raise ValueError, naming the field, if a field of
-    the prior is outside its range.
+    """Return how noisily each of U = `users` people is assumed to answer before anything is learned, by the modes or
+    medians of `prior`; tie widths are 0 unless `ties` (None: if a tie occurs in `rows`). Raise ValueError as
+    `NoisePrior.check` does.
     """
     prior.check()
     width = prior.width if (rows.equal.any() if ties is None else ties) else 0.0
@@ -178,7 +169,7 @@ def _widths(
     shared: bool,
 ) -> Array:
     """Return the most probable tie widths of U people (U,), one for all if `shared`, by bisection on the derivative."""
-    from scipy.special import expit, log_ndtr
+    from scipy.special import expit
 
     selected = np.flatnonzero(alone | rows.equal)
     user, times, tied, alone = rows.user[selected], rows.times[selected], rows.equal[selected], alone[selected]
@@ -194,20 +185,23 @@ def _widths(
     for _ in range(HALVINGS):
         log_width = 0.5 * (low + high)
         w = np.exp(log_width)[of]
-        up, down = (w - np.abs(m)) / s, (-w - np.abs(m)) / s
-        log_up = log_ndtr(up)
-        log_tie = log_up + np.log(-np.expm1(log_ndtr(down) - log_up))
-        z = (m - w) / s
-        log_z = np.where(tied, log_tie, log_ndtr(z))
-        slope = np.where(tied, _density(up, log_z) + _density(down, log_z), -_density(z, log_z)) / s
+        log_z, slope = _by_width(m, s, w, tied)
         slope = sum_by(of, times * expit(odds + log_z) * slope * w, count) - (log_width - middle) / prior.spread**2
         low, high = np.where(slope > 0.0, log_width, low), np.where(slope > 0.0, high, log_width)
     width: Array = np.exp(0.5 * (low + high))
     return np.full(U, width[0]) if shared else width
 
 
-def _density(z: Array, log_z: Array) -> Array:
-    return np.exp(-0.5 * z * z - HALF_LOG_TAU - log_z)
+def _by_width(m: Array, s: Array, width: Array, tied: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Return log Z of p answers that are no lapse, and its derivative by their tie width, (p,) each; the arguments are
+    those of `choice_moments`, and whether the answer is a tie."""
+    from scipy.special import log_ndtr
+
+    up, down, z = (width - np.abs(m)) / s, (-width - np.abs(m)) / s, (m - width) / s
+    log_up = log_ndtr(up)
+    log_z = np.where(tied, log_up + np.log(-np.expm1(log_ndtr(down) - log_up)), log_ndtr(z))
+    at_up, at_down, at_z = (np.exp(-0.5 * x * x - HALF_LOG_TAU - log_z) for x in (up, down, z))
+    return log_z, np.where(tied, at_up + at_down, -at_z) / s
 
 
 def noise_slopes(
@@ -234,8 +228,7 @@ def noise_slopes(
         np.sqrt(cavities[1][selected] + np.where(alone[selected], 1.0, 0.0)),
         noise.width[rows.user[selected]],
     )
-    log_z, up, down, side = log_z[selected], (w - np.abs(m)) / s, (-w - np.abs(m)) / s, (m - w) / s
-    slope = np.where(rows.equal[selected], _density(up, log_z) + _density(down, log_z), -_density(side, log_z)) / s
+    _, slope = _by_width(m, s, w, rows.equal[selected])
     not_lapsed = np.where(alone[selected], (1.0 - rate[selected]) * z[selected] / mixed[selected], 1.0)
     return lapse, float(rows.times[selected] @ (not_lapsed * slope * w))
 
@@ -246,8 +239,7 @@ def noise_slopes(
 def random_probabilities(rows: PairRows, log_evidence: Array, noise: ResponseNoise, prior: NoisePrior) -> Array:
     """Return for each of U people P(they always answer at random) (U,), by Bayes' rule with the prior `prior.random`.
 
-    `rows`: their comparisons; `log_evidence` (U,): log P(their answers) if they do not; `noise`: tie width and lapse
-    rate of each person. People without answers have the prior probability.
+    `log_evidence` (U,): log P(their answers `rows`) if they do not. People without answers have the prior probability.
     """
     from scipy.special import expit
 
@@ -259,8 +251,7 @@ def random_probabilities(rows: PairRows, log_evidence: Array, noise: ResponseNoi
 def random_log_odds(rows: PairRows, log_evidence: Array, noise: ResponseNoise) -> Array:
     """Return for each of U people (U,) the log likelihood ratio of answering always at random against the model.
 
-    `rows`: their comparisons; `log_evidence` (U,): log P(their answers) under the model; `noise`: its tie widths tell
-    who may answer "equally good".
+    The arguments are those of `random_probabilities`; the tie widths tell who may answer "equally good".
     """
     from scipy.special import betaln
 

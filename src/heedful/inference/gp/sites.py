@@ -2,7 +2,8 @@
 utilities of items that they define together.
 
 The site of a row, a comparison of items a and b, is exp(-tau g^2 / 2 + nu g), with g = f_a - f_b the difference of
-their utilities.
+their utilities. `tau` and `nu` (p,) are those of p rows. `m` and `v` (p,) are mean and variance of the cavities, the
+Gaussians of g without the row's own site; `log_z` (p,) is the log integral of the row's likelihood over its cavity.
 """
 
 from __future__ import annotations
@@ -24,8 +25,7 @@ LARGE = 200
 
 
 class Sites(NamedTuple):
-    """The sites of p comparisons: Gaussian factors exp(-tau g^2 / 2 + nu g) of the posterior that stand for the
-    answers, with g = f_winner - f_loser the difference of utilities; `tau`, `nu` (p,).
+    """The sites of p comparisons, which stand for the answers in the posterior.
 
     `sweeps`: number of sweeps that EP took; `moved`: the largest relative change of a site in the last sweep. EP did
     not converge if that is above the tolerance.
@@ -38,11 +38,8 @@ class Sites(NamedTuple):
 
 
 def initial_sites(sites: Sites | None, count: int) -> tuple[Array, Array]:
-    """Return the sites (Gaussian factors exp(-tau g^2 / 2 + nu g) of the answers) from which expectation propagation
-    starts, as tau and nu (count,): those of `sites` for the first answers, and 0 for later ones.
-
-    With `sites` None all are 0. The arrays are copies.
-    """
+    """Return tau and nu (count,) from which expectation propagation starts: copies of those in `sites` for the first
+    answers, and 0 for later ones; None stands for no sites."""
     tau, nu = np.zeros(count), np.zeros(count)
     if sites is not None:
         had = min(sites.tau.size, count)
@@ -51,44 +48,37 @@ def initial_sites(sites: Sites | None, count: int) -> tuple[Array, Array]:
 
 
 def cavities(m: Array, v: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-    """Return for each of p rows mean and variance, (p,) each, of its cavity: the Gaussian over the row's quantity g
-    (the difference of two utilities) without the row's own site exp(-tau g^2 / 2 + nu g).
+    """Return the cavities of p rows, from `m` and `v`, mean and variance of g with all sites.
 
-    `m`, `v` (p,): mean and variance of g with all sites; `tau`, `nu` (p,): the sites. A row that was given several
-    times has as many sites; one copy is removed.
+    A row that was given several times has as many sites; one copy is removed.
     """
     left = np.maximum(1.0 - v * tau, 1e-10)
     return (m - v * nu) / left, v / left
 
 
-def site_steps(m: Array, v: Array, slope: Array, bend: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-    """Return by how much `tau` and `nu` of each of p rows, (p,) each, must change so that the row's site, the Gaussian
-    factor exp(-tau g^2 / 2 + nu g), matches the moments of its likelihood.
+def matched_sites(m: Array, v: Array, slope: Array, bend: Array) -> tuple[Array, Array]:
+    """Return tau and nu, (p,) each, of the sites that match the moments of p likelihoods over cavities N(m, v).
 
-    g is the row's difference of utilities. `m`, `v` (p,): mean and variance of the cavities, the Gaussians of g without
-    the row's site. `slope`, `bend` (p,): first and minus the second derivative by m of log Z, where Z is the integral
-    of the likelihood over the cavity.
+    `slope`, `bend` (p,): first and minus the second derivative of log_z by m.
     """
     ends = 1.0 - v * bend
-    return bend / ends - tau, (slope + m * bend) / ends - nu
+    return bend / ends, (slope + m * bend) / ends
+
+
+def site_steps(m: Array, v: Array, slope: Array, bend: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
+    """Return by how much `tau` and `nu` must change, (p,) each, to become the `matched_sites`."""
+    to_tau, to_nu = matched_sites(m, v, slope, bend)
+    return to_tau - tau, to_nu - nu
 
 
 def site_changes(to_tau: Array, to_nu: Array, tau: Array, nu: Array) -> Array:
-    """Return the size (p,) of the change of each of p sites, Gaussian factors with the parameters `tau` and `nu` (p,).
-
-    `to_tau`, `to_nu` (p,) are the amounts by which the two change. The size is relative for large sites, absolute for
-    small.
-    """
+    """Return the size (p,) of the change of each site by `to_tau`, `to_nu` (p,): relative for large ones, absolute for
+    small."""
     return np.maximum(np.abs(to_tau) / (1.0 + np.abs(tau)), np.abs(to_nu) / (1.0 + np.abs(nu)))
 
 
 def log_scales(log_z: Array, m: Array, v: Array, tau: Array, nu: Array) -> Array:
-    """Return for each of p rows (p,) its `log_z` minus the log integral of its site, exp(-tau g^2 / 2 + nu g), over its
-    cavity N(m, v).
-
-    `log_z` (p,): the log integral of the likelihood over the cavity; `m`, `v` (p,): mean and variance of the cavity;
-    `tau`, `nu` (p,): the sites.
-    """
+    """Return for each row (p,) its `log_z` minus the log integral of its site over its cavity."""
     grown = 1.0 + v * tau
     return log_z + 0.5 * np.log(grown) - 0.5 * (nu * (2.0 * m + v * nu) - m * m * tau) / grown
 
@@ -126,11 +116,7 @@ class Table(NamedTuple):
     groups: tuple[Group, ...]
 
     def natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return T (U x n x n) and h (U x n) for U people and n items: the product of a person's sites is exp(-f' T f /
-        2 + h' f).
-
-        `tau`, `nu`: the sites of all p rows, (p,) each. The noise that rows of one answer share is integrated out.
-        """
+        """Return T (U x n x n) and h (U x n). The noise that rows of one answer share is integrated out."""
         times = self.rows.times
         alone = self.alone
         precision, pull = times[alone] * tau[alone], times[alone] * nu[alone]
@@ -155,7 +141,7 @@ class Table(NamedTuple):
         one answer share.
 
         It is the sum over these answers of log |I + N T|^(-1/2) + nu' C nu / 2; T = diag(tau), N is the covariance of
-        the noise, C its covariance given the sites. `tau`, `nu`: the sites of all p rows, (p,) each.
+        the noise, C its covariance given the sites.
         """
         out = np.zeros(self.U)
         for group in self.groups:
@@ -168,11 +154,11 @@ class Table(NamedTuple):
         return out
 
     def site_marginals(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return for each of p rows mean and variance, (p,) each, of the quantity on which its site acts.
+        """Return for each row mean and variance, (p,) each, of the quantity on which its site acts, given `mean` (U x
+        n) and `cov` (U x n x n) of the utilities f.
 
-        `mean` (U x n), `cov` (U x n x n): of the utilities f of n items for U people. For a row that is an answer of
-        its own the quantity is g = f_a - f_b; for one of several rows of an answer it is the perceived difference y =
-        f_a - f_b + noise. `tau`, `nu` (p,): the sites.
+        For a row that is an answer of its own the quantity is g = f_a - f_b; for one of several rows of an answer it is
+        the perceived difference y = f_a - f_b + noise.
         """
         m, v = np.empty(tau.size), np.empty(tau.size)
         alone = self.alone

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_count, describe, numbers
-from heedful.inference.gp.acquisition import acquisition_score, check_rule, next_question
+from heedful.inference.gp.acquisition import acquisition_score, check_rule, item_sets, next_question
 from heedful.inference.gp.posterior import Posterior
 from heedful.jit.kernel import Ints
 
@@ -43,7 +43,7 @@ def best_probabilities(posterior: Posterior, items: npt.ArrayLike) -> Array:
     if chosen.size == 2:
         first = float(posterior.beats(chosen[0], chosen[1]))
         return np.array([first, 1.0 - first])
-    f = Posterior(posterior.mean[chosen], posterior.cov[np.ix_(chosen, chosen)]).draws(BEST_DRAWS)
+    f = posterior.of_items(chosen).draws(BEST_DRAWS)
     return _best_given_utilities(f[:, None, :]).mean(axis=0)[0]  # type: ignore[no-any-return]
 
 
@@ -57,7 +57,7 @@ def subset_scores(posterior: Posterior, rule: str, sets: Ints, *, draws: int = D
         a, b = sets.T
         return acquisition_score(rule, posterior.mean[a], posterior.mean[b], posterior.gap(a, b)[1])
     compared, local = np.unique(sets, return_inverse=True)
-    f = Posterior(posterior.mean[compared], posterior.cov[np.ix_(compared, compared)]).draws(draws)
+    f = posterior.of_items(compared).draws(draws)
     local = local.reshape(sets.shape)
     out = np.empty(len(sets))
     for lo in range(0, len(sets), max(1, _BLOCK // (draws * sets.shape[1]))):
@@ -97,10 +97,13 @@ def next_set(
     if offered.size < size:
         raise ValueError(f"items: expected at least {size}, got {offered.size}")
     offered = offered.astype(np.int64)
-    used = _skipped_sets(skip, size, n)
+    skipped = item_sets("skip", skip, size, n)
+    skipped = skipped[np.isin(skipped, offered).all(axis=1)]
+    part = posterior if offered.size == n else posterior.of_items(offered)
     if size == 2:
-        return _next_pair(posterior, rule, offered, used, rng)
-    used = {one for one in used if set(one) <= set(offered.tolist())}
+        first, second, _ = next_question(part, rule, skip=np.searchsorted(offered, skipped), rng=rng)
+        return offered[[first, second]]
+    used = {tuple(row) for row in skipped.tolist()}
     if len(used) == math.comb(offered.size, size):
         raise ValueError(f"skip: expected a set left to ask, got all {len(used)}")
     if rng is not None and rule == "random":
@@ -108,24 +111,11 @@ def next_set(
             candidate = np.sort(rng.choice(offered, size, replace=False))
             if tuple(candidate.tolist()) not in used:
                 return candidate
-    part = Posterior(posterior.mean[offered], posterior.cov[np.ix_(offered, offered)])
-    used_here = {tuple(np.searchsorted(offered, one).tolist()) for one in used}
+    used_here = {tuple(row) for row in np.searchsorted(offered, skipped).tolist()}
     chosen = next(_greedy_sets(part, rule, size, used_here), None)
     if chosen is None:  # all sets grown from pairs are ruled out: take any that is left
         chosen = np.array(next(one for one in combinations(range(offered.size), size) if one not in used_here))
     return offered[np.sort(chosen)]
-
-
-def _next_pair(
-    posterior: Posterior, rule: str, offered: Ints, used: set[tuple[int, ...]], rng: np.random.Generator | None
-) -> Ints:
-    part = posterior
-    if offered.size < posterior.mean.size:
-        part = Posterior(posterior.mean[offered], posterior.cov[np.ix_(offered, offered)])
-    available = set(offered.tolist())
-    skip = np.array([one for one in used if set(one) <= available], np.int64).reshape(-1, 2)
-    first, second, _ = next_question(part, rule, skip=np.searchsorted(offered, skip), rng=rng)
-    return offered[[first, second]]
 
 
 def _greedy_sets(posterior: Posterior, rule: str, size: int, used: set[tuple[int, ...]]) -> Iterator[Ints]:
@@ -178,17 +168,3 @@ def _bits(p: Array) -> Array:
     """Return the entropy in bits of distributions over k outcomes, `p` (.. x k)."""
     positive = np.maximum(p, np.finfo(np.float64).tiny)
     return -(p * np.log2(positive)).sum(axis=-1)  # type: ignore[no-any-return]
-
-
-def _skipped_sets(skip: object, size: int, n: int) -> set[tuple[int, ...]]:
-    expected = f"sets of {size} different items, each 0 to {n - 1}"
-    array = numbers("skip", skip, expected)
-    if array.size == 0:
-        return set()
-    if array.ndim != 2 or array.shape[1] != size or array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= n:
-        raise ValueError(f"skip: expected {expected}, got {describe(array)}")
-    array = np.sort(array, axis=1)
-    twice = np.flatnonzero((array[:, 1:] == array[:, :-1]).any(axis=1))
-    if twice.size:
-        raise ValueError(f"skip: expected {expected}, got {array[twice[0]].tolist()} at [{twice[0]}]")
-    return {tuple(row) for row in array.tolist()}

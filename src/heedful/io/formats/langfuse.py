@@ -146,7 +146,8 @@ class _Decisions:
 
     def __init__(self, loop: Loop, outputs: Find | None, column: str | None) -> None:
         """Find them in `loop`; `column` is that of an item's text, None if no decision can be made."""
-        self._log, self._projection, self._reader = loop.projection.log, loop.projection, TextReader(loop)
+        self._log, self._projection = loop.projection.log, loop.projection
+        self._reader = TextReader(loop, column or "")
         self.outputs, self.column = outputs, column
         self.made: dict[str, str] = {}
         """the texts that decisions of this import showed, by their ids"""
@@ -173,7 +174,7 @@ class _Decisions:
         decision = self._projection.find_decision(id)
         if decision is None or not decision.record.shown:
             return None
-        return self._reader.text(decision, decision.record.shown[0], self.column or "")
+        return self._reader.text(decision, decision.record.shown[0])
 
 
 def _decision(loop: Loop, score: Score, outputs: Find | None, column: str | None) -> dict[str, Any] | str:

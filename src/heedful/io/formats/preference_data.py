@@ -94,18 +94,13 @@ def _write(
             yield what, _row(answered, prompt, row, i)
 
 
-class _Texts:
-    """The texts of the answers in a loop."""
+class _Texts(TextReader):
+    """The texts of the answers in a loop, with the forms of its feedback."""
 
     def __init__(self, loop: Loop, column: str) -> None:
-        """Read them from the `column` of its items."""
-        self.column, self.forms = column, loop.projection.interaction.forms
-        self._reader = TextReader(loop)
+        super().__init__(loop, column)
+        self.forms = loop.projection.interaction.forms
         self._missing = NO_TEXT if loop.manifest.settings.store_text else NO_TEXTS
-
-    def of(self, decision: LoggedDecision, candidate: int) -> str | None:
-        """Return the text of the candidate with this index; None if the log has none."""
-        return self._reader.text(decision, candidate, self.column)
 
     def why_none(self, *texts: str | None) -> str:
         """Return why one of these texts makes no row; "" if all may be in one."""
@@ -119,12 +114,12 @@ def _pairs(answered: _Answered, texts: _Texts) -> list[_Made]:
     _, record, decision = answered
     if record.form == "edit":  # the text that was written, even if a candidate near to it was taken
         edited = record.text if record.text is not None else (record.given or {}).get(texts.column)
-        pairs = [(edited if isinstance(edited, str) else None, texts.of(decision, record.base))]
+        pairs = [(edited if isinstance(edited, str) else None, texts.text(decision, record.base))]
     else:
         compared = _compared(record, decision, texts)
         if isinstance(compared, str):
             return [compared]
-        pairs = [(texts.of(decision, better), texts.of(decision, worse)) for better, worse in compared]
+        pairs = [(texts.text(decision, better), texts.text(decision, worse)) for better, worse in compared]
     return [
         texts.why_none(chosen, rejected) or (EQUAL if chosen == rejected else {"chosen": chosen, "rejected": rejected})
         for chosen, rejected in pairs
@@ -155,7 +150,7 @@ def _thumbs(answered: _Answered, texts: _Texts) -> list[_Made]:
     items = verdict[0] or decision.record.shown
     if len(items) != 1:
         return [LIST_THUMB]
-    completion = texts.of(decision, items[0])
+    completion = texts.text(decision, items[0])
     return [texts.why_none(completion) or {"completion": completion, "label": verdict[1] > 0.0}]
 
 
