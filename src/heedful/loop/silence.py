@@ -40,8 +40,8 @@ def check_not_silent(id: str, decision: str, form: str) -> None:
 
     What silence said elsewhere, in a log that is imported, is taken."""
     if id.startswith(PREFIX) and (form != NONE.form or id != id_of(decision)):
-        told = f"expected another beginning than {PREFIX!r}, which the loop gives what silence says"
-        raise ValueError(f"id: {told}, got {describe(id)}")
+        whose = f"{PREFIX!r}, which the loop gives what silence says"
+        raise ValueError(f"id: expected another beginning than {whose}, got {describe(id)}")
 
 
 def broken_silences(history: History) -> set[int]:
