@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error, Page, expect
 
 from accessible import findings
 from cars import copied, told
@@ -113,7 +114,8 @@ def test_a_key_that_is_revoked_while_somebody_looks(guarded: Process, opened: Op
     teaching.pick(teaching.hand()[-1]).click()
     teaching.learned(1)
     revoke(page, guarded, prefix, text)
-    teaching.pick(teaching.hand()[-1]).click()
+    with suppress(Error):  # the page looks for what is new, and may have left by itself
+        page.evaluate("document.querySelector('#cards > :last-child button')?.click()")
     page.wait_for_url("**/sign-in**")
     assert len(told(guarded.folder / "cars.heedful", "feedback")) == 1
     sign_in(page, text)

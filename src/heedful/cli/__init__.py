@@ -138,11 +138,6 @@ COMMANDS = {
         "Check JSON lines one by one, and write nothing: would `heedful import` take them?",
         "heedful validate cars events.jsonl",
     ),
-    "seal": CommandEntry(
-        "seal:seal",
-        "Write closed stretches of a loop's log to files, from which its model is made again faster.",
-        "heedful seal cars",
-    ),
     "doctor": CommandEntry(
         "doctor:doctor",
         "Check a loop: its log, its model, its snapshots, what comes in, its files. Nothing is changed.",

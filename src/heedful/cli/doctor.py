@@ -99,7 +99,7 @@ def _inspect(folder: Place, own_learners: Sequence[str] | None) -> Iterator[Find
         yield from _role(folder)
     with loop:
         messages = set[str]()
-        for look in (_log, _segments, _snapshots, _learners, _Incoming, _exports, _arms, _settings):
+        for look in (_log, _snapshots, _learners, _Incoming, _exports, _arms, _settings):
             try:
                 for finding in look(loop):
                     messages.add(finding.told)
@@ -188,26 +188,8 @@ def _log(loop: Loop) -> Iterator[Finding]:
     elif moves.given:
         yield Finding("lessons", "ok", f"{moves.moved:,} of {moves.given:,} feedback moved the model")
     for text in loop.notes:
-        if not text.endswith(("the log is folded again", "the log is read instead")):  # of snapshots and segments
+        if not text.endswith("the log is folded again"):  # of snapshots
             yield Finding("note", "warning", text)
-
-
-def _segments(loop: Loop) -> Iterator[Finding]:
-    """Yield what is wrong with sealed segments; nothing for a loop without any."""
-    from heedful.loop import segments
-
-    sealed = loop.projection.log.segments()
-    try:
-        wrong = list(segments.problems(loop.projection))
-    except ModuleNotFoundError as error:
-        yield Finding("segment", "warning", str(error), "Until then the log is folded instead.")
-        return
-    for name, problem in wrong:
-        hint = "Nothing is lost: the log has its events. heedful seal writes it again."
-        yield Finding("segment", "warning", f"{name}: {problem}", hint)
-    if sealed and not wrong:
-        events = sum(segment.events for segment in sealed)
-        yield Finding("segments", "ok", f"{len(sealed):,}, with {count(events, 'event')}, as in the log")
 
 
 def _snapshots(loop: Loop) -> Iterator[Finding]:

@@ -20,7 +20,6 @@ fold          a model, what it was made of, and what the learner failed on; repl
 publication   the state of the model that readers decide from
 writer        what is to be written to the log, and what a writer does; projection is the one that writes and learns
 keeper        states of models that are kept, in memory and in snapshots, to begin from
-segments      closed stretches of the log as files
 interactions  what differs from one kind of feedback to another, its model too: one instance a loop
 ranking       what the model says now, without a decision
 explain       why a decision was made: its first item against its second

@@ -1,8 +1,8 @@
 """Feedback learned many pieces at a time: its training examples become columns of numbers, from which a compiled loop
 learns.
 
-The model is that of learning one piece after the other, bit for bit. The columns come from segments
-(`heedful.loop.segments`) or are made here, of what is read from the log or was just written to it.
+The model is that of learning one piece after the other, bit for bit. The columns are made of what is read from the log
+or was just written to it, and stay in memory if they are not too many.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ def arguments(model: LoopModel, columns: Columns, run: Run) -> tuple[Any, ...]:
     return coerce(model.learner), coerce(model.shared), run.lessons, run.at, *rest
 
 
-def prepare(history: History, lessons: int, anyway: bool = False) -> None:
+def prepare(history: History, lessons: int) -> None:
     """Compile the code by which the loop learns, so that it is on disk, if that is worth while for about so many
-    `lessons`; nothing is learned. With `anyway`, it is for whoever learns next."""
+    `lessons`; nothing is learned."""
     model = history.fresh()
-    if not are_many(lessons if anyway else lessons // COMPILING, model.learner):
+    if not are_many(lessons // COMPILING, model.learner):
         return
     if (columns := columns_of(history, model)) is not None:
         with suppress(Exception):  # of numba; who learns says so
@@ -124,25 +124,23 @@ class Kept:
 
     def forget(self) -> None:
         """Drop all of it."""
-        self.begin(0, "", Retractions(), {})
+        self.begin(0, Retractions(), {})
 
-    def begin(self, after: int, stamp: str, retractions: Retractions, failed: Collection[int]) -> None:
-        """Keep nothing, and begin after event `after` with columns of the `stamp`, without what is left out."""
+    def begin(self, after: int, retractions: Retractions, failed: Collection[int]) -> None:
+        """Keep nothing, and begin after event `after`, without what is left out."""
         self.after = self.up_to = after
         """the sequence numbers after which the stretch begins, and with which it ends"""
-        self.stamp, self._retractions, self._failed = stamp, retractions, set(failed)
+        self._retractions, self._failed = retractions, set(failed)
         self._steps: list[Run | list[int]] = []
         self._idle: list[int] = []
         self._items = set[int]()  # events of items, which no rollback leaves out
         self._size = 0
 
-    def fits(self, after: int, stamp: str, retractions: Retractions, failed: Collection[int]) -> bool:
-        """Return whether all is there that has to be learned after event `after`, by a model whose columns have this
-        `stamp`."""
+    def fits(self, after: int, retractions: Retractions, failed: Collection[int]) -> bool:
+        """Return whether all is there that has to be learned after event `after`."""
         before = self._retractions
         return (
             self.after <= after <= self.up_to
-            and self.stamp == stamp
             and all(seq in retractions for seq in before.undone)
             and set(before.spans) <= set(retractions.spans)
             and self._failed <= set(failed)
@@ -237,6 +235,15 @@ class Batch:
 
     # ------------------------------------------------------------------------ from events
 
+    def read(self, history: History, after: int, up_to: int) -> None:
+        """Learn the feedback in the log after event `after` up to `up_to`. If the learner fails, learning ends there,
+        and the fold is broken."""
+        for lesson in history.steps([self], after, up_to):
+            self.learn(history, *lesson)
+            if self.fold.broken:
+                break
+        self.flush()
+
     def learn(self, history: History, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
         """Learn from one piece of feedback, as `Fold.learn` does, but not before `flush`; return whether there is
         anything to learn in it. Raise NotCompiled if compiled code cannot."""
@@ -250,6 +257,7 @@ class Batch:
             step = history.step(event, decision, feedback)
             lesson = model.lesson(step.context, feedback, step.extra)
             encoded = None if lesson is None else self.columns.encode(lesson, step.context)
+            teaches = encoded is not None and model.teaches(lesson)
         except Exception:  # interpreted, it fails too, and is noted
             return self.alone(history, event, decision, feedback)
         if lesson is None:
@@ -264,7 +272,7 @@ class Batch:
         self._numbers += encoded.x.size
         if len(self._waiting) >= MANY or self._numbers >= NUMBERS:
             self.flush()
-        return model.teaches(lesson)
+        return teaches
 
     def alone(self, history: History, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
         """Learn from one piece of feedback by itself, interpreted; return whether there was anything to learn."""

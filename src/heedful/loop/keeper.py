@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.loop import segments, snapshots
+from heedful.loop import snapshots
 from heedful.loop.batch import Kept
 from heedful.loop.fold import Fold
 from heedful.loop.history import History
@@ -82,8 +81,10 @@ class Keeper:
         self._marks = [mark for mark in self._marks if not retractions.changes(mark.serving.position)]
 
     def change_learner(self, history: History, others: Sequence[KeptModel]) -> None:
-        """Drop the states in memory, which are of another learner than the one that serves now, but for one of `others`
-        that is of this one: a candidate that was promoted has learned all of it already."""
+        """Drop the states and the training examples in memory, which are of another learner than the one that serves
+        now, but for one of `others` that is of this one: a candidate that was promoted has learned all of it
+        already."""
+        self.kept.forget()
         self._marks = [Mark(other) for other in others if other.stamped == history.stamp()][-1:]
 
     # ------------------------------------------------------------------------ to begin from
@@ -145,14 +146,11 @@ class Keeper:
         serving = KeptModel(position, fold.model.shared, fold.model.people, fold.moves, history.stamp())
         return snapshots.draw(self.shelf, history.log, serving, others, self.elsewhere)
 
-    def forget(self, history: History, person: str | None = None) -> list[str]:
-        """Remove what is kept, snapshots and segments, which may hold events that were erased from the log; if they
-        were all of one `person`, training examples of others stay in memory.
-
-        Return the names of files that cannot be removed."""
+    def forget(self, history: History, person: str | None = None) -> None:
+        """Remove what is kept, which may hold events that were erased from the log; if they were all of one `person`,
+        training examples of others stay in memory."""
         self.shelf.clear()
         self.forget_memory(history, person)
-        return segments.remove_unlisted(history.path, history.log) if isinstance(history.path, Path) else []
 
     def forget_memory(self, history: History, person: str | None = None) -> None:
         """Drop the decisions, items, training examples and states of the model that are in memory, of the examples only

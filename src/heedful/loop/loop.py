@@ -22,7 +22,6 @@ from heedful.core.validation import check_between
 from heedful.core.wording import count
 from heedful.data.frames import Frame
 from heedful.features.encoding import Encoding
-from heedful.loop import segments
 from heedful.loop.decide import Decider
 from heedful.loop.feedback import FeedbackReader
 from heedful.loop.founding import make_manifest, new_loop
@@ -34,7 +33,6 @@ from heedful.loop.ranking import predict, ranking, standing
 from heedful.loop.records import check_id
 from heedful.loop.request import check_rows, encode_rows
 from heedful.loop.retraction import exported, finish_forgetting, forget, note_export, rollback, spelt_like, undo
-from heedful.loop.segments import Sealed
 from heedful.loop.settings import Manifest, Settings
 from heedful.loop.writer import Writer
 from heedful.results.answers import Answer, Decision, Forgotten, Put, Ranking, RolledBack
@@ -481,18 +479,6 @@ class Loop:
 
         Raise TimeoutError if another process is reading the log."""
         finish_forgetting(self.projection)
-
-    def seal(self, events: int = segments.EVENTS) -> Sealed:
-        """Write every closed stretch of `events` events of the log to a file of its own, a segment; return what was
-        written.
-
-        A segment is a Parquet file in the loop's folder, `segment-FIRST.parquet`: the events as the log has them, and
-        what the model learns from them as numbers, from which it is made again several times faster. Segments that are
-        missing, damaged or of another learner are written again. The events stay in the database, so a segment can be
-        deleted at any time. Raise ModuleNotFoundError, with the command that installs it, if pyarrow is missing;
-        ValueError for a loop in a database, or if `events` is no whole number above 0; OSError if a file cannot be
-        written."""
-        return segments.seal(self.projection, events)
 
     # ------------------------------------------------------------------------ trying another learner
 

@@ -76,10 +76,8 @@ class Projection(Writer):
         self._head = self._version = 0
         if self.log.unfinished() and not self.log.store.read_only:
             with suppress(Owned):  # the owner of the loop finishes that
-                if left := self.forget_derived():
-                    self.note(f"{', '.join(left)}: cannot be removed, and what was forgotten is still in it: remove it")
-                else:
-                    self.log.finish_erasing()
+                self.forget_derived()
+                self.log.finish_erasing()
         self.rebuild()
 
     def close(self) -> None:
@@ -406,7 +404,7 @@ class Projection(Writer):
             self._fold.failed = {}
 
     def verify(self) -> list[str]:
-        """Return what `Loop.verify` says: the model is made again without segments, too."""
+        """Return what `Loop.verify` says: the model is made again without batches."""
         with self.turn:
             self.catch_up()
             problems = self.log.problems()
@@ -489,5 +487,5 @@ class Projection(Writer):
             if isinstance(error, IncompleteModel):
                 self.keeper.since_snapshot = 0  # it is not tried at every event from now on
 
-    def forget_derived(self, person: str | None = None) -> list[str]:
-        return self.keeper.forget(self, person)
+    def forget_derived(self, person: str | None = None) -> None:
+        self.keeper.forget(self, person)

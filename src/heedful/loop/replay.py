@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from heedful.loop import segments
 from heedful.loop.batch import Batch, Kept, NotCompiled
 from heedful.loop.fold import Fold
 from heedful.loop.history import History
@@ -32,9 +31,9 @@ def replay(
     counts and what the learner failed on.
 
     It begins from the state that `start` loads, and leaves out the feedback in `failed`. Much feedback is learned in
-    batches, compiled, and what is in sealed segments is read from these, unless `batched` is False: the model is the
-    same. What is in `kept`, if it is given, is not read from the log, and it keeps the rest. Events after `head`, which
-    other processes append meanwhile, are left for later.
+    batches, compiled, unless `batched` is False: the model is the same. What is in `kept`, if it is given, is not read
+    from the log, and it keeps the rest. Events after `head`, which other processes append meanwhile, are left for
+    later.
     """
     while True:
         fold = Fold(history, failed)
@@ -55,15 +54,15 @@ def learn(history: History, fold: Fold, position: int, head: int, batched: bool,
     says; if the learner fails on some, learning ends there. Raise NotCompiled if batches cannot be learned."""
     batch = Batch.begin(history, fold, history.log.count("feedback", position, head)) if batched else None
     if batch is not None:
-        position = segments.learn(history, batch, position, head)
-        if kept is not None and not fold.broken:
+        if kept is not None:
             retractions = history.log.retractions(head)
-            if kept.fits(position, batch.columns.stamp, retractions, fold.failed):
+            if kept.fits(position, retractions, fold.failed):
                 position = kept.learn(history, batch, position, head, retractions)
             else:
-                kept.begin(position, batch.columns.stamp, retractions, fold.failed)
+                kept.begin(position, retractions, fold.failed)
             batch.kept = kept if position == kept.up_to else None  # else it ends later, or not all of it is kept
-        segments.from_log(history, batch, position, head)
+        if position < head and not fold.broken:
+            batch.read(history, position, head)
         if batch.kept is not None and not fold.broken:
             batch.kept.up_to = head
         batch.check()

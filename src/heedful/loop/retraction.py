@@ -8,7 +8,7 @@ from pathlib import Path
 from heedful.core.validation import check_count
 from heedful.core.wording import spelling
 from heedful.data.files import find_unfinished
-from heedful.loop import records, segments
+from heedful.loop import records
 from heedful.loop.history import History
 from heedful.loop.log import Event, now, rollback_event
 from heedful.loop.writer import PendingEvent, Writer
@@ -118,18 +118,6 @@ def finish_forgetting(writer: Writer, person: str | None = None) -> None:
     the only one, if it is given."""
     with writer.turn:
         if writer.log.unfinished() and not writer.log.store.read_only:
-            if left := writer.forget_derived(person):
-                advice = "cannot be removed, and what was forgotten is still in it: remove it and open the loop again"
-                raise TimeoutError(f"{', '.join(left)}: {advice}")
+            writer.forget_derived(person)
             writer.log.finish_erasing()
             writer.keep()
-            _seal_again(writer)
-
-
-def _seal_again(writer: Writer) -> None:
-    """Write the segments again that held somebody who was forgotten; until then the log is read in their place."""
-    if any(not each.hash for each in writer.log.segments()):
-        try:
-            segments.seal(writer, 2**40)
-        except (OSError, ModuleNotFoundError) as error:
-            writer.note(f"segments are not written again ({error}): heedful seal does it")

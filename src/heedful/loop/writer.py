@@ -109,12 +109,9 @@ class Writer(History, ABC):
         """Write a snapshot of the model, and return where it is."""
         raise PermissionError(f"{self.path}: nothing is written here")
 
-    def forget_derived(self, person: str | None = None) -> list[str]:
-        """Remove the snapshots, caches and segments, which may hold events that were erased from the log; if these were
-        all of one `person`, what is known to be of others may stay.
-
-        Return the names of files that cannot be removed."""
-        return []
+    def forget_derived(self, person: str | None = None) -> None:
+        """Remove the snapshots and caches, which may hold events that were erased from the log; if these were all of
+        one `person`, what is known to be of others may stay."""
 
     def rebuild(self) -> None:
         """Make the model again from the log, without what was undone, and publish it."""

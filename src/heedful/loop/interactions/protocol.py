@@ -480,8 +480,7 @@ class Interaction(Protocol[M]):
         """Return how the training examples of `model` become columns of numbers, from which compiled code learns; None
         if they do not.
 
-        The resulting state has to equal that of `LoopModel.teach` for one example after the other, bit for bit.
-        `columns_stamp` makes the stamp of the columns."""
+        The resulting state has to equal that of `LoopModel.teach` for one example after the other, bit for bit."""
         return None
 
     # ------------------------------------------------------------------------ reading
@@ -761,16 +760,6 @@ def feature_names(kind: type[Interaction[Any]], manifest: Manifest) -> list[str]
     caller gives the candidate in a request (`prior`), such as that of a search engine. Of items that are known by
     number they are the features of the item alone."""
     return list(manifest.encoding.names) if kind.by_number else [*manifest.candidate_names, CALLERS_SCORE]
-
-
-def columns_stamp(model: LoopModel) -> str:
-    """Return a text that identifies how training examples of `model` become columns; columns with another stamp are not
-    used.
-
-    It names the class and the space of its learner, the number of features, and the versions of the model's code and of
-    the format."""
-    learner, features = model.learner, getattr(model.learner, "n_features", 0)
-    return f"2 {type(model).__name__} {model.version} {type(learner).__qualname__} {features} {learner.space!r}"
 
 
 def is_compiled_alike(learner: Any) -> bool:

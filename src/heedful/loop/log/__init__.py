@@ -9,8 +9,8 @@ knows nothing of learners: `heedful.loop` says what the events mean.
 """
 
 from heedful.core.retractions import Retractions
-from heedful.loop.log.event import Event, Segment, checksum, now
+from heedful.loop.log.event import Event, checksum, now
 from heedful.loop.log.log import Log
 from heedful.loop.log.retractions import rollback_event, rollback_target
 
-__all__ = ["Event", "Log", "Retractions", "Segment", "checksum", "now", "rollback_event", "rollback_target"]
+__all__ = ["Event", "Log", "Retractions", "checksum", "now", "rollback_event", "rollback_target"]

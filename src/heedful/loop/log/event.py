@@ -35,23 +35,6 @@ class Event(NamedTuple):
     """float32 features, little-endian, that belong to it; None if there are none"""
 
 
-class Segment(NamedTuple):
-    """A range of events of the log that was written to a file of its own, with what the database lists of that
-    file."""
-
-    first: int
-    """the first sequence number of the range"""
-    last: int
-    """the last sequence number of the range, included"""
-    events: int
-    """how many events it has; fewer than sequence numbers if a person was forgotten"""
-    lessons: int
-    """how many training examples it has in columns"""
-    hash: str
-    """the SHA-256 of the file, hexadecimal; "" if the file held events of a person who was forgotten, and has to be
-    written again"""
-
-
 COLUMNS = ", ".join((*Event._fields, "checked"))
 """The columns of a row in SQL: those of an event, then its checksum."""
 WIDTH = len(Event._fields) + 1

@@ -40,7 +40,7 @@ class LogFile:
     read.
     """
 
-    shelf, lists_segments = None, True
+    shelf = None
 
     def __init__(
         self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT, read_only: bool = False

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 
-from heedful.loop.log.event import COLUMNS, Event, Segment, checksum, now
+from heedful.loop.log.event import COLUMNS, Event, checksum, now
 from heedful.loop.log.file import LogFile
 from heedful.loop.log.reader import OF_PERSON, LogReader
 from heedful.loop.log.store import Store
@@ -100,10 +100,6 @@ class Log(LogReader):
             if rows:
                 seq = self.head() + 1
                 self.store.remove([row[0] for row in rows], [self.digest(kind, id) for _, kind, id in rows], seq)
-                if self.store.lists_segments:
-                    for row in rows:
-                        query = "UPDATE segment SET hash = '' WHERE hash != '' AND first <= ? AND last >= ?"
-                        self.store.execute(query, [row[0], row[0]])
                 self.append([event(len(rows))._replace(seq=seq)])
         if rows:
             self._any_forgotten = True
@@ -131,13 +127,6 @@ class Log(LogReader):
             seq = self.head() + 1
             if not self.known("erased", [f"erased-{last}"]):  # another process may have been faster
                 self.append([Event(seq, "erased", f"erased-{last}", now(), None, last, seq, "{}")])
-
-    def list_segment(self, segment: Segment) -> None:
-        """Add a segment, a range of events in a file of its own, to the list; it replaces the one that begins at the
-        same event.
-
-        To be called in a transaction (`writing`)."""
-        self.store.execute("INSERT OR REPLACE INTO segment VALUES (?, ?, ?, ?, ?)", list(segment))
 
     def look_for_forgotten(self) -> None:
         """Read from the database whether any event was ever deleted; if none was, `is_forgotten` is False without a

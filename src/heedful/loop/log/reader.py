@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 from heedful.core.retractions import Retractions, find_retractions
-from heedful.loop.log.event import COLUMNS, WIDTH, Event, Segment, to_event
+from heedful.loop.log.event import COLUMNS, WIDTH, Event, to_event
 from heedful.loop.log.retractions import rollback_target
 from heedful.loop.log.store import Store
 
@@ -127,19 +127,6 @@ class LogReader:
         spans = self.retractions().spans if event is not None else ()
         return next((end for to, end in spans if event is not None and to < event.seq < end), 0)
 
-    def last_forgotten(self) -> int:
-        """Return the sequence number of the last event that records that a person was forgotten; 0 if there is
-        none."""
-        return int(self._one("SELECT coalesce(max(seq), 0) FROM event WHERE kind = 'forget'")[0])
-
-    def segments(self) -> list[Segment]:
-        """Return the segments, ranges of events in files of their own, that are listed, in order; [] if the database
-        lists none."""
-        if not self.store.lists_segments:
-            return []
-        query = "SELECT first, last, events, lessons, hash FROM segment ORDER BY first"
-        return [Segment(*row) for row in self.store.few(query)]
-
     # ------------------------------------------------------------------------ many events
 
     def places(self, kind: str, after: int = 0, up_to: int = 2**62) -> list[int]:
@@ -164,13 +151,6 @@ class LogReader:
         chosen = chosen.replace("kind", "+kind")
         query = f"SELECT {COLUMNS} FROM event WHERE seq > ? {chosen} ORDER BY seq LIMIT {page}"
         return map(self._event, self._pages(query, list(kinds), after, page))
-
-    def rows(self, after: int = 0) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of the events after sequence number `after`, in order: the fields of an `Event`, then its
-        checksum, which fits."""
-        for row in self._pages(f"SELECT {COLUMNS} FROM event WHERE seq > ? ORDER BY seq LIMIT 5000", [], after):
-            self._event(row)
-            yield row
 
     def newest_first(self, before: int, kind: str | None = None) -> Iterator[Event]:
         """Yield the events with a sequence number below `before`, the newest first, of one `kind` or of all if it is

@@ -26,13 +26,6 @@ STEPS = (
         "CREATE INDEX event_subject ON event (kind, subject, seq) WHERE subject IS NOT NULL",
         "CREATE TABLE forgotten (digest TEXT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL) WITHOUT ROWID",
         "CREATE TABLE secret (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-        """CREATE TABLE segment (
-            first INTEGER NOT NULL PRIMARY KEY, -- the sequence number at which it begins
-            last BIGINT NOT NULL,               -- the one at which it ends, included
-            events BIGINT NOT NULL,
-            lessons BIGINT NOT NULL,            -- training examples in columns
-            hash TEXT NOT NULL                  -- SHA-256 of the file; '' if it has to be written again
-        )""",
     ),
 )
 

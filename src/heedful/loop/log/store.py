@@ -58,8 +58,6 @@ class Store(Protocol):
 
     secret: bytes
     """the key of this log, with which digests are made of the ids of deleted events"""
-    lists_segments: bool
-    """whether it keeps a list of segments, ranges of events in files next to the log"""
     unmoved: int
     """about how many bytes this process has written since `move_write_ahead` was last called"""
 

@@ -58,7 +58,7 @@ class LogTable:
     for which this process stays the owner after a commit or `renew`, and then it does not wait for another owner; 0 if
     it owns the loop only during a commit."""
 
-    locks_readers = lists_segments = False
+    locks_readers = False
 
     def __init__(self, address: Address, *, create: bool = False, wait: float = WAIT, read_only: bool = False) -> None:
         """Open the log of the loop at `address`, with `read_only` for reading only; with `create` True, make a new one

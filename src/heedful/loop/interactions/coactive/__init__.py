@@ -16,7 +16,7 @@ from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.compiled import learn_answers, learn_orders
 from heedful.loop.interactions.coactive.model import Lesson, Model, can_imitate
-from heedful.loop.interactions.columns import Columns, Encoded, Lessons, below, lengths
+from heedful.loop.interactions.columns import Columns, Encoded
 from heedful.loop.interactions.forms import read_answer
 from heedful.loop.interactions.lists import Lists, propose_list
 from heedful.loop.interactions.named import loop_learner
@@ -27,7 +27,6 @@ from heedful.loop.interactions.protocol import (
     Proposal,
     Question,
     Step,
-    columns_stamp,
     feature_names,
     is_compiled_alike,
 )
@@ -169,9 +168,5 @@ def correction_columns(model: Model) -> Columns | None:
             return None
         return Encoded(lesson.x, lesson.y, lesson.feedback, (int(lesson.clicked),) if tells else ())
 
-    def fits(lessons: Lessons) -> bool:
-        m = lengths(lessons.rows)
-        return below(lessons.shown, m) and below(lessons.answer, m)
-
     kernel = learn_answers if tells else learn_orders
-    return Columns(columns_stamp(model), learner.n_features, (0,) if tells else (), encode, fits, kernel)
+    return Columns(learner.n_features, (0,) if tells else (), encode, kernel)

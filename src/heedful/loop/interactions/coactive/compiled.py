@@ -1,4 +1,4 @@
-"""Kernels that learn better lists from columns: the fold of a segment of the log, compiled."""
+"""Kernels that learn better lists from columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def learn_orders(learner: Any, state: Any, lessons: Lessons, at: Ints) -> tuple[
     moved = 0
     for i in at:
         before = learner.weights(state).copy()
-        state = learner.update(state, lessons.x(i), lessons.shown.ith(i), lessons.answer.ith(i))
+        state = learner.update(state, lessons.x.ith(i), lessons.shown.ith(i), lessons.answer.ith(i))
         moved += 1 if differ(before, learner.weights(state)) else 0
     return state, at.size, moved
 
@@ -30,6 +30,6 @@ def learn_answers(learner: Any, state: Any, lessons: Lessons, at: Ints) -> tuple
     moved = 0
     for i in at:
         before, clicked = learner.weights(state).copy(), lessons.parts[0].ith(i) > 0
-        state = learner.learn(state, lessons.x(i), lessons.shown.ith(i), lessons.answer.ith(i), clicked, 1.0)
+        state = learner.learn(state, lessons.x.ith(i), lessons.shown.ith(i), lessons.answer.ith(i), clicked, 1.0)
         moved += 1 if differ(before, learner.weights(state)) else 0
     return state, at.size, moved

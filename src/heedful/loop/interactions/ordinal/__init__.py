@@ -13,7 +13,7 @@ import numpy as np
 from heedful.evaluation import answers
 from heedful.evaluation.expected import Expected, absolute_error
 from heedful.jit.kernel import Floats, Ints
-from heedful.loop.interactions.columns import Columns, Encoded, Lessons, lengths
+from heedful.loop.interactions.columns import Columns, Encoded
 from heedful.loop.interactions.contributions import EXACT, REMOVED, sort_parts
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import Lists, propose_list
@@ -30,7 +30,6 @@ from heedful.loop.interactions.protocol import (
     Question,
     Step,
     Tally,
-    columns_stamp,
     feature_names,
     is_compiled_alike,
 )
@@ -101,13 +100,8 @@ class Ordinal(Lists[GradingModel]):
         def encode(lesson: Grades, context: Context) -> Encoded:
             return Encoded(lesson.x, nothing, np.array(lesson.grades, np.int64))
 
-        def fits(lessons: Lessons) -> bool:
-            told, k = lessons.answer, learner.space.k
-            as_many = np.array_equal(lengths(told), lengths(lessons.rows))
-            return bool(as_many and (told.values >= 1).all() and (told.values <= k).all())
-
         rest = (np.random.default_rng(0),)
-        return Columns(columns_stamp(model), learner.n_features, (), encode, fits, learn_grades, rest)
+        return Columns(learner.n_features, (), encode, learn_grades, rest)
 
     # ------------------------------------------------------------------------ reading
 

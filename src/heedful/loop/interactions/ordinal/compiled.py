@@ -1,4 +1,4 @@
-"""The kernel that learns grades from columns: the fold of a segment of the log, compiled."""
+"""The kernel that learns grades from columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def learn_grades(learner: Any, state: Any, lessons: Lessons, at: Ints, rng: Any)
     moved = 0
     for i in at:
         weights, thresholds = learner.weights(state).copy(), learner.thresholds(state).copy()
-        x, grades = lessons.x(i), lessons.answer.ith(i)
+        x, grades = lessons.x.ith(i), lessons.answer.ith(i)
         for j in range(grades.size):
             y = learner.propose(state, x[j], rng)
             state = learner.update(state, x[j], y, grades[j])

@@ -20,7 +20,7 @@ from heedful.data.roles import fitting
 from heedful.evaluation import answers
 from heedful.evaluation.expected import Expected, absolute_error, value_order
 from heedful.jit.kernel import Floats, Ints
-from heedful.loop.interactions.columns import Columns, Encoded, Lessons, below, lengths
+from heedful.loop.interactions.columns import Columns, Encoded
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
@@ -32,7 +32,6 @@ from heedful.loop.interactions.protocol import (
     Question,
     Step,
     Tally,
-    columns_stamp,
     is_compiled_alike,
 )
 from heedful.loop.interactions.rating import texts
@@ -49,7 +48,7 @@ from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contributions
 from heedful.results.report import RatingDetails
-from heedful.spaces.slate import MOST, WeightedRatings
+from heedful.spaces.slate import WeightedRatings
 
 if TYPE_CHECKING:
     from heedful.data.ratings import RatingTable
@@ -160,13 +159,8 @@ class Rating(Interaction[RatingModel]):
             rated = np.array([place[item] for item in lesson.items.tolist()], np.int64)
             return Encoded(shown, shown[:0], rated, (lesson.ratings, lesson.weights), context.person)
 
-        def fits(lessons: Lessons) -> bool:
-            numbers, rated, r = lessons.rows, lessons.answer, lengths(lessons.answer)
-            as_many = all(np.array_equal(lengths(part), r) for part in lessons.parts)
-            return as_many and below(numbers, np.full(r.size, MOST)) and below(rated, lengths(numbers))
-
         nothing = np.zeros(0)
-        return Columns(columns_stamp(model), 0, (nothing, nothing), encode, fits, learn_ratings, people=True)
+        return Columns(0, (nothing, nothing), encode, learn_ratings, people=True)
 
     # ------------------------------------------------------------------------ reading
 

@@ -62,7 +62,7 @@ def learn_ratings(
     learned, said, gone, users, count = state.learned, state.said, state.gone, state.users, 0
     for n in range(at.size):
         i = at[n]
-        items, rated = lessons.rows.ith(i), lessons.answer.ith(i)
+        items, rated = lessons.x.ith(i), lessons.answer.ith(i)
         values, weights = lessons.parts[0].ith(i), lessons.parts[1].ith(i)
         shown, taken = items.copy(), rated.copy()
         m = r = 0
