@@ -438,13 +438,3 @@ def test_weights_of_any_size_are_exported(tmp_path: Path, monkeypatch: pytest.Mo
             found = engine.call("POST", "/goods/_search", {**document["search"], "size": 30})["hits"]["hits"]
             orders.append([hit["_id"] for hit in found])
         assert orders[0] == orders[1]
-
-
-def test_a_sealed_loop_is_exported_alike(tmp_path: Path) -> None:
-    rows = goods(30)
-    with taught(shop(tmp_path / "shop", rows)) as loop:
-        before = exported(loop)
-        loop.seal(events=10)
-        assert exported(loop) == before
-    with Loop.open(tmp_path / "shop") as loop:
-        assert exported(loop) == before

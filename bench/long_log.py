@@ -1,7 +1,6 @@
-"""Sealed segments: a log is written, sealed, folded from segments and from the database, exported and evaluated; time
-and memory.
+"""A long log is written, folded one by one and in batches, exported and evaluated: time and memory.
 
-    .venv/bin/python bench/segments.py [--events N] [--folder DIR] [--only STAGE ...] [--keep]
+    .venv/bin/python bench/long_log.py [--events N] [--folder DIR] [--only STAGE ...] [--keep]
 
 Half of the events are decisions (20 candidates out of 10,000 items with 50 features), each followed by two clicks,
 learned by a perceptron. Every stage is a process of its own, whose peak memory is measured; seconds of the clock and
@@ -39,7 +38,7 @@ from heedful.loop.log import Event, now
 from heedful.loop.projection import Projection
 from heedful.loop.records import DecisionRecord, FeedbackRecord, encode
 
-STAGES = ("write", "fold from the log", "seal", "fold from segments", "export", "evaluate")
+STAGES = ("write", "fold one by one", "fold in batches", "export", "evaluate")
 
 
 def write(path: Path, events: int) -> None:
@@ -64,11 +63,11 @@ def write(path: Path, events: int) -> None:
                 log.append(made)
 
 
-def fold(path: Path, sealed: bool) -> dict[str, Any]:
+def fold(path: Path, batched: bool) -> dict[str, Any]:
     """Open the loop without any snapshot, which folds all of it."""
     for snapshot in path.glob("snapshot-*"):
         snapshot.unlink()
-    if not sealed:
+    if not batched:
         batch.LEAST = 2**62
     projection = Projection(path, None)
     digest = hashlib.sha256()
@@ -83,13 +82,6 @@ def stage(name: str, path: Path, events: int) -> dict[str, Any]:
     if name == "write":
         write(path, events)
         return {"megabytes": round((path / "log.db").stat().st_size / 1e6)}
-    if name == "seal":
-        with Loop(path) as loop:  # from the snapshot that the fold before left
-            cpu, start = time.process_time(), time.perf_counter()
-            made = loop.seal()
-            told = {"s": round(time.perf_counter() - start, 1), "cpu_s": round(time.process_time() - cpu, 1)}
-        size = sum(file.stat().st_size for file in path.glob("segment-*.parquet"))
-        return told | {"segments": len(made.segments), "megabytes": round(size / 1e6)}
     if name == "export":
         with Loop(path) as loop, open(os.devnull, "w") as out:
             lines = 0
@@ -101,7 +93,7 @@ def stage(name: str, path: Path, events: int) -> dict[str, Any]:
         with Loop(path) as loop:
             [own] = loop.evaluate(loop.manifest.learner).learners
         return {"lessons": own.lessons}
-    return fold(path, name == "fold from segments")
+    return fold(path, name == "fold in batches")
 
 
 def measured(name: str, path: Path, events: int) -> dict[str, Any]:
@@ -120,7 +112,7 @@ def main() -> None:
     parser.add_argument("--folder", help="where the log is written")
     parser.add_argument("--stage", help=argparse.SUPPRESS)
     parser.add_argument("--only", nargs="*", default=STAGES, help="these stages alone, and nothing is recorded")
-    parser.add_argument("--keep", action="store_true", help="the log and the segments stay")
+    parser.add_argument("--keep", action="store_true", help="the log stays")
     given = parser.parse_args()
     if given.stage:
         told = stage(given.stage, Path(given.folder), given.events)
@@ -131,7 +123,7 @@ def main() -> None:
             )
         )
         return
-    folder = Path(given.folder or tempfile.mkdtemp(prefix="segments-"))
+    folder = Path(given.folder or tempfile.mkdtemp(prefix="long-log-"))
     folder.mkdir(exist_ok=True)
     figures: dict[str, Any] = {"events": given.events}
     try:
@@ -142,9 +134,9 @@ def main() -> None:
         if not given.keep:
             shutil.rmtree(folder)
     if list(given.only) == list(STAGES):
-        same = figures["fold from segments"]["state"] == figures["fold from the log"]["state"]
+        same = figures["fold in batches"]["state"] == figures["fold one by one"]["state"]
         print("the same state" if same else "ANOTHER STATE")
-        record(f"segments-{given.events}", figures)
+        record(f"long-log-{given.events}", figures)
 
 
 if __name__ == "__main__":
