@@ -73,11 +73,6 @@ COMMANDS = {
         "Erase a person: every decision made for them and every answer to it. This cannot be undone.",
         "heedful forget cars ann",
     ),
-    "explain": CommandEntry(
-        "explain:explain",
-        "Explain why the first item was shown first: what put it there, and which feedback moved it.",
-        "heedful explain cars d3",
-    ),
     "why": CommandEntry(
         "why:why",
         "Say why an item had its score: what its features contribute, and which feedback moved it.",

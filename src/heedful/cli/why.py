@@ -13,7 +13,10 @@ from heedful.cli.parts import print_result
 def why(
     name: Name,
     decision: DecisionId,
-    item: Annotated[str, typer.Argument(metavar="ITEM", help="Any candidate of the decision, by its name.")],
+    item: Annotated[
+        str | None,
+        typer.Argument(metavar="ITEM", help="Any candidate of the decision, by its name; by default the first shown."),
+    ] = None,
     top: Annotated[
         int, typer.Option("--top", metavar="N", help="How many pieces of feedback are listed.", show_default=True)
     ] = 10,

@@ -26,7 +26,7 @@ from heedful.results.answers import Answer, Forgotten, PersonEvents, Put, Rankin
 from heedful.results.board import Board
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotion, Promotions
-from heedful.results.explanation import Explanation, Why
+from heedful.results.explanation import Why
 from heedful.results.health import Health
 from heedful.results.report import Report
 from heedful.results.style import Style
@@ -213,19 +213,13 @@ class LoopOperations(FeedbackOperations):
         return {name: math.nan if weight is None else weight for name, weight in found.weights.items()}
 
     @either
-    def explain(self, decision: str | Decision) -> Steps[Explanation]:
-        """Return why the first item of a decision stood first: what each feature added, and which feedback moved it.
-
-        `decision` is a decision or its id. Raise LookupError if the log has none of that id."""
-        return (yield from self._get(Explanation, "decisions", id_of(decision), "explanation", long=True))
-
-    @either
-    def why(self, decision: str | Decision, item: str, top: int = 10) -> Steps[Why]:
+    def why(self, decision: str | Decision, item: str | None = None, top: int = 10) -> Steps[Why]:
         """Return why an item of a decision had its score: what each of its features contributes, and which feedback
         moved it.
 
-        `decision` is a decision or its id, `item` a candidate's name; the `top` pieces of feedback that moved the score
-        most are listed. Raise LookupError if the log has no such decision, or it had no such candidate."""
+        `decision` is a decision or its id, `item` a candidate's name, by default the first shown; the `top` pieces of
+        feedback that moved the score most are listed. Raise LookupError if the log has no such decision, it showed
+        nothing, or it had no such candidate."""
         return (yield from self._get(Why, "decisions", id_of(decision), "why", long=True, item=item, top=top))
 
     @either

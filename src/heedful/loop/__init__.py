@@ -2,7 +2,7 @@
 
 `heedful.Loop` is all that most people need.
 
-loop          Loop: create, decide, feedback, undo, forget, evaluate, explain: the doors
+loop          Loop: create, decide, feedback, undo, forget, evaluate, why: the doors
 founding      a loop is created; offer puts items on offer; retraction undoes, rolls back and forgets
 records       what the log keeps, what callers get back, and the checks of what comes from outside
 request       from names and attributes to indices and arrays
@@ -22,7 +22,6 @@ writer        what is to be written to the log, and what a writer does; projecti
 keeper        states of models that are kept, in memory and in snapshots, to begin from
 interactions  what differs from one kind of feedback to another, its model too: one instance a loop
 ranking       what the model says now, without a decision
-explain       why a decision was made: its first item against its second
 why           why any candidate had its score: its features, and the feedback that moved it
 evaluate      how well other learners would have predicted the answers in the log, and how sure that is
 serving       which learner serves, and which candidate learner is tried next to it; following lets that one learn

@@ -1,6 +1,6 @@
 """A loop: a learner that is taught in production, its log, and the model that it makes of the log.
 
-    decide -> show -> feedback -> decide better; undo, roll back, forget, evaluate, explain
+    decide -> show -> feedback -> decide better; undo, roll back, forget, evaluate, say why
 
 The log is the truth (`heedful.loop.log`). The model is what the learner makes of the feedback in the log, one piece
 after another in the log's order (a fold), without what was undone. Every change is written first: a group of events is
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from heedful.results.board import Board
     from heedful.results.evaluation import Evaluation
     from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotion
-    from heedful.results.explanation import Explanation, Why
+    from heedful.results.explanation import Why
     from heedful.results.health import Health
     from heedful.results.history import LessonTold
     from heedful.results.report import Apprentice, Report
@@ -574,20 +574,9 @@ class Loop:
 
     # ------------------------------------------------------------------------ looking back
 
-    def explain(self, decision: str) -> Explanation:
-        """Return why the first item of a decision stood first: what each feature adds to its lead, its prediction, and
-        which feedback moved that.
-
-        `decision` is the id. The explanation is of the model that made the decision, which is made again from the log.
-        Raise LookupError if there is no such decision, or if it showed nothing that was on offer.
-        """
-        from heedful.loop.explain import explain
-
-        return explain(self.projection, decision)
-
-    def why(self, decision: str, item: str, top: int = 10, *, budget: float = 100_000.0) -> Why:
-        """Return why `item`, any candidate of the decision with the id `decision`, had its score by the model that made
-        the decision.
+    def why(self, decision: str, item: str | None = None, top: int = 10, *, budget: float = 100_000.0) -> Why:
+        """Return why `item`, any candidate of the decision with the id `decision`, by default the first that it showed,
+        had its score by the model that made the decision.
 
         That is what each of its features contributes, and the `top` pieces of feedback before the decision that moved
         the score most. The influence of a piece of feedback is the score minus that of a model made without it, if
@@ -595,7 +584,8 @@ class Loop:
         that is counted beforehand, from the log and the learner. Otherwise it is by how much the score moved when it
         was learned, which is the same for some learners; `events_by` and `features_by` say which method was used.
         Feedback that has been undone is not listed. Raise LookupError if there is no such decision, its person was
-        forgotten, or the item is not one of its candidates, and ValueError, naming the field, on bad input.
+        forgotten, it showed nothing, or the item is not one of its candidates, and ValueError, naming the field, on bad
+        input.
         """
         from heedful.loop.why import why
 

@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 from heedful.core.fold import copy_arrays, count_numbers
 from heedful.core.validation import check_between, check_count
 from heedful.loop import records
-from heedful.loop.explain import LoggedPast, by_size
 from heedful.loop.history import History
 from heedful.loop.interactions.protocol import Step
 from heedful.loop.log import Event
 from heedful.loop.model import View
 from heedful.loop.packing import LoggedDecision
-from heedful.results.explanation import EventMethod, Influence, Why
+from heedful.results.explanation import Contribution, Contributions, EventMethod, Influence, Why
 
 BUDGET = 100_000.0
 """The default of how much leaving feedback out one by one may cost, in updates of a small perceptron; an update takes
@@ -38,20 +37,25 @@ BYTES = 256_000_000
 """The most bytes of memory that the features of their decisions may take meanwhile."""
 
 
-def why(history: History, id: str, item: str, top: int = 10, budget: float = BUDGET) -> Why:
-    """Return why the candidate `item` of the decision `id` had its score, with the `top` pieces of feedback that moved
-    it most.
+def why(history: History, id: str, item: str | None = None, top: int = 10, budget: float = BUDGET) -> Why:
+    """Return why the candidate `item` of the decision `id`, by default the first that it showed, had its score, with
+    the `top` pieces of feedback that moved it most.
 
     `history` is the loop's log with its model. The influence of a piece of feedback is the score minus that of a
     model made without it, if making all these models costs no more than `budget`, in updates of a small perceptron.
     Otherwise it is by how much the score moved when the feedback was learned. The cost is counted beforehand, from the
     log and the learner's `lesson_cost`, so the same log always gives the same answer. Raise ValueError, naming the
-    field, on bad input, and LookupError if there is no such decision, it was forgotten, or the item was not a
-    candidate."""
-    id, item = records.check_id("decision", id), records.check_id("item", item)
+    field, on bad input, and LookupError if there is no such decision, it was forgotten, it showed nothing, or the item
+    was not a candidate."""
+    id = records.check_id("decision", id)
     check_count("top", top, least=0)
     check_between("budget", budget, 0.0, math.inf)
     known = find_decision(history, id)
+    if item is None:
+        if not known.record.shown:
+            raise LookupError(f"decision {id} showed nothing that was on offer: there is nothing to explain")
+        item = known.names[known.record.shown[0]]
+    item = records.check_id("item", item)
     if item in {name for _, name in known.record.unknown}:
         raise LookupError(f"item {item} was not on offer when decision {id} was made: nothing had been learned of it")
     if item not in known.names:
@@ -69,6 +73,48 @@ def find_decision(history: History, id: str) -> LoggedDecision:
     return known
 
 
+class _Past:
+    """The log up to the version of the model that made a decision, and that model made again."""
+
+    def __init__(self, history: History, version: int) -> None:
+        """Read the log of `history` up to `version`, with the learner that served then."""
+        self._history, self._version = history, version
+        self.interaction = history.interaction_at(version)
+        """the kind of feedback of this loop, with that learner"""
+        self._serves = self.interaction is history.interaction
+
+    @cached_property
+    def failed(self) -> frozenset[int]:
+        """the sequence numbers of the feedback that the learner failed on, which is left out"""
+        if self._serves:
+            return frozenset(self._history.failed)
+        failed, count = set[int](), -1
+        while len(failed) > count:  # it may have stopped half-way: once more, without that piece of feedback
+            model, count = self.interaction.fresh(), len(failed)
+            for event, decision, feedback in self._history.steps([model], 0, self._version):
+                try:
+                    if event.seq not in failed:
+                        self._history.teach(model, event, decision, feedback)
+                except Exception:  # whatever a learner of somebody's own raises
+                    failed.add(event.seq)
+                    break
+        return frozenset(failed)
+
+    def model(self) -> Any:
+        """Return the model of that version, made from the newest stored state before it and the feedback after that.
+
+        If another learner serves by now, it is made from the beginning of the log."""
+        history, model = self._history, self.interaction.fresh()
+        start = history.before(model, self._version) if self._serves else 0
+        for event, decision, feedback in history.steps([model], start, self._version):
+            if event.seq not in self.failed:
+                history.teach(model, event, decision, feedback)
+        return model
+
+
+_NOTHING = Contribution("", 0.0, 0.0, 0.0)
+
+
 class _Scores(NamedTuple):
     """The score of an item (`own`), and that minus the score of the item it is compared with (`lead`); nan where the
     model gives none."""
@@ -83,7 +129,7 @@ class _Inquiry:
     """Answers why one candidate of a decision had its score; the candidate is the one with index `place`."""
 
     def __init__(self, history: History, decision: LoggedDecision, place: int) -> None:
-        self._past = LoggedPast(history, decision.version)
+        self._past = _Past(history, decision.version)
         self._history, self._interaction, self._decision = history, self._past.interaction, decision
         self._place, self._x = place, history.requests.context(decision).x
         self._retractions = history.log.retractions()
@@ -95,8 +141,9 @@ class _Inquiry:
         """Return why the candidate had its score; the arguments are those of the function `why`."""
         decision, interaction = self._decision, self._interaction
         shown = decision.record.shown
-        now = self._scores(self._model)
-        parts = interaction.contributions(self._view(self._model), self._x, self._place)
+        now, view = self._scores(self._model), self._view(self._model)
+        parts = interaction.contributions(view, self._x, self._place)
+        sure = None if self._other is None else interaction.sure(view, self._x[[self._place, self._other]])
         given, undone = self._count()
         found: list[Influence] | None = None
         by: EventMethod = "none"
@@ -108,7 +155,7 @@ class _Inquiry:
         if found is None:
             found, adds_up = self._moves()
             by, told = ("additive", ADDITIVE) if adds_up else ("movement", _to_first_order(given, budget))
-        found = sorted(found, key=lambda each: (by_size(each.by), by_size(each.lead or 0.0), each.seq))
+        found = sorted(found, key=lambda each: (_by_size(each.by), _by_size(each.lead or 0.0), each.seq))
         scored = by != "none"
         return Why(
             decision.id,
@@ -120,15 +167,26 @@ class _Inquiry:
             parts.score_is,
             None if self._other is None else decision.names[self._other],
             now.lead if scored and self._other is not None else None,
+            None if sure is None else sure[0],
+            interaction.explained(view, self._x, self._place),
             parts.method,
             parts.about,
-            parts.parts,
+            self._with_leads(parts),
             by,
             told,
             tuple(found[:top]),
             given,
             undone,
         )
+
+    def _with_leads(self, parts: Contributions) -> tuple[Contribution, ...]:
+        """Return the contributions to the score with those to the lead, which are differences of two of them."""
+        if self._other is None or parts.method != "exact":
+            return parts.parts
+        other = self._interaction.contributions(self._view(self._model), self._x, self._other)
+        behind = {part.name: part for part in other.parts}
+        own = [part._replace(lead=part.counts - behind.pop(part.name, _NOTHING).counts) for part in parts.parts]
+        return *own, *(part._replace(value=0.0, counts=0.0, lead=-part.counts) for part in behind.values())
 
     # ------------------------------------------------------------------------ scores
 
@@ -319,3 +377,10 @@ def _to_first_order(given: int, budget: float) -> str:
         f"would change, as {given:,} folds exceed the budget of {budget:,.12g} updates of a perceptron and {BYTES:,} "
         "bytes"
     )
+
+
+def _by_size(value: float) -> float:
+    """Return a sort key that puts numbers in order of decreasing absolute value, nan before all.
+
+    What differs beyond nine digits or the twelfth decimal is alike: processors round differently."""
+    return -math.inf if math.isnan(value) else -float(f"{abs(round(value, 12)):.9g}")

@@ -1,4 +1,4 @@
-"""Why an item stands where it does, and which feedback moved it."""
+"""Why an item of a decision had its score, and which feedback moved that."""
 
 from __future__ import annotations
 
@@ -7,81 +7,6 @@ from typing import Any, Literal, NamedTuple
 from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
 from heedful.results.answers import Finite
-
-
-class Part(NamedTuple):
-    """The contribution of one feature to the score of the first item of a decision minus that of the second."""
-
-    name: str
-    """the feature"""
-    weight: Finite
-    """its weight in the model of that time, for the person that the decision was for"""
-    first: float
-    """the value of the feature for the first item"""
-    second: float
-    """the value for the second item; if there is none, that of an item of average features, or 0 where the first is
-    explained by itself"""
-    counts: Finite
-    """weight * (first - second), in units of the score"""
-
-
-class Moved(NamedTuple):
-    """A piece of feedback, and by how much learning it changed the margin: the score of the first item minus that of
-    the second."""
-
-    event: str
-    """the id of the feedback, which `Loop.undo` takes"""
-    seq: int
-    """its sequence number in the log"""
-    form: str
-    """the form of the feedback: "clicks", "grade", "thumb", ..."""
-    by: Finite
-    """the margin after learning from it minus the margin before; above 0 for the first item"""
-
-
-class Explanation(NamedTuple):
-    """Why the first item of a decision stands before the second, by the model that made the decision."""
-
-    decision: str
-    """the id of the decision"""
-    arm: str
-    """how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported\""""
-    first: str
-    """the name of the item shown first"""
-    second: str | None
-    """the name of the item that it is compared with; None if there was no other candidate: then the first is compared
-    with an item of average features, or explained by itself"""
-    because: str
-    """a sentence on what put the first item there: the model, the caller's order, or chance"""
-    margin: Finite
-    """score of the first minus score of the second: the sum of `counts` over the features"""
-    features: tuple[Part, ...]
-    """the shares of the features in the margin, the largest in size first; those that are 0 are left out"""
-    lessons: tuple[Moved, ...]
-    """the feedback that moved the margin, the largest move in size first; the moves and the caller's own score sum to
-    the margin"""
-    prediction: dict[str, Any] | None = None
-    """the prediction for the first item and the numbers that it is made from, by name as its kind of feedback calls
-    them; None if nothing is predicted. If the first item is explained by itself (`second` is None), `margin` is its
-    score or the prediction"""
-    sure: float | None = None
-    """how probable it is, by what was learned, that the first is better than the second; None if that cannot be
-    told"""
-
-    def to_frame(self, package: str = "pandas") -> Any:
-        """Return the features, a row each, the most important first, as a data frame of `package` ("pandas", "polars"
-        or "pyarrow").
-
-        Raise ModuleNotFoundError if it is not installed."""
-        return frame_of({name: [getattr(part, name) for part in self.features] for name in Part._fields}, package)
-
-    def _repr_html_(self) -> str:
-        other = "" if self.second is None else f" before {self.second}"
-        told = f"Decision {self.decision}: why {self.first} stood first{other}, by {self.margin:+.3g}"
-        parts = table(told, ["feature", "weight", "first", "second", "counts"], self.features, [self.because])
-        moved = table("What moved it", ["feedback", "event", "form", "by"], self.lessons)
-        return parts + (moved if self.lessons else "")
-
 
 Method = Literal["exact", "gradient", "removed", "none"]
 
@@ -97,6 +22,9 @@ class Contribution(NamedTuple):
     """the change of the score per unit of the feature; None if the feature was removed instead"""
     counts: Finite
     """the contribution, in units of the score"""
+    lead: float | None = None
+    """what it adds to the lead over the item that this one is compared with, in the same units; None if there is none,
+    or if the parts do not sum to the score"""
 
 
 class Contributions(NamedTuple):
@@ -110,7 +38,7 @@ class Contributions(NamedTuple):
     score_is: str
     """what the score is: "predicted rating", "utility\""""
     parts: tuple[Contribution, ...] = ()
-    """the largest first; those that are 0 are left out"""
+    """the largest in size first; those that are 0 are left out"""
 
 
 EventMethod = Literal["leave-one-out", "additive", "movement", "none"]
@@ -155,12 +83,16 @@ class Why(NamedTuple):
     an item that was not shown, the last one shown; None if there is no other"""
     lead: float | None
     """the score minus that of `next`"""
+    sure: float | None
+    """how probable it is, by what was learned, that the item is better than `next`; None if that cannot be told"""
+    prediction: dict[str, Any] | None
+    """the answer that was expected and the numbers that it rests on, by name; None if there are none"""
     features_by: Method
     """how contributions were computed: exact, gradient, removed, or none"""
     features_about: str
     """that method in words, or why there are none"""
     features: tuple[Contribution, ...]
-    """the largest contribution first; those that are 0 are left out"""
+    """the largest contribution first; those that are 0 for both items are left out"""
     events_by: EventMethod
     """how the influence of feedback was computed. "leave-one-out": the score minus the score of a model made without
     it; "additive": what it added to the score, which is the same for this learner; "movement": by how much the score
@@ -182,7 +114,7 @@ class Why(NamedTuple):
 
     def _repr_html_(self) -> str:
         told = f"Decision {self.decision}: why {self.item} has the {self.score_is} {_number(self.score)}"
-        parts = table(told, ["feature", "value", "weight", "counts"], self.features, [self.features_about])
+        parts = table(told, ["feature", "value", "weight", "counts", "lead"], self.features, [self.features_about])
         columns = ["feedback", "event", "form", "decision", "by", "lead"]
         return parts + table("What moved it", columns, self.events, [self.events_about])
 

@@ -312,15 +312,16 @@ def _answered(answer: Answer) -> dict[str, Any]:
 
 def _why(loop: Loop, decision: str) -> str:
     """Return why the first of a decision stood first, in words; "" if it showed nothing that can be explained."""
+    from heedful.loop.interactions import telling
     from heedful.studies.things import as_seen
 
     try:
-        explanation = loop.explain(decision)
+        why = loop.why(decision)
     except (KeyError, IndexError):
         raise
     except (LookupError, ValueError):
         return ""
-    return _in_words(loop.projection.interaction.tell_explanation(as_seen(loop, explanation)))
+    return _in_words(telling.why(as_seen(loop, why)))
 
 
 def _in_words(parts: Sequence[Part]) -> str:

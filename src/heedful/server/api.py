@@ -189,10 +189,6 @@ async def forget(request: ApiRequest) -> object:
     return plain(gone)
 
 
-async def explanation(request: ApiRequest) -> object:
-    return plain(await request.worker.analyse(request.loop.explain, request.path["id"]))
-
-
 async def why(request: ApiRequest) -> object:
     return plain(await request.worker.analyse(request.loop.why, request.path["id"], **request.query))
 

@@ -70,7 +70,7 @@ ALPHA_ = Parameter("alpha", {"type": "number", "minimum": ALPHA[0], "maximum": A
 PERSON = Parameter("person", NAMED)
 PAGE = _whole("start", 0, 0, MOST), _whole("limit", 1000, 1, 10_000)
 LAST = _whole("last", 10_000, 1, 1_000_000, description="decisions, the newest")
-OF_ITEM = Parameter("item", NAMED, required=True), _whole("top", 10, 0, 1000)
+OF_ITEM = Parameter("item", NAMED), _whole("top", 10, 0, 1000)
 WITHOUT = Parameter("without", {"type": "array", "items": NAMED}, ())
 PLAN = (
     Parameter("share", {"type": "number", "minimum": 1e-6, "maximum": 1}),

@@ -23,7 +23,7 @@ from heedful.results.answers import Answer, Decision, Forgotten, PersonEvents, P
 from heedful.results.board import Board
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotions
-from heedful.results.explanation import Explanation, Why
+from heedful.results.explanation import Why
 from heedful.results.health import Health
 from heedful.results.report import Report
 from heedful.results.style import Style
@@ -171,8 +171,6 @@ ROUTES = (
           gives=Report, query=(parameters.LAST,)),
     Route("GET", f"{_ONE}/health", "read", "Whether feedback is sound, and the model still predicts it", api.health,
           gives=Health, query=(parameters.ALPHA_,)),
-    Route("GET", f"{_ONE}/decisions/{{id:path}}/explanation", "read", "Why the first stood first", api.explanation,
-          gives=Explanation, missing="not-found"),
     Route("GET", f"{_ONE}/decisions/{{id:path}}/why", "read", "Why an item of a decision had its score", api.why,
           gives=Why, query=parameters.OF_ITEM, missing="not-found"),
     Route("GET", f"{_ONE}/events", "read", "The events as they come", api.events,

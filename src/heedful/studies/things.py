@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
 from heedful.loop import Loop
-from heedful.results.explanation import Explanation, Why
+from heedful.results.explanation import Why
 from heedful.studies.study import Study, study_of
 
-Told = TypeVar("Told", Explanation, Why)
 LONGEST = 140
 """The most characters of a text on a card."""
 LINE = 80
@@ -91,13 +90,10 @@ def labels(loop: Loop, names: Sequence[str]) -> dict[str, str]:
     return {name: name if name not in lines else _labelled(lines[name], name, times[lines[name]] > 1) for name in names}
 
 
-def as_seen(loop: Loop, told: Told) -> Told:
+def as_seen(loop: Loop, why: Why) -> Why:
     """Return an explanation with what people of the study `loop` see of its items in place of their names."""
-    if isinstance(told, Why):
-        called = labels(loop, [name for name in (told.item, told.next) if name is not None])
-        return told._replace(item=called[told.item], next=called.get(told.next or ""))
-    called = labels(loop, [name for name in (told.first, told.second) if name is not None])
-    return told._replace(first=called[told.first], second=called.get(told.second or ""))
+    called = labels(loop, [name for name in (why.item, why.next) if name is not None])
+    return why._replace(item=called[why.item], next=called.get(why.next or ""))
 
 
 def _line(thing: Thing) -> str:

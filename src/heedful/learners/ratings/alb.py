@@ -23,9 +23,7 @@ from heedful.learners.ratings.interaction_matrix import (
     InteractionMatrix,
     add_rating,
     empty_matrix,
-    place_of,
     remove_item,
-    remove_rating,
     users_of,
 )
 from heedful.learners.ratings.rarely_switching import column_scores, grow_by_user, inverse_from_root, rank_one_update
@@ -156,14 +154,6 @@ class ALB(NamedTuple):
         A = with_users(state.A, x.user + 1)
         ratings: Array = np.dot(A[x.user], catalogue(self, state, x)[:, x.items])
         return ratings
-
-    def without_rating(self, state: ALBState, user: int, item: int, rating: float, weight: float = 1.0) -> ALBState:
-        """The item's factors are fitted again; all other factors still depend on the rating."""
-        if place_of(state.pairs, user, item) < 0:
-            raise LookupError(f"item: expected one that user {user} rated, got {item}")
-        remove_rating(state.pairs, user, item, rating, weight)
-        _mark_due(state, [user])
-        return _refit(self, state, [item])
 
     def without_item(self, state: ALBState, item: int) -> ALBState:
         """The item's factors are the initial ones again."""

@@ -17,22 +17,11 @@ from heedful.learners.ratings.interaction_matrix import (
     add_rating,
     empty_matrix,
     grow,
-    place_of,
     remove_item,
-    remove_rating,
 )
 from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, check_slate
 
 Array = npt.NDArray[np.float64]
-
-
-def check_pair(pairs: InteractionMatrix, user: int, item: int) -> int:
-    """Return the position in the arrays of `pairs` of the pair of this user and this item. Raise LookupError if the
-    user never rated the item."""
-    p = place_of(pairs, user, item)
-    if p < 0:
-        raise LookupError(f"item: expected one that user {user} rated, got {item}")
-    return p
 
 
 @kernel
@@ -152,14 +141,6 @@ def tally_without_item(tally: Tally, item: int) -> Tally:
     return tally
 
 
-def tally_without_rating(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
-    """Return the tally without one `rating` of `item` by `user`, which counted `weight` times. It may overwrite the
-    arrays of `tally`. Raise LookupError if the user never rated the item."""
-    check_pair(tally.pairs, user, item)
-    remove_rating(tally.pairs, user, item, rating, weight)
-    return subtract(tally, item, weight, weight * rating)
-
-
 @kernel
 def overall(tally: Tally) -> float:
     """Return the mean of all ratings in the tally; 0 if there are none."""
@@ -243,9 +224,6 @@ class RandomItem(NamedTuple):
     def without_item(self, state: RoundCount, item: int) -> RoundCount:
         return state
 
-    def without_rating(self, state: RoundCount, user: int, item: int, rating: float, weight: float = 1.0) -> RoundCount:
-        return state
-
 
 @declare(version=1, lesson_cost=2)
 class UserGreedy(NamedTuple):
@@ -275,9 +253,6 @@ class UserGreedy(NamedTuple):
     def without_item(self, state: Tally, item: int) -> Tally:
         return tally_without_item(state, item)
 
-    def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        return tally_without_rating(state, user, item, rating, weight)
-
 
 @declare(version=1, lesson_cost=2)
 class ItemMean(NamedTuple):
@@ -306,9 +281,6 @@ class ItemMean(NamedTuple):
 
     def without_item(self, state: Tally, item: int) -> Tally:
         return tally_without_item(state, item)
-
-    def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        return tally_without_rating(state, user, item, rating, weight)
 
 
 @declare(version=1, lesson_cost=2)
@@ -341,9 +313,6 @@ class PairMean(NamedTuple):
 
     def without_item(self, state: Tally, item: int) -> Tally:
         return tally_without_item(state, item)
-
-    def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        return tally_without_rating(state, user, item, rating, weight)
 
 
 @kernel

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from heedful.core.declaration import declare
 from heedful.core.validation import check_between, check_count, check_flag, describe, numbers
 from heedful.jit.kernel import Ints, kernel, noinline, primitive
-from heedful.learners.ratings.baselines import best_items, check_pair
+from heedful.learners.ratings.baselines import best_items
 from heedful.learners.ratings.bmf_model import (
     AGAIN,
     FACTS,
@@ -50,7 +50,6 @@ from heedful.learners.ratings.interaction_matrix import (
     items_of,
     place_of,
     remove_pair,
-    remove_rating,
     users_of,
 )
 from heedful.learners.ratings.mean_field import predictive_moments, set_features, with_rows
@@ -218,24 +217,6 @@ class BMF(NamedTuple):
     def without_item(self, state: BMFState, item: int) -> BMFState:
         """The posteriors of the item and of the users who rated it are inferred again."""
         return self.forget_pairs(state, [(i, item) for i in users_of(state.pairs, item).tolist()])
-
-    def without_rating(self, state: BMFState, user: int, item: int, rating: float, weight: float = 1.0) -> BMFState:
-        """Below gamma = 1, `weight` is what is left of it. The posteriors of the user and the item are inferred again;
-        the highest and the first rating stay as they are."""
-        pairs, facts, pair_sums = state.pairs, state.facts, state.told
-        p = check_pair(pairs, user, item)
-        scale = facts[SCALE]
-        c, total = scale * pairs.count[p] - weight, scale * pairs.total[p] - weight * rating
-        if c <= 1e-9 * weight:
-            return self.forget_pairs(state, [(user, item)])
-        e = rating - total / c
-        # sum of squares, number of repeated ratings, number of ratings
-        less = np.minimum([e * e * c * weight / (c + weight), 1.0, 1.0], scale * pair_sums[3 * p : 3 * p + 3])
-        pair_sums[3 * p : 3 * p + 3] -= less / scale
-        remove_from_facts(facts, weight, weight * rating, 0.0, less)
-        remove_rating(pairs, user, item, rating, weight / scale)
-        self.infer_rows(state, user, item)
-        return state
 
     def forget_pairs(self, state: BMFState, forgotten: list[tuple[int, int]]) -> BMFState:
         """Return the state without all ratings of the pairs (user, item) in `forgotten`; the posteriors of their users

@@ -153,19 +153,6 @@ def remove_pair(pairs: InteractionMatrix, p: int) -> None:
 
 @noinline
 @kernel
-def remove_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, weight: float = 1.0) -> None:
-    """Remove one `rating` of `item` by `user`, counted `weight` times, from the matrix `pairs` in place, and the pair
-    with its last rating. Nothing happens if there is no such pair."""
-    p = place_of(pairs, user, item)
-    if p >= 0:
-        pairs.count[p] -= weight
-        pairs.total[p] -= weight * rating
-        if pairs.count[p] <= 1e-9 * weight:  # sums of weights such as .1 have rounding errors
-            remove_pair(pairs, p)
-
-
-@noinline
-@kernel
 def remove_item(pairs: InteractionMatrix, item: int) -> None:
     """Remove all ratings of the item with index `item` from the matrix `pairs`, in place."""
     while item < pairs.of_item.size and pairs.of_item[item] >= 0:

@@ -14,13 +14,12 @@ import numpy.typing as npt
 from heedful.core.declaration import declare
 from heedful.core.validation import check_between, check_count
 from heedful.jit.kernel import Ints, kernel, noinline, primitive, top
-from heedful.learners.ratings.baselines import best_items, check_pair, row_scores, uniform
+from heedful.learners.ratings.baselines import best_items, row_scores, uniform
 from heedful.learners.ratings.interaction_matrix import (
     InteractionMatrix,
     add_rating,
     empty_matrix,
     remove_item,
-    remove_rating,
 )
 from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, check_slate
 
@@ -230,10 +229,4 @@ class NMFBandit(NamedTuple):
         if item < state.V.shape[0]:
             for a in range(self.n_factors):
                 state.V[item, a] = uniform(state.seed, item, 2 * a + 1)
-        return state._replace(users=int((state.pairs.of_user >= 0).sum()))
-
-    def without_rating(self, state: NMFState, user: int, item: int, rating: float, weight: float = 1.0) -> NMFState:
-        """The factors change with the next fit."""
-        check_pair(state.pairs, user, item)
-        remove_rating(state.pairs, user, item, rating, weight)
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))

@@ -17,13 +17,12 @@ import numpy.typing as npt
 from heedful.core.declaration import declare
 from heedful.core.validation import check_between, check_count, check_positive
 from heedful.jit.kernel import Ints, kernel, noinline
-from heedful.learners.ratings.baselines import best_items, check_pair, row_scores, uniform
+from heedful.learners.ratings.baselines import best_items, row_scores, uniform
 from heedful.learners.ratings.interaction_matrix import (
     InteractionMatrix,
     add_rating,
     empty_matrix,
     remove_item,
-    remove_rating,
 )
 from heedful.learners.ratings.ridge import cholesky, normals_of, ridge, solve_cholesky
 from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, check_slate
@@ -320,10 +319,4 @@ class PTS(NamedTuple):
                 normals_of(state.seed, item * D + d, factors)
                 for a in range(self.n_factors):
                     state.V[d, item, a] = self.spread * factors[a]
-        return state
-
-    def without_rating(self, state: PTSState, user: int, item: int, rating: float, weight: float = 1.0) -> PTSState:
-        """The factors change with the next rating."""
-        check_pair(state.pairs, user, item)
-        remove_rating(state.pairs, user, item, rating, weight)
         return state

@@ -23,13 +23,11 @@ from heedful.jit.kernel import Floats, Ints, scores
 from heedful.learners.registry import UnknownLearner
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import contributions as parts_of
-from heedful.loop.interactions import telling
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
 from heedful.loop.interactions.forms import Form, read_answer
 from heedful.loop.interactions.named import loop_learner, name_fitting
 from heedful.loop.interactions.options import LoopOption
-from heedful.loop.interactions.telling import Part
 from heedful.loop.interactions.words import Words
 from heedful.loop.log import Event
 from heedful.loop.model import Context, LoopModel, View
@@ -40,14 +38,12 @@ from heedful.loop.settings import Manifest, Settings
 from heedful.loop.strangers import answer_by_name, around
 from heedful.results.answers import Arm as DecisionArm
 from heedful.results.evaluation import Measure
-from heedful.results.explanation import Contribution, Contributions, Explanation
-from heedful.results.explanation import Part as WeighedPart
+from heedful.results.explanation import Contributions
 from heedful.spaces.ranking import Ranking, WithBaseScore
 
 if TYPE_CHECKING:
     from heedful.data.table import Table
     from heedful.results.board import Board
-    from heedful.results.explanation import Moved
     from heedful.results.report import PredictionReport, Report
 
 
@@ -84,7 +80,6 @@ class Arrange(Protocol):
 
 
 M = TypeVar("M", bound=LoopModel)
-M_co = TypeVar("M_co", bound=LoopModel, covariant=True)
 
 
 class Pairing(NamedTuple):
@@ -277,29 +272,6 @@ ListValue: TypeAlias = Callable[[LoggedAnswer], float | None]
 """A function that tells how good the list was that was shown; None if the answer does not say."""
 
 
-class Past(Protocol[M_co]):
-    """The log of a loop up to one decision, from which an interaction explains that decision."""
-
-    def model(self) -> M_co:
-        """Return the model as it was when the decision was made, learned from the log again."""
-
-    def follow(self, margin: Callable[[M_co], float]) -> tuple[M_co, list[Moved]]:
-        """Return (the model when the decision was made, how far each piece of feedback moved `margin`, the largest move
-        first).
-
-        `margin(model)` returns a number, such as the lead of one item over another. A move is that number after
-        learning from the feedback minus the number before. Feedback that did not change it is left out."""
-
-    def feedback(self) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
-        """Yield (event, decision answered, feedback) for all feedback that the model had learned from at that time, in
-        order.
-
-        Feedback for which the learner raised an error is left out."""
-
-    def context(self, decision: LoggedDecision) -> Context:
-        """Return the logged `decision` with its candidates as an array."""
-
-
 class Tally(Protocol):
     """Collects predictions and the answers to them, for the report of how well a loop predicts.
 
@@ -450,11 +422,6 @@ class Interaction(Protocol[M]):
         """Return the options of `heedful decide` that a request to this loop needs, as an example; [] for none."""
         return []
 
-    @staticmethod
-    def tell_explanation(told: Explanation) -> list[Part]:
-        """Return an explanation of a decision, `told`, as lines and tables for commands and pages."""
-        return telling.explanation(told)
-
     def findings(self, found: Report) -> Findings:
         """Return the report `found` in words and pictures, for pages and commands.
 
@@ -589,57 +556,9 @@ class Interaction(Protocol[M]):
 
     # ------------------------------------------------------------------------ looking back
 
-    def explain(self, decision: LoggedDecision, context: Context, past: Past[M]) -> Explanation:
-        """Return why a logged decision was made: what put its first item there, and how far each piece of feedback
-        moved that.
-
-        `context` is the `decision` with its candidates as an array, `past` the log up to it, from which the model of
-        that time is learned again. By default it is why the score of the first item is higher than that of the second
-        shown or, if one was shown, of the best other candidate. Raise LookupError if there was nothing to decide."""
-        record, names, x, person = decision.record, decision.names, context.x, decision.person
-        first, second = record.shown[0], record.shown[1] if len(record.shown) > 1 else None
-        others = [j for j in range(len(x)) if j != first]
-
-        def scored(model: M, items: Sequence[int]) -> Floats:
-            found = self.item_scores(model.view(person), x, items)
-            if found is None:
-                raise LookupError(f"decision {decision.id}: {self.words.loop} gives its items no scores to explain")
-            return found
-
-        if second is None and others:
-            second = others[int(np.argmax(scored(past.model(), others)))]
-        places = [first] if second is None else [first, second]
-
-        def lead(model: M) -> float:
-            utilities = scored(model, places)
-            return float(utilities[0] - utilities[1:].sum())
-
-        model, moved = past.follow(lead)
-        view, margin = model.view(person), lead(model)
-        sides = [{part.name: part for part in self.contributions(view, x, j).parts} for j in places]
-        parts, nothing = [], Contribution("", 0.0, 0.0, 0.0)
-        for name in dict.fromkeys(name for side in sides for name in side):
-            a, b = (side.get(name, nothing) for side in (*sides, {})[:2])
-            if a.counts != b.counts:
-                parts.append(WeighedPart(name, a.weight or b.weight or 0.0, a.value, b.value, a.counts - b.counts))
-        sure = None if second is None else self.sure(view, x[places])
-        because = self.words.because.get(record.arm) or self.words.because["ahead" if margin >= 0.0 else "behind"]
-        return Explanation(
-            decision.id,
-            record.arm,
-            names[first],
-            None if second is None else names[second],
-            because,
-            margin,
-            tuple(sorted(parts, key=lambda part: -abs(part.counts))),
-            tuple(moved),
-            self.explained(view, x, first),
-            None if sure is None else sure[0],
-        )
-
     def explained(self, view: View[M], x: Any, place: int) -> dict[str, Any] | None:
-        """Return the prediction for the item at a `place` among the candidates `x`, and the numbers that it is made
-        from, by name, for an explanation; None if nothing is predicted."""
+        """Return the answer that the model expects to the item at a `place` among the candidates `x`, and the numbers
+        that it rests on, by name; None if there are none."""
         return None
 
     def sure(self, view: View[M], x: Any) -> list[float] | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.findings import Findings, Picture
     from heedful.loop.interactions.words import Words
     from heedful.results.evaluation import Evaluation, LearnerEvaluation, Value
-    from heedful.results.explanation import Explanation, Why
+    from heedful.results.explanation import Why
     from heedful.results.health import Health
     from heedful.results.style import Style
 
@@ -56,43 +56,9 @@ def sentence(text: str) -> Line:
     return Line(as_sentence(text))
 
 
-# ---------------------------------------------------------------------------- an explanation
-
-
-def features_table(told: Explanation) -> Table:
-    """Return a table of what each feature adds to the lead of the first item over the second: the difference of their
-    scores.
-
-    `told` is the explanation of a decision, which has the contributions."""
-    rows = [(p.name, brief(p.weight), brief(p.first), brief(p.second), signed(p.counts)) for p in told.features]
-    return Table("What put it there", ("feature", "weight", "first", "second", "counts"), tuple(rows))
-
-
-def lessons_table(told: Explanation, title: str = "What moved it") -> Table:
-    """Return a table, headed `title`, of how far each piece of feedback changed the lead of the first item over the
-    second.
-
-    `told` is the explanation of a decision, which has these changes; the lead is the difference of the two items'
-    scores."""
-    rows = [(each.event, each.form, f"{each.seq:,}", signed(each.by)) for each in told.lessons]
-    return Table(title, ("feedback", "form", "event", "by"), tuple(rows), (0, 1))
-
-
 def there(parts: Iterable[Part]) -> list[Part]:
     """Return the lines and tables in `parts`, without tables that have no rows."""
     return [part for part in parts if isinstance(part, Line) or part.rows]
-
-
-def explanation(told: Explanation) -> list[Part]:
-    """Return an explanation of a decision, `told`, as lines and tables.
-
-    They hold
-    - the lead of the first item over the second (the difference of their scores), and its reason,
-    - what each feature adds to the lead,
-    - the feedback that changed it."""
-    other = "" if told.second is None else f" before {told.second}"
-    head = Line(f"{told.first}{other}, by {signed(told.margin)}")
-    return there([head, sentence(told.because), features_table(told), lessons_table(told)])
 
 
 # ---------------------------------------------------------------------------- the order of a list
@@ -144,11 +110,14 @@ def why(told: Why, top: int = 0) -> list[Part]:
         if told.next is not None and told.lead is not None:
             head += f", {brief(abs(told.lead))} {'above' if told.lead >= 0.0 else 'below'} that of {told.next}"
     parts = told.features[:top] if top else told.features
+    cells = [(p.name, brief(p.value), _weight(p.weight), signed(p.counts), _lead(p.lead)) for p in parts]
+    ahead = any(p.lead is not None for p in parts)
     features = Table(
         f"What its features contribute to the {told.score_is}",
-        ("feature", "value", "weight", "counts"),
-        tuple([(p.name, brief(p.value), "" if p.weight is None else brief(p.weight), signed(p.counts)) for p in parts]),
+        ("feature", "value", "weight", "counts", *(["of its lead"] if ahead else [])),
+        tuple(cells if ahead else [row[:-1] for row in cells]),
     )
+    known = [(name.replace("_", " "), brief(n)) for name, n in (told.prediction or {}).items() if n is not None]
     rows = [
         (each.event, each.form, each.decision, f"{each.seq:,}", signed(each.by), _lead(each.lead))
         for each in told.events
@@ -159,10 +128,16 @@ def why(told: Why, top: int = 0) -> list[Part]:
     if told.undone_since:
         many = count(told.undone_since, "piece of feedback", "pieces of feedback")
         undone = [Line(f"Not listed: {many} that the model had learned and that were undone since.")]
+    sure = [] if told.sure is None else [Line(f"It is better than {told.next} with probability {told.sure:.2f}.")]
     return there([
-        Line(f"{head}."), features, sentence(told.features_about),
+        Line(f"{head}."), *sure, Table("What was expected", ("", "number"), tuple(known)),
+        features, sentence(told.features_about),
         events, sentence(told.events_about), *undone,
     ])  # fmt: skip
+
+
+def _weight(weight: float | None) -> str:
+    return "" if weight is None else brief(weight)
 
 
 def _lead(lead: float | None) -> str:

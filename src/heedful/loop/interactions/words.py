@@ -12,20 +12,6 @@ MUTE = "thumbs and edits, which are all that came, do not say which item was pre
 """Why learned and control lists cannot be compared if all feedback was thumbs and edits, in words."""
 
 
-BECAUSE = {
-    "control": "this was a control: the caller's order was shown, whatever the model says",
-    "interleaved": "the loop's ranking and that of a candidate learner drafted this list together, in turn",
-    "sampled": "this list was drawn at random around what was learned, so that every list has a known probability",
-    "imitated": "the caller's order was shown, which the model learns to make; the margin is its own at that time",
-    "imported": "somebody else made this order; the margin is what the model said of it at that time",
-    "ahead": "the model had them in this order",
-    "behind": "the model had them the other way round: neighbours were swapped at random, so that clicks can be "
-    "compared",
-}
-"""What put the first item of a list before the second, by the arm of the decision; for lists of the model, by which of
-the two it had ahead."""
-
-
 class NotCompared(NamedTuple):
     """Why learned and control lists of one kind cannot be compared, in words; {} stands for the name of an arm. By
     default the lists are orders, of which people say what they prefer."""
@@ -98,8 +84,6 @@ class Words(NamedTuple):
     """who made the lists that belong to neither sort; follows the number of such lists"""
     contradiction: str = "has it the other way round"
     """what the model does with feedback that it contradicts by now; follows "by now the model\""""
-    because: Mapping[str, str] = BECAUSE
-    """what put the first item there, by the arm of the decision, or "ahead" and "behind" for lists of the model"""
     introduction: str = ""
     """what a new loop learns, for the user who has created it: a line for each sentence"""
     context_alone: str = "a context alone adds the same to every item, which never changes an order"

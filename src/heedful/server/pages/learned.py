@@ -47,14 +47,12 @@ class LessonQuery(NamedTuple):
     """the person whose feedback and weights are shown; None for everybody"""
     before: int | None
     """the sequence number before which feedback is listed; None for the newest"""
-    why: int | None = None
-    """1 to explain why the person's last list began as it did, which replays a part of the log"""
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> LessonQuery:
         """Return the choice in the fields of a query or form; raise ValueError, naming the field, if one is invalid."""
         person = person_of(fields)
-        return cls(person, whole(fields, "before", 0, 1) or None, 1 if person and fields.get("why") else None)
+        return cls(person, whole(fields, "before", 0, 1) or None)
 
     def fields(self) -> dict[str, str | int]:
         """Return the visitor's choice as fields for a form or a URL, {name: value}, without those that are None."""
@@ -98,7 +96,6 @@ async def _render(visit: Visit, query: LessonQuery, message: str = "") -> Respon
         newest=path + query._replace(before=None).query() if query.before else "",
         older=path + query._replace(before=oldest).query() if oldest else "",
         message=message,
-        ask_why=path + query._replace(why=1).query(),
         strongest=STRONGEST,
         example=example(visit),
         **context,
@@ -123,7 +120,7 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
     predicted = None
     if not by_features and interaction.words.prediction:
         scale = prediction_scale(interaction)
-        predicted = summary(loop, Axis(scale.low, scale.high), query.person, query.why is not None)
+        predicted = summary(loop, Axis(scale.low, scale.high), query.person)
     cuts = interaction.cuts(view)
     counts = interaction.counts(state.shared, len(loop.projection.catalogue.current))
     named = any(lesson.person is not None for lesson in lessons)

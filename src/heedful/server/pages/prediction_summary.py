@@ -1,4 +1,4 @@
-"""The items with the highest predictions, and why a person was shown the first item of their last list."""
+"""The items with the highest predictions, and the first item of a person's last list."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 BEST = 10
 """The number of predictions that the page shows."""
-ROWS = 5
-"""The most rows of a table of an explanation."""
 
 
 def predictions(loop: Loop, names: Sequence[str], person: str | None) -> dict[str, ItemPrediction]:
@@ -30,12 +28,9 @@ def predictions(loop: Loop, names: Sequence[str], person: str | None) -> dict[st
     return loop.predict(names, person=person)
 
 
-def summary(loop: Loop, axis: Axis, person: str | None, explained: bool = False) -> dict[str, object]:
+def summary(loop: Loop, axis: Axis, person: str | None) -> dict[str, object]:
     """Return the values that the template needs for the items with the highest predictions, on a scale drawn as `axis`,
-    for `person`, or for a new person if it is None.
-
-    With `explained`, they include why the first item of the person's last list was shown, which replays a part of the
-    log."""
+    for `person`, or for a new person if it is None."""
     best = list(predictions(loop, list(loop.projection.catalogue.current), person).items())[:BEST]
     titles = {card.name: card.title for card in cards(loop, [name for name, _ in best])}
     state, view = loop.projection.reading(person)
@@ -46,7 +41,7 @@ def summary(loop: Loop, axis: Axis, person: str | None, explained: bool = False)
         "best": [(titles.get(name, name), prediction, answers.get(number(name), "")) for name, prediction in best],
         "unpredicted": loop.projection.interaction.why_not_predicted(state.shared) or "Nothing is on offer.",
         "last": "" if last is None or not last.record.shown else title_of(loop, last.names[last.record.shown[0]]),
-        "why": _why(loop, last) if explained and last is not None else None,
+        "decision": "" if last is None else last.id,
     }
 
 
@@ -58,17 +53,6 @@ def _last(loop: Loop, person: str | None) -> LoggedDecision | None:
     log = loop.projection.log
     event = log.at(seq) if person is not None and (seq := log.newest("decision", person)) > 0 else None
     return None if event is None else loop.projection.find_decision(event.id)
-
-
-def _why(loop: Loop, last: LoggedDecision) -> dict[str, object] | None:
-    """Return why the first item of `last` was shown, for the template; None if the person was forgotten meanwhile."""
-    try:
-        explanation = loop.explain(last.id)
-    except LookupError:
-        return None
-    lessons = tuple([lesson._replace(event=lesson_text(loop, lesson.seq)) for lesson in explanation.lessons[:ROWS]])
-    parts = loop.projection.interaction.tell_explanation(explanation._replace(lessons=lessons))
-    return {"title": title_of(loop, explanation.first), "decision": last, "parts": parts, "rows": ROWS}
 
 
 def lesson_text(loop: Loop, seq: int) -> str:

@@ -50,7 +50,6 @@ class Coactive(Lists[Model]):
     name, words = "coactive", texts.WORDS
     default_learner = "posterior"
     model_type, forms = Model, Model.forms
-    tell_explanation = staticmethod(texts.explanation)
     linear = True
 
     # ------------------------------------------------------------------------ making a loop

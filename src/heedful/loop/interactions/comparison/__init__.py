@@ -7,7 +7,7 @@ this interaction `pairwise`. The file is long because `Comparison` answers every
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,14 +25,13 @@ from heedful.loop.interactions.protocol import (
     Compare,
     Interaction,
     ItemPrediction,
-    Past,
     Proposal,
     Question,
     Readable,
     Step,
     Tally,
 )
-from heedful.loop.model import Context, View
+from heedful.loop.model import View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Manifest, Settings
@@ -42,7 +41,6 @@ from heedful.results.report import ChoiceDetails
 
 if TYPE_CHECKING:
     from heedful.results.board import Board
-    from heedful.results.explanation import Explanation
     from heedful.results.report import PredictionReport
 
 
@@ -54,7 +52,6 @@ class Comparison(Interaction[ChoiceModel]):
 
     name, words = "pairwise", texts.WORDS
     model_type, forms = ChoiceModel, FORMS
-    tell_explanation = staticmethod(texts.explanation)
     item_features, splits_items, slow = "asked", True, True
     setting, default_learner, by_number = "choices", DEFAULT, True
     details = ChoiceDetails
@@ -125,45 +122,12 @@ class Comparison(Interaction[ChoiceModel]):
 
     # ------------------------------------------------------------------------ looking back
 
-    def explain(self, decision: LoggedDecision, context: Context, past: Past[ChoiceModel]) -> Explanation:
-        from heedful.results.explanation import Explanation
-
-        record, names = decision.record, decision.names
-        if len(record.shown) < 2:
-            raise LookupError(f"decision {decision.id} showed one item alone: there was nothing to choose between")
-        pair: Ints = np.array(context.x[list(record.shown[:2])], np.int64)
-
-        def lead(model: ChoiceModel) -> float:
-            if model.shared.known <= pair.max():  # one of the two had not come yet
-                return 0.0
-            return float(model.posterior(model.view(decision.person), pair).gap(0, 1)[0])
-
-        model, moved = past.follow(lead)
-        view = model.view(decision.person)
-        believed = model.posterior(view, pair)
-        gap, var = believed.gap(0, 1)
-        asked = model.pairs_asked(view, np.arange(model.shared.n))
-        first, second = (int((asked == number).any(axis=1).sum()) for number in pair.tolist())
-        weighed = ChoicePrediction(
-            getattr(self.learner, "rule", None) if record.arm == "learned" else None,
-            float(believed.beats(0, 1)),
-            float(believed.better(0, 1)),
-            float(np.sqrt(var)),
-            first,
-            second,
-            0 if view.person is None else view.person.lessons,
-        )
-        return Explanation(
-            decision.id,
-            record.arm,
-            names[record.shown[0]],
-            names[record.shown[1]],
-            _because(record.arm, weighed),
-            float(gap),
-            (),
-            tuple(moved),
-            weighed._asdict(),
-        )
+    def sure(self, view: View[ChoiceModel], x: Ints) -> list[float] | None:
+        items: Ints = np.array(x, np.int64)
+        if items.size < 2 or items.max() >= view.shared.n:
+            return None
+        believed = view.model.posterior(view, items)
+        return [float(believed.better(j, j + 1)) for j in range(items.size - 1)]
 
     def item_scores(self, view: View[ChoiceModel], x: Ints, places: Sequence[int]) -> Floats:
         items: Ints = np.array(x[list(places)], np.int64)
@@ -219,37 +183,3 @@ def comparison_settings(goal: Literal["best", "ranking"], **more: Any) -> Settin
 
     `goal` is "best", to find the best item, or "ranking", to rank all; `more` are other fields of `Settings`."""
     return Settings(choices=goal, **more)
-
-
-class ChoicePrediction(NamedTuple):
-    """The model's posterior of two items, "the first" and "the second", when it asked which of them is better."""
-
-    rule: str | None
-    """the acquisition rule that selected them (bald, mes, eubo or random); None if something else did"""
-    chosen: float
-    """the probability that the first is chosen, with the noise of a choice"""
-    better: float
-    """the probability that the first has the higher utility"""
-    spread: float
-    """the standard deviation of the first's utility minus the second's"""
-    asked_first: int
-    """how many pairs with the first item this person had been asked before"""
-    asked_second: int
-    """how many pairs with the second item this person had been asked before"""
-    answers: int
-    """how many answers this person had given before"""
-
-
-def _because(arm: str, weighed: ChoicePrediction) -> str:
-    if arm == "control":
-        return "this was a control: chance picked what was asked"
-    if arm == "imported":
-        return "somebody else asked this; the margin is what the model believed at that time"
-    aims = {
-        "bald": "the answer says most about what the person likes",
-        "mes": "it was least certain what would be answered",
-        "eubo": "the better one is likely to be among the best",
-        "random": "chance picked it",
-    }
-    why = aims.get(weighed.rule or "")
-    return "the learner asked this" if why is None else f"of all that was left to ask, {why} ({weighed.rule})"

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from heedful.core.formatting import signed
-from heedful.core.wording import count, share
-from heedful.loop.interactions.telling import (
-    Line,
-    Part,
-    lessons_table,
-    sentence,
-    there,
-)
 from heedful.loop.interactions.words import Words
 
 if TYPE_CHECKING:
-    from heedful.results.explanation import Explanation
+    pass
 
 
 WORDS = Words(
@@ -53,21 +44,3 @@ EXPECTED = (
     "Expected is the share of the items that were not chosen which were expected to lose against the one that was, "
     "each before the answer was learned from; a guess has 50 %."
 )
-
-
-def explanation(told: Explanation) -> list[Part]:
-    """Return the explanation `told` of a question as lines and tables.
-
-    They say what the model expected of the two items asked about, and from which earlier answers."""
-    choice = told.prediction or {}
-    ahead = f"{told.first} was {signed(told.margin)} ahead, give or take {choice['spread']:.2f}"
-    sure = f"the better one with {share(choice['better'])} probability, and chosen with {share(choice['chosen'])}"
-    known = f"{count(choice['answers'], 'answer')} of the person before it; pairs asked with the first in it: "
-    return there(
-        [
-            Line(f"{told.first} or {told.second}: {ahead}: it is {sure}"),
-            sentence(told.because),
-            Line(f"{known}{choice['asked_first']:,}, with the second: {choice['asked_second']:,}"),
-            lessons_table(told, "What it comes from: by so much each answer moved the first ahead"),
-        ]
-    )

@@ -7,11 +7,6 @@ from heedful.loop.interactions.words import NotCompared
 from heedful.results.evaluation import Measure
 
 WORDS = coactive.WORDS._replace(
-    because={
-        **coactive.WORDS.because,
-        "sampled": "this item was drawn at random around what was learned",
-        "behind": "it was tried, to learn about it, although another seemed better",
-    },
     loop="a loop that shows one item",
     takes="clicks, thumbs, rewards and corrections",
     learns="this loop learns how good what it shows is",

@@ -14,7 +14,7 @@ from heedful.evaluation import answers
 from heedful.evaluation.expected import Expected, absolute_error
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.columns import Columns, Encoded
-from heedful.loop.interactions.contributions import EXACT, REMOVED, sort_parts
+from heedful.loop.interactions.contributions import REMOVED, linear, sort_parts
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import Lists, propose_list
 from heedful.loop.interactions.options import LoopOption
@@ -25,7 +25,6 @@ from heedful.loop.interactions.ordinal.model import Grades, GradingModel
 from heedful.loop.interactions.protocol import (
     Compare,
     ItemPrediction,
-    Past,
     Proposal,
     Question,
     Step,
@@ -34,7 +33,6 @@ from heedful.loop.interactions.protocol import (
     is_compiled_alike,
 )
 from heedful.loop.model import Context, View
-from heedful.loop.packing import LoggedDecision
 from heedful.loop.settings import Manifest
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contribution, Contributions
@@ -42,8 +40,6 @@ from heedful.results.report import GradeDetails
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.findings import Findings
-    from heedful.results.explanation import Explanation
-    from heedful.results.explanation import Part as Counts
     from heedful.results.report import Report
 
 INTERCEPT, LEVEL = "always 1", "how much they ask for"
@@ -59,7 +55,6 @@ class Ordinal(Lists[GradingModel]):
     name, words = "ordinal", texts.WORDS
     forms = by_name(WHOLE_GRADE, NONE)
     model_type = GradingModel
-    tell_explanation = staticmethod(texts.explanation)
     default_learner = DEFAULT
     details = GradeDetails
     options = (
@@ -126,43 +121,10 @@ class Ordinal(Lists[GradingModel]):
 
     # ------------------------------------------------------------------------ looking back
 
-    def explain(self, decision: LoggedDecision, context: Context, past: Past[GradingModel]) -> Explanation:
-        from heedful.loop.explain import by_size
-        from heedful.results.explanation import Explanation
-
-        first, person = decision.record.shown[0], decision.person
-        x = context.x[first : first + 1]
-
-        def score(model: GradingModel) -> float:
-            if not hasattr(model.learner, "weights"):
-                return 0.0
-            return float(model.scores(model.view(person), x)[0])
-
-        model, moved = past.follow(score)
-        grade = int(model.grades(model.view(person), x)[0])
-        ends = model.between(model.shared, grade)
-        between = None if ends is None else list(ends)
-        why = "this is the score of the first by the model as it was, and the grade that it lies in"
-        if between is None:
-            why = f"{type(self.learner).__name__} has no one direction: there is no score to take apart"
-        if overflown := model.describe_overflow(model.shared):
-            between, why = None, overflown
-        parts = tuple(sorted(self._parts(model.view(person), x), key=lambda part: by_size(part.counts)))
-        arm, name = decision.record.arm, decision.names[first]
-        predicted = {"grade": grade, "between": between}
-        return Explanation(decision.id, arm, name, None, why, score(model), parts, tuple(moved), predicted)
-
-    def _parts(self, view: View[GradingModel], x: Floats) -> list[Counts]:
-        """Return the terms whose sum is the score of a single candidate `x` (1, N) of N features; those that are 0 are
-        left out."""
-        from heedful.results.explanation import Part as Counts
-
-        weights, values = view.model.effective(view).tolist(), [*x[0].tolist(), 1.0]
-        names = [*self.names, INTERCEPT]
-        if view.person is not None:
-            level = -view.model.level(view.person)
-            names, weights, values = [*names[:-1], LEVEL], [*weights, level], [*x[0].tolist(), 1.0]
-        return [Counts(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
+    def explained(self, view: View[GradingModel], x: Floats, place: int) -> dict[str, Any]:
+        grade = int(view.model.grades(view, x[place : place + 1])[0])
+        low, high = view.model.between(view.shared, grade) or (None, None)
+        return {"grade": grade, "score_from": low, "score_below": high}
 
     def item_scores(self, view: View[GradingModel], x: Floats, places: Sequence[int]) -> Floats:
         model, rows = view.model, x[list(places)]
@@ -173,8 +135,10 @@ class Ordinal(Lists[GradingModel]):
         feature at 0."""
         model, row, parts = view.model, x[place : place + 1], list[Contribution]()
         if hasattr(model.learner, "weights"):
-            parts = [Contribution(p.name, p.first, p.weight, p.counts) for p in self._parts(view, row)]
-            return Contributions("exact", EXACT, "score of the grade", sort_parts(parts))
+            names, weights = [*self.names, INTERCEPT], model.effective(view).tolist()
+            if view.person is not None:
+                names, weights = [*self.names, LEVEL], [*weights, -model.level(view.person)]
+            return linear(names, weights, [*row[0].tolist(), 1.0], "score of the grade")
         [grade] = model.grades(view, row)
         there = np.flatnonzero(row[0])
         for some in np.array_split(there, -(-there.size // ROWS) or 1):

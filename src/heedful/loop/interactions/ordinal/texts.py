@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from heedful.core.formatting import brief, short, signed
 from heedful.core.wording import count, percent
-from heedful.loop.interactions.coactive.texts import explain_score
 from heedful.loop.interactions.findings import (
     MISTAKES,
     Findings,
@@ -16,13 +14,10 @@ from heedful.loop.interactions.findings import (
     lists_sentence,
     prediction_picture,
 )
-from heedful.loop.interactions.telling import Part
 from heedful.loop.interactions.words import Words
 from heedful.results.sentences import prediction_sentences
-from heedful.results.table import Table
 
 if TYPE_CHECKING:
-    from heedful.results.explanation import Explanation
     from heedful.results.report import PredictionReport, Report
 
 
@@ -48,27 +43,6 @@ WORDS = Words(
 )
 
 ERROR = "Mean error is that of |predicted - given|, each before it was learned from, over the grades of what was shown."
-
-
-def explanation(told: Explanation) -> list[Part]:
-    """Return the explanation `told` of a predicted grade as lines and tables.
-
-    They hold the grade, the item's score with the thresholds between grades around it, and the terms of the score."""
-    parts = explain_score(told, _grade(told), "that", "moved it")
-    rows = [(part.name, brief(part.weight), brief(part.first), signed(part.counts)) for part in told.features]
-    features = Table("What put it there", ("feature", "weight", "value", "counts"), tuple(rows))
-    return [features if isinstance(part, Table) and part.columns[0] == "feature" else part for part in parts]
-
-
-def _grade(told: Explanation) -> str:
-    predicted = told.prediction or {}
-    grade, between = predicted.get("grade"), predicted.get("between")
-    if between is None:
-        return f"{told.first}: grade {grade}; {told.because}"
-    low, high = between
-    ends = [f"from {short(low)} on" if low is not None else "", f"below {short(high)}" if high is not None else ""]
-    where = " and ".join(end for end in ends if end)
-    return f"{told.first}: grade {grade}, as its score is {signed(told.margin)}: {where} it is that"
 
 
 def findings(report: Report, found: PredictionReport) -> Findings:

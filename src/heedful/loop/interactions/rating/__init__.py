@@ -27,7 +27,6 @@ from heedful.loop.interactions.protocol import (
     Compare,
     Interaction,
     ItemPrediction,
-    Past,
     Proposal,
     Question,
     Step,
@@ -36,7 +35,7 @@ from heedful.loop.interactions.protocol import (
 )
 from heedful.loop.interactions.rating import texts
 from heedful.loop.interactions.rating.compiled import RatingState, learn_ratings
-from heedful.loop.interactions.rating.explanation import explain_rating, rating_contributions
+from heedful.loop.interactions.rating.explanation import rating_contributions, rating_prediction
 from heedful.loop.interactions.rating.learners import DEFAULT, check_table, rater
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
 from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     from heedful.data.ratings import RatingTable
     from heedful.data.table import Table
     from heedful.loop.interactions.findings import Findings
-    from heedful.results.explanation import Explanation
     from heedful.results.report import PredictionReport, Report
 
 
@@ -64,7 +62,6 @@ class Rating(Interaction[RatingModel]):
     name, words = "rating", texts.WORDS
     forms = by_name(RATING, ACTIONS, NONE)
     model_type = RatingModel
-    tell_explanation = staticmethod(texts.explanation)
     ranks = True
     item_features, shows_weights, details = "asked", False, RatingDetails
     setting, default_learner, by_number = "ratings", DEFAULT, True
@@ -221,8 +218,8 @@ class Rating(Interaction[RatingModel]):
 
     # ------------------------------------------------------------------------ looking back
 
-    def explain(self, decision: LoggedDecision, context: Context, past: Past[RatingModel]) -> Explanation:
-        return explain_rating(type(self.learner).__name__, decision, context, past)
+    def explained(self, view: View[RatingModel], x: Ints, place: int) -> dict[str, Any]:
+        return rating_prediction(view, int(x[place]))._asdict()
 
     def item_scores(self, view: View[RatingModel], x: Ints, places: Sequence[int]) -> Floats | None:
         return view.model.ratings(view, np.asarray(x[list(places)], np.int64))

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from heedful.core.formatting import short, signed
 from heedful.core.wording import count
 from heedful.loop.interactions.findings import Findings
-from heedful.loop.interactions.telling import Line, Part, lessons_table, sentence, there
 from heedful.loop.interactions.words import NotCompared, Words
 from heedful.results.report import Difference
 from heedful.results.sentences import interval, number
-from heedful.results.table import Table
 
 if TYPE_CHECKING:
-    from heedful.results.explanation import Explanation
     from heedful.results.report import PredictionReport, Report
 
 
@@ -62,35 +58,6 @@ ERROR = (
 )
 PAIRS = "Pairs in order is the share of the pairs that one answer rates differently which were predicted in that order."
 MORE = "More ratings."
-
-
-def explanation(told: Explanation) -> list[Part]:
-    """Return the explanation `told` of an expected rating as lines and tables.
-
-    They hold the rating, its uncertainty, and the ratings that it comes from, which are counted."""
-    rating = told.prediction or {}
-    of = (
-        told.first if rating["expected"] is None else f"{told.first}: a rating of {rating['expected']:.2f} was expected"
-    )
-    certain = "" if rating["spread"] is None else f", give or take {rating['spread']:.2f}"
-    known = [
-        (what, short(count), "" if mean is None else f"{mean:.2f}")
-        for what, count, mean in (
-            ("of this item, by all", rating["by_all"], rating["mean_of_all"]),
-            ("by this person, of all items", rating["by_person"], rating["mean_of_person"]),
-            ("of this item by this person", rating["own"], rating["mean_of_own"]),
-        )
-    ]
-    parts = [(part.name, signed(part.counts)) for part in told.features]
-    return there(
-        [
-            Line(f"{of}{certain}"),
-            sentence(told.because),
-            Table("What was known", ("ratings", "how many", "mean"), tuple(known)),
-            Table("What it is the sum of", ("part", "counts"), tuple(parts)),
-            lessons_table(told, "What it comes from: without it, so much lower"),
-        ]
-    )
 
 
 def pick_sentences(picked: dict[str, Any]) -> str:

@@ -46,7 +46,6 @@ class Routing(One):
     forms = RouteModel.forms
     ranks = orders = linear = rewarded = False
     arrange = staticmethod(table.arrange)
-    tell_explanation = staticmethod(texts.explanation)
     policies = POLICIES
     options = (
         LoopOption("route", "Choose a model for each prompt; FILE has the models and their cost."),

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from heedful.core.wording import share
 from heedful.loop.interactions.coactive import texts as coactive
 from heedful.loop.interactions.one import texts as one
-from heedful.loop.interactions.telling import Line, Part
 from heedful.loop.interactions.words import NotCompared, Words
 from heedful.results.evaluation import Measure
 
 if TYPE_CHECKING:
-    from heedful.results.explanation import Explanation
+    pass
 
 WORDS = Words(
-    because={
-        "control": "this was a control: the first model of the table was shown, whatever the loop says",
-        "sampled": "this model was drawn at random around what was learned",
-        "imported": "somebody else chose this model; the margin is what the loop said of it at that time",
-        "ahead": "it was the best by what was learned",
-        "behind": "it was tried, to learn about it, although another seemed better",
-    },
     loop="a loop of routes",
     takes="thumbs, rewards, edits and choices",
     learns="this loop learns which answers are good",
@@ -85,11 +76,3 @@ VALUE = Measure(
 THUMBS = Measure(
     "thumbs", f"Thumbs is the share of thumbs up {_WEIGHTED}", _ANSWERS, _MORE, decisive=False, counts="answer"
 )
-
-
-def explanation(told: Explanation) -> list[Part]:
-    """Return the explanation `told` of a route as lines and tables: first how likely a thumb up is, and the charge."""
-    predicted = told.prediction or {}
-    likely = share(predicted.get("thumb", 0.0))
-    line = f"{told.first}: a thumb up is {likely} likely, and its cost takes {predicted.get('charge', 0.0):.3g} away"
-    return [Line(line), *coactive.explanation(told)]
