@@ -16,7 +16,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from heedful import Loop
-from heedful.results.explanation import Explanation
+from heedful.results.explanation import Why
 
 SOME = st.integers(0, 10**6)
 """Which of those that there are."""
@@ -145,7 +145,7 @@ class Reference(ABC):
     def check_decision(self, fold: Any, decision: Shown, eligible: list[str]) -> None:  # noqa: B027
         """Assert that this may be shown by what is learned."""
 
-    def check_explanation(self, why: Explanation, decision: Shown, forgot: bool) -> None:
+    def check_explanation(self, why: Why, decision: Shown, forgot: bool) -> None:
         """Assert that the explanation is of this decision; `forgot` once somebody was forgotten since it."""
         assert why.decision
 

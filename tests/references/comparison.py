@@ -14,7 +14,6 @@ from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
 from heedful.loop.interactions.comparison.learners import chooser
-from heedful.results.explanation import Explanation
 from heedful.spaces.comparison import EQUAL, UNSURE, ComparisonPool
 from references import SOME, Fold, Given, Reference, Shown
 
@@ -130,7 +129,3 @@ class ComparisonReference(Reference):
 
     def another_answer(self, decision: Shown, form: Mapping[str, Any]) -> dict[str, Any]:
         return {"choice": "equal"} if "none" in form else {"none": True}
-
-    def check_explanation(self, why: Explanation, decision: Shown, forgot: bool) -> None:
-        """What it comes from adds up to it."""
-        assert sum(each.by for each in why.lessons) == pytest.approx(why.margin, abs=1e-9)

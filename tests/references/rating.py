@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from heedful import Loop, Settings
 from heedful.core.conformance import identical
 from heedful.loop.interactions.rating.learners import rater
-from heedful.results.explanation import Explanation
+from heedful.results.explanation import Why
 from heedful.spaces.slate import SlateContext, WeightedRatings
 from references import SOME, Fold, Given, Reference, Shown
 
@@ -139,8 +139,8 @@ class RatingReference(Reference):
         low = {decision.shown[0]: 1.0}
         return {"rating": {decision.shown[0]: 2.0} if form.get("rating") == low else low}
 
-    def check_explanation(self, why: Explanation, decision: Shown, forgot: bool) -> None:
+    def check_explanation(self, why: Why, decision: Shown, forgot: bool) -> None:
         """What was expected then, whatever was undone since, and whatever state it is folded from; nobody knows any
         more what was learned from people who were forgotten."""
         if decision.predicted and not forgot:
-            assert why.margin == pytest.approx(decision.predicted[0], rel=1e-5)
+            assert why.score == pytest.approx(decision.predicted[0], rel=1e-5)

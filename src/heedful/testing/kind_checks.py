@@ -435,17 +435,17 @@ def an_explanation_is_of_the_model_at_that_time(case: KindCase, folder: Path) ->
         teach(case, loop, range(12))
         candidates = [f"i{j}" for j in range(6)]
         loop.decide(person="p1", id="why", candidates=candidates)
-        why = loop.explain("why")
-        _true(why.decision == "why" and why.first in candidates, f"the explanation: {why}")
-        _true({lesson.event for lesson in why.lessons} <= {f"e{i}" for i in range(12)}, f"lessons: {why.lessons}")
+        why = loop.why("why")
+        _true(why.decision == "why" and why.item in candidates and why.place == 1, f"the explanation: {why}")
+        _true({each.event for each in why.events} <= {f"e{i}" for i in range(12)}, f"what moved it: {why.events}")
         teach(case, loop, range(12, 18))
-        _equal(loop.explain("why"), why, "the explanation after six lessons")
+        _equal(loop.why("why"), why, "the explanation after six lessons")
         loop.snapshot()
-        _equal(loop.explain("why"), why, "the explanation after a snapshot")
+        _equal(loop.why("why"), why, "the explanation after a snapshot")
         for what in ("nothing", "e1"):
-            _raises(LookupError, f"decision {what} is not in the log", partial(loop.explain, what))
+            _raises(LookupError, f"decision {what} is not in the log", partial(loop.why, what))
     with _open(case, folder / "loop") as loop:
-        _equal(loop.explain("why"), why, "the explanation after a restart")
+        _equal(loop.why("why"), why, "the explanation after a restart")
 
 
 def exported_and_imported_it_learns_the_same(case: KindCase, folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,12 +14,7 @@ from heedful.loop.interactions.rating.model import RatingModel
 from heedful.loop.model import View
 from heedful.results.explanation import Contribution, Contributions
 
-if TYPE_CHECKING:
-    from heedful.results.explanation import Part
-
 SCORE = "expected rating"
-MOST = 30
-"""How many of the newest ratings of the item, and of the person, are left out one by one."""
 
 
 def rating_contributions(view: View[RatingModel], number: int) -> Contributions:
@@ -37,8 +32,7 @@ def rating_contributions(view: View[RatingModel], number: int) -> Contributions:
         return Contributions("exact", EXACT, SCORE, sort_parts([middle]))
     if not hasattr(model.learner, "parts"):
         return none(f"{name} knows items by number, not by features, and does not split what it expects", SCORE)
-    parts = [Contribution(p.name, 1.0, None, p.counts) for p in _parts(view, number, float(found[0]))]
-    return Contributions("exact", EXACT, SCORE, sort_parts(parts))
+    return Contributions("exact", EXACT, SCORE, sort_parts(_parts(view, number, float(found[0]))))
 
 
 class RatingPrediction(NamedTuple):
@@ -94,20 +88,11 @@ def _tally(said: InteractionMatrix, places: list[int]) -> tuple[float, float | N
     return count, float(said.total[places].sum()) / count if count > 0.0 else None
 
 
-def _parts(view: View[RatingModel], number: int, margin: float) -> Iterator[Part]:
-    """Yield the terms whose sum is `margin`, the rating expected of a person (overall mean, offset of the person,
-    ...)."""
-    from heedful.results.explanation import Part
-
-    learner = view.model.learner
-    if not hasattr(learner, "parts") or not view.shared.said.count.any():
-        return
-    left = margin
-    names = view.model.feature_names
-    for name, value in learner.parts(view.shared.learned, view.model.offer(view, np.array([number]))):
-        counts = float(value[0])
-        left -= counts
-        if counts != 0.0:
-            yield Part(names[name] if isinstance(name, int) else name, 1.0, counts, 0.0, counts)
-    if abs(left) > 1e-9 * max(abs(margin), 1.0):
-        yield Part("kept within the range", 1.0, left, 0.0, left)
+def _parts(view: View[RatingModel], number: int, rating: float) -> Iterator[Contribution]:
+    """Yield the terms whose sum is the `rating` expected of a person (overall mean, offset of the person, ...)."""
+    left, names = rating, view.model.feature_names
+    for name, value in view.model.learner.parts(view.shared.learned, view.model.offer(view, np.array([number]))):
+        left -= float(value[0])
+        yield Contribution(names[name] if isinstance(name, int) else name, 1.0, None, float(value[0]))
+    if abs(left) > 1e-9 * max(abs(rating), 1.0):
+        yield Contribution("kept within the range", 1.0, None, left)
