@@ -53,9 +53,9 @@ class _Client(ClientOperations[Loop]):
         """Make a client for the server at `url`, with its `key`; nothing is sent yet.
 
         `timeout` is the seconds after which `decide` returns the caller's own order, `patience` the seconds for which
-        all other requests are repeated. What may have to read a whole log (`create`, `put_items`, `forget`, `explain`,
-        `why`, `standing`, `report`, `evaluate`) may take ten minutes once connected. After `failures` decisions in a
-        row without an answer the server is not asked for `pause` seconds. `insecure` allows to send a key over plain
+        all other requests are repeated. What may have to read a whole log (`create`, `put_items`, `forget`, `why`,
+        `standing`, `report`, `evaluate`) may take ten minutes once connected. After `failures` decisions in a row
+        without an answer the server is not asked for `pause` seconds. `insecure` allows to send a key over plain
         http to another machine. `transport` is one of httpx, for certificates or a proxy of your own: one with await
         for an `AsyncClient`. Raise ValueError, naming the argument, if one makes no sense."""
         self.timeout = _seconds("timeout", timeout)

@@ -17,6 +17,9 @@ from heedful.loop.request import Request
 from heedful.results.answers import Ranking
 from heedful.results.board import Board
 
+MOST_SURE = 10
+"""Of how many items of a ranking it is said how probably each is better than the next."""
+
 
 def ranking(request: Request, state: PublishedState, view: View[Any]) -> Ranking:
     """Return the candidates of `request` ranked by the published `state`, which `view` is for one person, best first.
@@ -26,7 +29,7 @@ def ranking(request: Request, state: PublishedState, view: View[Any]) -> Ranking
     places = state.interaction.order(view, request.x).tolist() if m else []
     order = [request.called[j] for j in places]
     if strangers is None:
-        sure = state.interaction.sure(view, request.x[places]) if m else None
+        sure = state.interaction.sure(view, request.x[places[: MOST_SURE + 1]]) if m else None
         return Ranking(tuple(order), state.version, undeclared=undeclared, sure=None if sure is None else tuple(sure))
     known, size = iter(order), m + len(strangers.names)
     strange = strangers.places(m, size, own=False)

@@ -562,8 +562,8 @@ class Interaction(Protocol[M]):
         return None
 
     def sure(self, view: View[M], x: Any) -> list[float] | None:
-        """Return how probable it is, by what was learned, that each of the items `x` is better than the next, for the
-        first few; None if the model cannot tell."""
+        """Return how probable it is, by what was learned, that each of the items `x` is better than the next; None if
+        the model cannot tell."""
         return None
 
     def item_scores(self, view: View[M], x: Any, places: Sequence[int]) -> Floats | None:

@@ -41,9 +41,7 @@ def _explanation(loop: Loop, id: str, item: str) -> dict[str, object]:
     loop.projection.look()  # another process may have written to it
     logged = find_decision(loop.projection, id)
     names = [logged.names[j] for j in logged.record.shown]
-    if not item and not names:
-        raise LookupError(f"decision {id} showed nothing that was on offer: there is nothing to explain")
-    why = loop.why(id, item or names[0], EVENTS)
+    why = loop.why(id, item or None, EVENTS)
     others = [name for name in (why.item, why.next) if name is not None]
     titles = {card.name: card.title for card in cards(loop, list(dict.fromkeys([*names[:LINKS], *others])))}
     named = why._replace(

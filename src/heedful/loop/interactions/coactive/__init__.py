@@ -38,9 +38,6 @@ from heedful.spaces.ranking import Ranking, WithBaseScore
 
 Array = npt.NDArray[np.float64]
 
-MOST_SURE = 10
-"""Of how many items of a ranking it is said how probably each is better than the next."""
-
 
 class Coactive(Lists[Model]):
     """Feedback that names something better than what was shown (coactive learning: Shivaswamy & Joachims, JAIR 2015).
@@ -117,7 +114,7 @@ class Coactive(Lists[Model]):
         return made if not found else made._replace(carried=made.carried | {"sure": round(found[0], 3)})
 
     def sure(self, view: View[Any], x: Any) -> list[float] | None:
-        return view.model.better(view, x[: MOST_SURE + 1]) if len(x) > 1 else None
+        return view.model.better(view, x) if len(x) > 1 else None
 
     # ------------------------------------------------------------------------ looking back
 

@@ -1,13 +1,8 @@
-"""Explanations and reports of a coactive loop, in words."""
+"""Texts of a coactive loop."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from heedful.loop.interactions.words import Words
-
-if TYPE_CHECKING:
-    pass
 
 WORDS = Words(
     loop="a loop of rankings",

@@ -126,8 +126,9 @@ class Comparison(Interaction[ChoiceModel]):
         items: Ints = np.array(x, np.int64)
         if items.size < 2 or items.max() >= view.shared.n:
             return None
-        believed = view.model.posterior(view, items)
-        return [float(believed.better(j, j + 1)) for j in range(items.size - 1)]
+        upper: Ints = np.arange(items.size - 1)
+        found: list[float] = view.model.posterior(view, items).better(upper, upper + 1).tolist()
+        return found
 
     def item_scores(self, view: View[ChoiceModel], x: Ints, places: Sequence[int]) -> Floats:
         items: Ints = np.array(x[list(places)], np.int64)

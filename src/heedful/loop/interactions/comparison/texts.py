@@ -1,14 +1,8 @@
-"""Explanations and reports of a loop of choices, in words."""
+"""Texts of a loop of choices."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from heedful.loop.interactions.words import Words
-
-if TYPE_CHECKING:
-    pass
-
 
 WORDS = Words(
     loop="a loop of choices",

@@ -1,4 +1,4 @@
-"""Explanations and reports of a loop of ratings, in words."""
+"""Reports of a loop of ratings, in words."""
 
 from __future__ import annotations
 

@@ -1,16 +1,11 @@
-"""Explanations and reports of a loop of routes, in words."""
+"""Texts of a loop of routes."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from heedful.loop.interactions.coactive import texts as coactive
 from heedful.loop.interactions.one import texts as one
 from heedful.loop.interactions.words import NotCompared, Words
 from heedful.results.evaluation import Measure
-
-if TYPE_CHECKING:
-    pass
 
 WORDS = Words(
     loop="a loop of routes",
