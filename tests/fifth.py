@@ -19,7 +19,7 @@ from heedful.evaluation.expected import Expected, best_expected
 from heedful.learners.registry import make_learner
 from heedful.loop.interactions.forms import ITEM, NONE, AnsweredDecision, Form, by_name
 from heedful.loop.interactions.protocol import Compare, Interaction, Proposal, Question, Step
-from heedful.loop.interactions.words import BECAUSE, Words
+from heedful.loop.interactions.words import Words
 from heedful.loop.model import Context, LoopModel, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
@@ -162,11 +162,6 @@ class BestWorstScaling(Interaction[Folding]):
         loop="a loop of extremes",
         learns="this loop learns extremes",
         learner="of the best and the worst",
-        because=BECAUSE
-        | {
-            "ahead": "the model liked this more; who stands where is drawn",
-            "behind": "the model liked this less; who stands where is drawn",
-        },
         answer="best",
         question="Which of these is the best, which the worst?",
         badge="best-worst",

@@ -159,25 +159,10 @@ def test_what_is_taken_out_is_out_of_counts_sums_and_squares_at_once(gamma: floa
             assert (model.items.adds[item] == 0.0).all()
 
 
-@pytest.mark.parametrize(("gamma", "weight"), [(1.0, 1.0), (1.0, 0.3), (0.9, 2.0)])
-def test_one_rating_taken_out_leaves_the_numbers_that_were_there_before(gamma: float, weight: float) -> None:
-    learner = BMF(n_factors=2, gamma=gamma)
-    state = history(learner, 50)
-    p = int(np.argmax(state.pairs.count))
-    for user, item in ((int(state.pairs.user[p]), int(state.pairs.item[p])), (40, 3)):
-        facts, told, count = state.facts.copy(), state.told.copy(), state.pairs.count.copy()
-        state = learn_rating(learner, state, user, item, 4.5, weight)
-        assert state.facts[SQUARES] > facts[SQUARES]
-        state = learner.without_rating(state, user, item, 4.5, weight)
-        np.testing.assert_allclose(state.facts, facts, atol=1e-9)
-        np.testing.assert_allclose(state.told, told, atol=1e-9)
-        np.testing.assert_allclose(state.pairs.count, count, atol=1e-9)
-
-
 def test_the_last_rating_taken_out_leaves_nothing() -> None:
     learner = BMF(n_factors=2)
     state = learn_rating(learner, learner.init(np.random.default_rng(0)), 1, 2, 4.5, 0.1)
-    state = learner.without_rating(state, 1, 2, 4.5, 0.1)
+    state = learner.without_item(state, 2)
     assert not state.facts[[WEIGHT, MEAN, SQUARES, WITHIN, AGAIN, RATINGS]].any()
     assert not state.pairs.count.any()
 

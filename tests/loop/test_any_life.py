@@ -449,10 +449,10 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
 
         @precondition(lambda self: self.decisions)
         @rule(which=SOME, pick=SOME)
-        def explain(self, which: int, pick: int) -> None:
+        def why_the_first(self, which: int, pick: int) -> None:
             id = self.pick(self.decisions, pick)
-            why = self.loop(which).explain(id)
-            assert why.decision == id
+            why = self.loop(which).why(id, budget=0.0)
+            assert (why.decision, why.place) == (id, 1)
             if id in self.foreign:
                 return
             self.reference.check_explanation(why, self.decisions[id], id in self.before_forgetting)

@@ -91,7 +91,6 @@ def test_full_disk(tmp_path: Path, pages: int) -> None:
             assert "n0" not in loop.items
             assert "n999" not in loop.items
             assert everything(loop) == before
-            assert loop.explain is not None
             assert loop.projection.find_decision("d") is not None
         assert loop.decide(id="big", context=big).id == "big"
         assert {a.status for a in loop.feedback_many(many)} == {"applied"}
@@ -759,13 +758,13 @@ def test_no_snapshot_leaves_out_a_lesson(tmp_path: Path, monkeypatch: pytest.Mon
             loop.snapshot()
         assert any("no snapshot was kept (the learner failed on feedback e3" in note for note in loop.notes)
         told = {lesson.event: lesson.learned for lesson in loop.lessons()}
-        before = loop.explain("d").margin
+        before = loop.why("d").lead
     for _ in range(2):
         with Loop.open(tmp_path / "loop", learner=spec) as loop:
             assert any("e3" in note and "cannot take it" in note for note in loop.notes)
             assert {lesson.event: lesson.learned for lesson in loop.lessons()} == told
             assert not told["e3"]
-            assert loop.explain("d").margin == before
+            assert loop.why("d").lead == before
     with Loop.open(tmp_path / "loop", learner=spec) as loop:
         loop.undo("e3")
         assert loop.snapshot().is_file()

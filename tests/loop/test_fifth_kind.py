@@ -120,14 +120,14 @@ def test_what_is_predicted_is_how_likely_each_is_to_be_the_best(loop: Loop) -> N
 def test_the_lead_of_the_first_over_the_second_is_explained(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
     taught(loop, 6)
     decision = loop.decide(id="last")
-    why, x, w = loop.explain("last"), encoded(loop, "last"), list(loop.weights.values())
-    assert (why.first, why.second) == decision.shown[:2]
-    assert why.margin == pytest.approx(float((x[why.first] - x[str(why.second)]) @ w))
-    assert sum(part.counts for part in why.features) == pytest.approx(why.margin)
-    assert sum(moved.by for moved in why.lessons) == pytest.approx(why.margin)
+    why, x, w = loop.why("last", budget=0.0), encoded(loop, "last"), list(loop.weights.values())
+    assert (why.item, why.next) == decision.shown[:2]
+    assert why.lead == pytest.approx(float((x[why.item] - x[str(why.next)]) @ w))
+    assert sum(part.lead for part in why.features) == pytest.approx(why.lead)
+    assert sum(moved.lead for moved in why.events) == pytest.approx(why.lead)
     monkeypatch.setattr(type(loop.projection.interaction), "item_scores", lambda *_: None)
-    with pytest.raises(LookupError, match="decision last: a loop of extremes gives its items no scores to explain"):
-        loop.explain("last")
+    blind = loop.why("last")
+    assert (blind.score, blind.lead, blind.events_by) == (None, None, "none")
 
 
 def test_a_line_of_it_holds_the_best_and_the_worst(loop: Loop) -> None:

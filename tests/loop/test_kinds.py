@@ -76,7 +76,7 @@ def test_a_snapshot_saves_folding_and_may_be_damaged(kind: Kind, folder: Path, m
     monkeypatch.setattr(History, "teach", lambda self, *given: steps.append(given[1].seq) or taught(self, *given))
     loop = kind.make(folder / "loop")
     teach(kind, loop, range(9))
-    told = loop.explain("d5")
+    told = loop.why("d5")
     path = loop.snapshot()
     teach(kind, loop, range(9, 10))
     last, kept = loop.version, bits(loop)
@@ -85,10 +85,10 @@ def test_a_snapshot_saves_folding_and_may_be_damaged(kind: Kind, folder: Path, m
     with Loop.open(folder / "loop", learner=kind.own) as loop:
         assert (steps, bits(loop), loop.notes) == ([last], kept, [])
         steps.clear()
-        loop.explain("d9")
-        assert steps == [] or kind.name != "rating"  # others follow what moved it from the first lesson on
+        loop.why("d9")
+        assert steps == []
         steps.clear()
-        assert loop.explain("d5") == told
+        assert loop.why("d5") == told
         assert len(set(steps)) == 5
     path.write_bytes(path.read_bytes()[:-5])
     for snapshot in set(folder.glob("loop/snapshot*")) - {path}:
@@ -120,7 +120,7 @@ def test_a_loop_of_rankings_speaks_of_no_other_kind(folder: Path) -> None:
         assert d.predicted is None
         assert "predicted" not in d.plain()
         assert plain(loop.report()).keys().isdisjoint({"prediction", "grades", "choices"})
-        assert plain(loop.explain(d.id)).keys().isdisjoint({"grade", "between", "rating", "choice"})
+        assert loop.why(d.id).prediction is None
         for form in ({"grade": {"i0": 1, "i1": 7}}, {"rating": {"i0": 1, "i1": 7}}, {"choice": "first"}):
             assert loop.feedback(d.id, **form).status == "applied"
         assert [each.name for each in loop.evaluate("perceptron").measures] == ["swapped pairs", "list value"]

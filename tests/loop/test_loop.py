@@ -320,8 +320,8 @@ def test_what_can_no_longer_be_proved_is_said(folder: Path) -> None:
 
 @pytest.mark.parametrize("learner", [s for s in specs() if not s.startswith("dueling")])
 def test_an_explanation_adds_up(folder: Path, learner: str) -> None:
-    """What the features count is the margin between the first two, by the model as it was then; what the lessons moved
-    and the caller's own score are the margin too. Looking back changes nothing."""
+    """What the features count is the lead of the first over the second, by the model as it was then; what the lessons
+    moved and the caller's own score are the lead too. Looking back changes nothing."""
     with small_loop(folder / "l", learner, control=0.0, shrink=1.0) as loop:
         for t in range(6):
             d = loop.decide(["i0", "i1", "i2", "i3"], id=f"d{t}", person="pq"[t % 2], prior=[3, 1, 2, 0])
@@ -332,24 +332,24 @@ def test_an_explanation_adds_up(folder: Path, learner: str) -> None:
         loop.feedback("asked", better=["i1"], id="later")
         loop.put_items([{"id": "i0", "f0": 9.0, "f1": 9.0, "f2": 9.0, "f3": 9.0}])
         before = bits(loop), counts(loop)
-        told = loop.explain("asked")
-        assert (told.decision, told.first, told.second) == ("asked", *asked.shown[:2])
+        told = loop.why("asked", budget=0.0)
+        assert (told.decision, told.item, told.next) == ("asked", *asked.shown[:2])
         x = {row["id"]: loop.manifest.encoding.encode(row).astype(float) for row in rows(12, 4)}
         prior = dict(zip(["i0", "i1", "i2"], np.array([1.0, -1.0, 0.0]) / np.std([3, 1, 2])))
-        gap = np.append(x[told.first] - x[told.second or ""], prior[told.first] - prior[told.second or ""])
-        assert told.margin == pytest.approx(float(gap @ np.array(list(w.values()))))
-        assert sum(part.counts for part in told.features) == pytest.approx(told.margin)
+        first, second = (dict(zip(w, np.append(x[name], prior[name]))) for name in asked.shown[:2])
+        gap = {name: first[name] - second[name] for name in w}
+        assert told.lead == pytest.approx(sum(w[name] * gap[name] for name in w))
+        assert sum(part.lead for part in told.features) == pytest.approx(told.lead)
         for part in told.features:
-            assert part.weight == pytest.approx(w[part.name])
-            assert part.counts == pytest.approx(part.weight * (part.first - part.second))
-            assert part.first - part.second == pytest.approx(gap[list(w).index(part.name)])
+            assert (part.weight, part.value) == pytest.approx((w[part.name], first[part.name]))
+            assert (part.counts, part.lead) == pytest.approx((w[part.name] * part.value, w[part.name] * gap[part.name]))
         counted = [abs(part.counts) for part in told.features]
         assert counted == sorted(counted, reverse=True)
-        assert sum(moved.by for moved in told.lessons) + gap[-1] == pytest.approx(told.margin)
-        assert {moved.event for moved in told.lessons} <= {"e0", "e2", "e3", "e4", "e5"}
+        assert sum(moved.lead for moved in told.events) + gap[list(w)[-1]] == pytest.approx(told.lead)
+        assert {moved.event for moved in told.events} <= {"e0", "e2", "e3", "e4", "e5"}
         assert (bits(loop), counts(loop)) == before
         with pytest.raises(LookupError, match="nobody"):
-            loop.explain("nobody")
+            loop.why("nobody")
 
 
 def test_a_learner_of_its_own_proposals_alone_folds_what_another_swapped(folder: Path) -> None:
@@ -421,7 +421,7 @@ def test_what_was_not_shown_need_not_be_kept(tmp_path: Path, learner: str) -> No
         assert told[0] == told[1]
     whole, less = loops
     assert bits(whole) == bits(less) == bits_from_scratch(less)
-    assert [loop.explain("d7").margin for loop in loops] == [whole.explain("d7").margin] * 2
+    assert [loop.why("d7").lead for loop in loops] == [whole.why("d7").lead] * 2
     known = less.projection.find_decision("d5")
     assert len(known.names) == 4
     assert known.record.of == 9

@@ -16,7 +16,6 @@ from heedful import Loop, Settings, infer
 from heedful.boards.standing import standing
 from heedful.inference.gp.stopping import stopping
 from heedful.loop.decide import to_decision
-from heedful.loop.interactions.comparison import ChoicePrediction
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.results.answers import plain
 from heedful.results.board import Board
@@ -249,37 +248,35 @@ def test_equally_good(folder: Path) -> None:
 # ---------------------------------------------------------------------------- what is told
 
 
-def test_explain_says_why_and_from_what(folder: Path) -> None:
+def test_why_says_how_sure_it_is_and_from_what(folder: Path) -> None:
     with choice_loop(folder / "l", "preference-gp", control=0.0) as loop:
         taught(loop, 30)
         d = loop.decide(person="p1", id="d")
-        told = loop.explain("d")
-        choice = ChoicePrediction(**told.prediction)
-        assert (told.first, told.second) == d.shown
-        assert choice.chosen == pytest.approx(d.predicted[0], rel=1e-5)
-        assert (choice.rule, choice.answers) == ("eubo", 10)
-        assert told.because.startswith("of all that was left to ask")
-        assert sum(each.by for each in told.lessons) == pytest.approx(
-            told.margin
-        )  # before anybody said a thing it is 0
-        assert {each.event for each in told.lessons} <= {f"e{t}" for t in range(1, 30, 3)}  # her own alone
-        assert np.sign(told.margin) == np.sign(choice.better - 0.5)
+        told = loop.why("d", top=30, budget=0.0)
+        assert (told.item, told.next) == d.shown
+        _, view = loop.projection.reading("p1")
+        posterior = view.model.posterior(view, np.array([int(name[1:]) for name in d.shown]))
+        assert told.sure == pytest.approx(float(posterior.better(0, 1)))
+        assert told.lead == pytest.approx(posterior.mean[0] - posterior.mean[1])
+        assert np.sign(told.lead) == np.sign(told.sure - 0.5) != 0.0
+        assert loop.why("d", d.shown[1], budget=0.0).place == 2
+        assert sum(each.lead for each in told.events) == pytest.approx(told.lead)  # before anybody said a thing it is 0
+        assert {each.event for each in told.events} <= {f"e{t}" for t in range(1, 30, 3)}  # her own alone
         answer(loop, d)
-        assert loop.explain("d") == told
-        with pytest.raises(LookupError, match="decision x is not in the log"):
-            loop.explain("x")
-        loop.record(loop.items, ["i0"], id="one")
-        with pytest.raises(LookupError, match="decision one showed one item alone"):
-            loop.explain("one")
+        assert loop.why("d", top=30, budget=0.0) == told
+        found = loop.ranking(person="p1")
+        places = np.array([int(name[1:]) for name in found.ranking])
+        posterior = view.model.posterior(loop.projection.reading("p1")[1], places)
+        assert found.sure == pytest.approx([float(posterior.better(j, j + 1)) for j in range(len(places) - 1)])
 
 
-def test_explain_counts_what_others_said_where_people_are_alike(folder: Path) -> None:
+def test_why_counts_what_others_said_where_people_are_alike(folder: Path) -> None:
     with choice_loop(folder / "l", "hierarchical-gp:every=5", control=0.0) as loop:
         taught(loop, 40)
         loop.decide(person="p1", id="d")
-        told = loop.explain("d")
-        assert not {each.event for each in told.lessons} <= {f"e{t}" for t in range(1, 40, 3)}
-        assert sum(each.by for each in told.lessons) == pytest.approx(told.margin)
+        told = loop.why("d", top=40, budget=0.0)
+        assert not {each.event for each in told.events} <= {f"e{t}" for t in range(1, 40, 3)}
+        assert sum(each.lead for each in told.events) == pytest.approx(told.lead)
 
 
 def test_the_report_says_how_often_it_predicted(folder: Path) -> None:
@@ -387,10 +384,7 @@ def test_a_learner_of_one_s_own(folder: Path) -> None:
         assert loop.rank()[:1] == ("i3",)
         assert favourite(loop.standing()) == "i3"
         assert loop.decide(id="d", show=3).probability is None  # it draws, and does not say how
-        assert loop.explain("d").because in (
-            "the learner asked this",
-            "this was a control: chance picked what was asked",
-        )
+        assert loop.why("d", budget=0.0).prediction is None
         assert loop.verify() == []
         kept = bits(loop)
     with Loop.open(folder / "l", learner=spec) as loop:

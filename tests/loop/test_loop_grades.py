@@ -94,17 +94,17 @@ def test_a_grade_is_explained_by_its_score(folder: Path, spec: str, shrink: floa
         shrink = 0.0
     with small_loop(folder / "l", spec, shrink=shrink, control=0.2) as loop:
         taught(loop, 40)
-        for t in range(0, 40, 3):
+        for t in range(0, 40, 6):
             known = loop.projection.find_decision(f"d{t}")
-            told = loop.explain(f"d{t}")
-            assert (told.first, told.second) == (known.names[known.record.shown[0]], None)
-            grade = told.prediction["grade"]
+            told = loop.why(f"d{t}", top=40, budget=0.0)
+            assert (told.item, told.place) == (known.names[known.record.shown[0]], 1)
+            grade, low, high = (told.prediction[name] for name in ("grade", "score_from", "score_below"))
             assert grade == known.record.predicted[0]
-            assert sum(part.counts for part in told.features) == pytest.approx(told.margin, abs=1e-9)
-            assert sum(moved.by for moved in told.lessons) == pytest.approx(told.margin, abs=1e-9)
-            low, high = told.prediction["between"]
-            assert low is None or low <= told.margin
-            assert high is None or told.margin < high
+            assert sum(part.counts for part in told.features) == pytest.approx(told.score, abs=1e-9)
+            assert sum(part.lead for part in told.features) == pytest.approx(told.lead, abs=1e-9)
+            assert sum(moved.by for moved in told.events) == pytest.approx(told.score, abs=1e-9)
+            assert low is None or low <= told.score
+            assert high is None or told.score < high
             assert (low is None) == (grade == 1)
             assert (high is None) == (grade == K)
         named = {part.name for part in told.features}
@@ -112,13 +112,13 @@ def test_a_grade_is_explained_by_its_score(folder: Path, spec: str, shrink: floa
         assert ("always 1" in named) == spec.startswith("widrow")
 
 
-def test_a_learner_without_a_direction_has_nothing_to_take_apart(folder: Path) -> None:
+def test_a_learner_without_a_direction_has_no_thresholds(folder: Path) -> None:
     with small_loop(folder / "l", "multiclass:n_ranks=5") as loop:
         taught(loop, 10)
-        told = loop.explain("d9")
-        assert (told.features, told.lessons, loop.weights) == ((), (), {})
-        assert told.prediction["between"] is None
-        assert "has no one direction" in told.because
+        told = loop.why("d9")
+        assert loop.weights == {}
+        assert told.prediction == {"grade": told.score, "score_from": None, "score_below": None}
+        assert {part.lead for part in told.features} == {None}  # by removal they do not sum to it
 
 
 def test_an_evaluation_says_how_far_another_learner_would_have_been_off(folder: Path) -> None:
@@ -238,18 +238,15 @@ def test_the_interval_of_paired_differences() -> None:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_weights_that_overflow_are_a_caveat(folder: Path) -> None:
-    """In an explanation too, from then on; what came before is explained as ever. Folding is as it was."""
+    """From then on scores are no numbers; what came before is explained as ever. Folding is as it was."""
     with diverged(folder / "l") as loop:
         [told] = loop.caveats
         assert told == loop.overflown
         assert told.startswith("the weights have overflown because eta=1e+20 is too large for these features")
         assert "make the loop again with a smaller eta and import an export of this one into it" in told
-        late, early = loop.explain("d29"), loop.explain("d1")
-        assert (late.because, np.isfinite(late.margin)) == (told, False)
-        assert late.prediction["between"] is None
-        assert not any(np.isnan(late.lessons[0].by) and np.isnan(each.by) for each in late.lessons[1:])
-        assert early.prediction["between"] is not None
-        assert early.because != told
+        late, early = loop.why("d29", budget=0.0), loop.why("d1", budget=0.0)
+        assert (np.isfinite(late.score), np.isfinite(early.score)) == (False, True)
+        assert not any(np.isnan(late.events[0].by) and np.isnan(each.by) for each in late.events[1:])
         json.dumps(plain(late), allow_nan=False)
         said = plain(loop.evaluate())["learners"][0]
         assert None in said["weights"].values()

@@ -8,7 +8,6 @@ import pytest
 
 from heedful import Loop
 from heedful.io import import_lines
-from heedful.loop.interactions.rating.explanation import RatingPrediction
 from heedful.loop.interactions.rating.prediction_report import Picked
 from heedful.loop.interactions.telling import unordered
 from heedful.loop.log import Event, now
@@ -243,32 +242,31 @@ def test_what_is_expected_lies_within_the_range_as_it_is_told(folder: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", RATERS)
-def test_explain_says_what_was_known(folder: Path, spec: str) -> None:
+def test_why_says_what_was_known(folder: Path, spec: str) -> None:
     with rating_loop(folder / "l", spec, n_items=5, control=0.0) as loop:
         for t in range(10):
             loop.record(["i0", "i1", "i2"], ["i0", "i1", "i2"], id=f"d{t}", person=f"p{t % 2}")
             loop.feedback(f"d{t}", id=f"e{t}", rating={"i0": 4, "i1": 2} if t % 2 else {"i0": 5})
         d = loop.decide(["i0"], person="p1", id="why", repeats=True)
         loop.feedback("why", id="after", rating={"i0": 1})  # it was not known then
-        told = loop.explain("why")
-        assert (told.first, told.second, told.prediction is not None) == ("i0", None, True)
-        rating = RatingPrediction(**told.prediction)
-        assert (rating.by_all, rating.mean_of_all) == (10.0, 4.5)
-        assert (rating.by_person, rating.mean_of_person) == (10.0, 3.0)
-        assert (rating.own, rating.mean_of_own) == (5.0, 4.0)
+        told = loop.why("why", budget=0.0)
+        known = dict(told.prediction)
+        expected, _ = known.pop("expected"), known.pop("spread")
+        assert (told.item, told.next) == ("i0", None)
+        assert known == {
+            "ratings_of_item": 10.0, "mean_of_item": 4.5,
+            "ratings_by_person": 10.0, "mean_by_person": 3.0,
+            "own_ratings": 5.0, "own_mean": 4.0,
+        }  # fmt: skip
         if spec == "random-item":
-            assert (d.predicted, rating.expected, told.lessons) == (None, None, ())
+            assert (d.predicted, expected, told.events) == (None, None, ())
             return
-        assert d.predicted == pytest.approx((rating.expected,), rel=1e-5)
-        assert told.margin == rating.expected
-        assert "after" not in {moved.event for moved in told.lessons}
-        if told.features:
-            assert sum(part.counts for part in told.features) == pytest.approx(told.margin)
-        with pytest.raises(LookupError, match="decision nothing is not in the log"):
-            loop.explain("nothing")
+        assert d.predicted == pytest.approx((expected,), rel=1e-5)
+        assert told.score == expected
+        assert "after" not in {moved.event for moved in told.events}
 
 
-def test_explain_says_from_which_ratings_it_comes(folder: Path) -> None:
+def test_why_says_from_which_ratings_it_comes(folder: Path) -> None:
     """The mean of 5, 4 and 3 with one of the overall mean: without one rating it would be so much lower."""
     with rating_loop(folder / "l", "item-mean:prior=0", n_items=3, control=0.0) as loop:
         for t, rating in enumerate((5, 4, 3)):
@@ -277,15 +275,17 @@ def test_explain_says_from_which_ratings_it_comes(folder: Path) -> None:
         loop.decide(["i1"], person="p0", id="d3")
         loop.feedback("d3", id="e3", rating={"i1": 1})
         loop.decide(["i0"], person="new", id="why")
-        told = loop.explain("why")
-        assert told.margin == 4.0
-        assert {moved.event: moved.by for moved in told.lessons} == {"e0": 0.5, "e2": -0.5}
+        told = loop.why("why")
+        assert (told.score, told.prediction["expected"]) == (4.0, 4.0)
+        assert (told.prediction["ratings_of_item"], told.prediction["mean_of_item"]) == (3.0, 4.0)
+        assert (told.prediction["ratings_by_person"], told.prediction["own_mean"]) == (0.0, None)
+        assert {moved.event: moved.by for moved in told.events} == {"e0": 0.5, "e2": -0.5}
         loop.undo("e2")
         loop.decide(["i0"], person="new", id="then")
-        assert loop.explain("then").margin == 4.5
-        assert loop.explain("why").margin == 4.0  # as it was
+        assert loop.why("then").score == 4.5
+        assert loop.why("why").score == 4.0  # as it was
         loop.withdraw("i0")
-        assert (loop.explain("why").margin, loop.explain("then").margin) == (4.0, 4.5)
+        assert (loop.why("why").score, loop.why("then").score) == (4.0, 4.5)
 
 
 @pytest.mark.parametrize("spec", SAYS)
@@ -413,7 +413,8 @@ def test_a_learner_of_ones_own_that_knows_no_more_than_it_must(folder: Path) -> 
         assert any("failed to unlearn it" in note for note in loop.notes)
         assert loop.decide(person="p").shown == ("i2", "i3", "i4")
         assert loop.projection.model.shared.learned.n == 2
-        assert (loop.explain("d").features, loop.explain("d").lessons) == ((), ())
+        told = loop.why("d")
+        assert (told.score, told.features, told.events) == (None, (), ())
         found = loop.report().prediction
         assert (found.score, found.unsaid) == (None, "the learner does not say what it expects")
         assert loop.verify() == []
@@ -438,7 +439,7 @@ def test_predictions_that_are_no_numbers_are_none(folder: Path) -> None:
             loop.predict(person="p")
     with Loop.open(folder / "l", learner=spec) as loop:
         assert loop.decide(person="p", id="d1").shown == d.shown
-        assert (loop.explain("d1").prediction["expected"], loop.verify()) == (None, [])  # type: ignore[union-attr]
+        assert (loop.why("d1").prediction["expected"], loop.verify()) == (None, [])  # type: ignore[index]
 
 
 def test_nothing_is_learned_of_what_is_withdrawn_beside_an_undo(tmp_path: Path) -> None:

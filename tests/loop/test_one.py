@@ -153,7 +153,7 @@ def test_what_judges_the_only_item_by_hand() -> None:
 
 def test_it_is_as_sure_as_the_posterior(tmp_path: Path) -> None:
     """Phi of the lead in standard deviations, 1.2 times those of the posterior, of a decision, a ranking and an
-    explanation; a person's own weights make it less sure."""
+    item that is asked about; a person's own weights make it less sure."""
     with small_loop(tmp_path / "l", "posterior:swap=0", control=0.0, shrink=2.0) as loop:
         for i in range(12):
             d = loop.decide([f"i{(i + j) % 12}" for j in range(5)], id=f"d{i}", person="p" if i % 2 else None)
@@ -171,7 +171,7 @@ def test_it_is_as_sure_as_the_posterior(tmp_path: Path) -> None:
         assert len(found) == 10
         d = loop.decide(id="last")
         assert d.sure == round(found[0], 3)
-        assert loop.explain("last").sure == pytest.approx(found[0])
+        assert loop.why("last").sure == pytest.approx(found[0])
         assert loop.decide(id="last").sure == d.sure
         spreads, own = loop.spreads_of(None), loop.spreads_of("p")
         assert list(spreads.values()) == pytest.approx(MODEST * np.sqrt(np.diag(P)))

@@ -112,9 +112,9 @@ def test_what_decides_learns_and_explains_is_the_same_as_of_whole_objects(tmp_pa
                 each.feedback(f"d{t}", id=f"e{t}", **form)
         assert bits_of(loop.projection.model) == bits_of(other.projection.model)
         assert loop.weights == other.weights
-        ours, theirs = (each.explain("d29") for each in (loop, other))
-        assert [moved._replace(seq=0) for moved in ours.lessons] == [moved._replace(seq=0) for moved in theirs.lessons]
-        assert ours._replace(lessons=()) == theirs._replace(lessons=())
+        ours, theirs = (each.why("d29", budget=0.0) for each in (loop, other))
+        assert [moved._replace(seq=0) for moved in ours.events] == [moved._replace(seq=0) for moved in theirs.events]
+        assert ours._replace(events=(), version=0) == theirs._replace(events=(), version=0)
         assert {part.name for part in ours.features} & {"bm25", "clicks_7d"}
         assert loop.evaluate("perceptron") == other.evaluate("perceptron")
         assert loop.rank(said(1), person="p1") == other.rank(

@@ -149,7 +149,7 @@ def test_what_is_known_of_items_tells_what_a_new_one_is_worth(tmp_path: Path) ->
         assert before["short"] < 2.0
         assert before["long"] > 4.0
         loop.decide(["long"], person="new", id="one")
-        parts = {part.name: part.counts for part in loop.explain("one").features}
+        parts = {part.name: part.counts for part in loop.why("one", budget=0.0).features}
         assert parts["minutes"] > 1.0 > abs(parts["hue"])
         assert sum(parts.values()) == pytest.approx(before["long"], abs=1e-6)
         loop.put_items([{"id": "short", "minutes": 149, "hue": 1}])

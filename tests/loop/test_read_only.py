@@ -65,7 +65,7 @@ def read(loop: Loop) -> None:
     """Read all that there is to read."""
     assert loop.verify() == []
     assert loop.report().decisions == 3
-    assert loop.explain("d1").decision == "d1"
+    assert loop.why("d1").decision == "d1"
     assert loop.health() is not None
     assert [line["id"] for line in export_lines(loop) if line["kind"] == "feedback"] == ["e0", "e1", "e2"]
     loop.projection.look()

@@ -13,7 +13,6 @@ from heedful import Loop, Settings, declare
 from heedful.loop.experiment import NotReady
 from heedful.loop.interactions.routing.forms import share_changed
 from heedful.loop.interactions.routing.table import embeddings
-from heedful.loop.interactions.telling import Line
 from loops import as_often_as_said
 
 MODELS = [
@@ -46,18 +45,20 @@ def thumbs(loop: Loop, rounds: range) -> None:
         assert loop.feedback(d.id, id=f"e{i}", thumb="up" if up else "down").learned
 
 
-def test_an_explanation_says_that_a_model_was_tried_where_another_seemed_better(tmp_path: Path) -> None:
-    """Its margin is below 0, which would look like a mistake."""
+def test_why_says_how_likely_a_thumb_up_was_and_what_it_cost(tmp_path: Path) -> None:
+    """The score is the one without the other, and its parts sum to the lead over the best of the others."""
     with make(tmp_path / "r") as loop:
-        margins = []
-        for i in range(20):
+        thumbs(loop, range(10))
+        leads = []
+        for i in range(10, 20):
             d = loop.decide(context={"embedding": embedding(0)}, id=f"d{i}")
-            told = loop.explain(d.id)
-            lines = [part.text for part in loop.projection.interaction.tell_explanation(told) if isinstance(part, Line)]
-            tried = "It was tried, to learn about it, although another seemed better." in lines
-            assert tried == (told.margin < 0.0), lines
-            margins.append(told.margin)
-        assert min(margins) < 0.0 < max(margins)
+            told, best = loop.why(d.id, budget=0.0), loop.predict(context={"embedding": embedding(0)})
+            assert told.prediction["thumb"] == pytest.approx(best[d.shown[0]].value)
+            assert told.score == pytest.approx(told.prediction["thumb"] - told.prediction["charge"])
+            assert told.prediction["charge"] > 0.0
+            assert sum(part.lead for part in told.features) == pytest.approx(told.lead)
+            leads.append(told.lead)
+        assert min(leads) < 0.0 < max(leads)  # of one that was tried, and of the best
 
 
 def _lines(loop: Loop) -> list[dict[str, Any]]:

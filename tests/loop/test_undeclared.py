@@ -70,7 +70,7 @@ def test_what_an_object_does_not_say_of_an_item_on_offer_is_as_in_the_catalogue(
         ]
         numbers.append(loop.manifest.encoding.encode({"id": "new", "f0": 2.0}))
         assert np.array_equal(seen(loop, "d")[:, :-1], np.array(numbers))
-        assert {loop.explain("d").first, loop.explain("d").second} <= set(d.shown)
+        assert {loop.why("d").item, loop.why("d").next} <= set(d.shown)
         lines = list(export_lines(loop))
         [decision] = [line for line in lines if line["kind"] == "decision"]
         assert list(decision["candidates"][:2]) == [{**there["i0"], "f1": 7.5}, there["i1"]]

@@ -13,7 +13,9 @@ import pytest
 from heedful import Loop, infer
 from heedful.learners.registry import find_learners
 from heedful.loop import why as why_module
+from heedful.loop.interactions import telling
 from heedful.results.explanation import Why
+from heedful.results.table import Table
 from kinds import KINDS, Kind, each_kind, teach
 from loops import choice_loop, rating_loop, small_loop
 
@@ -377,7 +379,7 @@ def test_what_it_is_compared_with(tmp_path: Path) -> None:
         assert (last.place, last.next) == (3, next(name for name in order if name not in asked.shown))
         assert (unseen.place, unseen.next) == (None, asked.shown[2])
         assert unseen.lead < 0.0
-        assert first.lead == pytest.approx(loop.explain("d").margin, abs=1e-12)
+        assert loop.why("d") == first
         loop.decide(["i0"], id="one")
         assert (loop.why("one", "i0").next, loop.why("one", "i0").lead) == (None, None)
 
@@ -468,7 +470,7 @@ def test_a_decision_from_before_a_promotion_is_of_the_learner_that_made_it(tmp_p
             for budget in (1e12, 0.0):
                 told = loop.why("d4", "i1", budget=budget)
                 found.append((told.score, told.lead, told.features, told.events_by, [x.by for x in told.events]))
-            found.append(loop.explain("d4").margin)
+            found.append(loop.why("d4").lead)
             answers.append((found, loop.why("d8", "i1", budget=1e12), loop.why("d8", "i1", budget=0.0)))
     (theirs, after, _), (ours, late, _) = answers
     assert theirs == ours
@@ -507,6 +509,27 @@ def test_what_moved_the_next_item_alone_is_listed(tmp_path: Path) -> None:
             assert each.lead < 0.0
 
 
+def test_what_the_next_item_alone_has_counts_in_the_lead(tmp_path: Path) -> None:
+    """A feature that is 0 for the item and not for the next: it counts nothing, and takes part in the lead."""
+    rows = [{"id": name, "colour": colour} for name, colour in zip("abcd", ("red", "blue", "green", "red"))]
+    encoding = infer(rows, identifier="id", kinds={"colour": "category"})
+    with Loop.create(tmp_path / "l", encoding=encoding, items=rows, learner="perceptron") as loop:
+        loop.record(["b", "a", "c"], ["b", "a", "c"], id="r")
+        loop.feedback("r", better=["a"])
+        loop.record(["a", "b", "c"], ["a", "b", "c"], id="d")
+        told, w = loop.why("d"), loop.weights
+        red, blue = (next(name for name in w if colour in name) for colour in ("red", "blue"))
+        assert {part.name: part[1:] for part in told.features} == {
+            red: (1.0, w[red], w[red], w[red]),
+            blue: (0.0, w[blue], 0.0, -w[blue]),
+        }
+        assert w[red] > 0.0 > w[blue]
+        features = next(part for part in telling.why(told) if isinstance(part, Table))
+        assert features.columns == ("feature", "value", "weight", "counts", "of its lead")
+        assert features.rows[1][0::3] == (blue, "+0.00")
+        assert features.rows[1][4] == f"+{-w[blue]:#.3g}"
+
+
 def test_a_frame_and_a_notebook(tmp_path: Path) -> None:
     with small_loop(tmp_path / "l") as loop:
         shown = loop.decide(id="d").shown
@@ -516,6 +539,7 @@ def test_a_frame_and_a_notebook(tmp_path: Path) -> None:
         assert isinstance(told, Why)
         pytest.importorskip("pandas")
         frame = told.to_frame()
-        assert list(frame["counts"]) == [part.counts for part in told.features]
+        for name in ("counts", "lead"):
+            assert list(frame[name]) == [getattr(part, name) for part in told.features]
         assert item in told._repr_html_()
         assert "What moved it" in told._repr_html_()

@@ -157,9 +157,14 @@ class ALB(NamedTuple):
 
     def without_item(self, state: ALBState, item: int) -> ALBState:
         """The item's factors are the initial ones again."""
-        _mark_due(state, users_of(state.pairs, item).tolist())
+        users = users_of(state.pairs, item)
+        state.growth[users[users < state.growth.size]] = np.inf  # their factors are due
         remove_item(state.pairs, item)
-        return _refit(self, state, [item])
+        if item < len(state.B):
+            first = np.zeros(self.n_factors)
+            normals_of(state.seed, item, first)
+            state.B[item, : first.size] = state.columns[: first.size, item] = self.spread * first
+        return state
 
 
 @noinline
@@ -304,22 +309,3 @@ def fit_item(learner: ALB, pairs: InteractionMatrix, A: Array, B: Array, columns
     solve_cholesky(V, v)
     for a in range(k):
         B[item, a] = columns[a, item] = v[a]
-
-
-def _mark_due(state: ALBState, users: list[int]) -> None:
-    """Mark the users with indices `users` in `state`, in place, so that their factors are computed at their next rating
-    (`is_due` returns True for them)."""
-    state.growth[[user for user in users if user < state.growth.size]] = np.inf
-
-
-def _refit(learner: ALB, state: ALBState, items: list[int]) -> ALBState:
-    """Return the state with the factors of the items with indices `items` fitted to their remaining ratings; the
-    initial factors if none are left."""
-    for item in items:
-        if users_of(state.pairs, item).size:
-            fit_item(learner, state.pairs, state.A, state.B, state.columns, item)
-        elif item < len(state.B):
-            first = np.zeros(learner.n_factors)
-            normals_of(state.seed, item, first)
-            state.B[item, : first.size] = state.columns[: first.size, item] = learner.spread * first
-    return state

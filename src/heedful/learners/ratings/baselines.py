@@ -116,27 +116,14 @@ def add_to_tally(tally: Tally, user: int, item: int, rating: float, weight: floa
     return Tally(pairs, count, total, tally.n + weight, tally.sum + weight * rating, tally.t)
 
 
-def subtract(tally: Tally, item: int, count: float, total: float) -> Tally:
-    """Return `tally` with `count` ratings of `item`, whose sum is `total`, subtracted from the sums of the item and of
-    all ratings.
-
-    `tally.pairs` stays as it is. The arrays of `tally` are overwritten.
-    """
-    n = tally.n - count
-    tally.counts[item] -= count
-    tally.totals[item] -= total
-    if tally.counts[item] <= 1e-9 * count:
-        tally.counts[item] = tally.totals[item] = 0.0
-    empty = n <= 1e-9 * count
-    return Tally(
-        tally.pairs, tally.counts, tally.totals, 0.0 if empty else n, 0.0 if empty else tally.sum - total, tally.t
-    )
-
-
 def tally_without_item(tally: Tally, item: int) -> Tally:
     """Return the tally without the ratings of the item with index `item`. It may overwrite the arrays of `tally`."""
     if item < tally.counts.size:
-        tally = subtract(tally, item, float(tally.counts[item]), float(tally.totals[item]))
+        count, total = float(tally.counts[item]), float(tally.totals[item])
+        tally.counts[item] = tally.totals[item] = 0.0
+        n = tally.n - count
+        empty = n <= 1e-9 * count  # sums of weights such as .1 have rounding errors
+        tally = tally._replace(n=0.0 if empty else n, sum=0.0 if empty else tally.sum - total)
     remove_item(tally.pairs, item)
     return tally
 

@@ -216,31 +216,20 @@ class BMF(NamedTuple):
 
     def without_item(self, state: BMFState, item: int) -> BMFState:
         """The posteriors of the item and of the users who rated it are inferred again."""
-        return self.forget_pairs(state, [(i, item) for i in users_of(state.pairs, item).tolist()])
-
-    def forget_pairs(self, state: BMFState, forgotten: list[tuple[int, int]]) -> BMFState:
-        """Return the state without all ratings of the pairs (user, item) in `forgotten`; the posteriors of their users
-        and items are inferred again. It may overwrite `state`."""
-        pairs, scale = state.pairs, state.facts[SCALE]
-        for user, item in forgotten:
+        pairs, facts = state.pairs, state.facts
+        users = users_of(pairs, item).tolist()
+        for user in users:
             p = place_of(pairs, user, item)
             sums = state.told[3 * p : 3 * p + 3]
-            remove_from_facts(
-                state.facts, scale * pairs.count[p], scale * pairs.total[p], scale * sums[0], scale * sums
-            )
+            remove_from_facts(facts, *(facts[SCALE] * each for each in (pairs.count[p], pairs.total[p], sums)))
             sums[:] = 0.0
             remove_pair(pairs, p)
-        for user, item in forgotten:
-            self.infer_rows(state, user, item)
+        for user in users:
+            for model in (state.factored, state.plain) if self.automatic else (state.factored,):
+                item_row(pairs, model, item, facts, state.seed)
+                user_row(pairs, model, user, facts)
+                learn_variances(model, facts)
         return state
-
-    def infer_rows(self, state: BMFState, user: int, item: int) -> None:
-        """Infer the posteriors of the user and the item with these indices from their remaining ratings, and then the
-        variances, in place."""
-        for model in (state.factored, state.plain) if self.automatic else (state.factored,):
-            item_row(state.pairs, model, item, state.facts, state.seed)
-            user_row(state.pairs, model, user, state.facts)
-            learn_variances(model, state.facts)
 
 
 # ---------------------------------------------------------------------------- learning
@@ -305,13 +294,11 @@ def record_rating(
     return pairs, pair_sums
 
 
-def remove_from_facts(facts: Array, count: float, total: float, squares: float, sums: Array) -> None:
-    """Remove the ratings of one pair of user and item, or some of them, from `facts` (9,), the statistics of all
-    ratings, in place.
+def remove_from_facts(facts: Array, count: float, total: float, sums: Array) -> None:
+    """Remove the ratings of one pair of user and item from `facts` (9,), the statistics of all ratings, in place.
 
-    `count` is the sum of the weights of these ratings, `total` the sum of the ratings times their weights, `squares`
-    the sum of squares about their mean. `sums` (3,) is what to subtract: the sum of squares about the mean of the pair,
-    the number of repeated ratings in it, and the number of ratings.
+    `count` is the sum of the weights of these ratings, `total` the sum of the ratings times their weights. `sums` (3,)
+    is the sum of squares about their mean, the number of repeated ratings among them, and the number of ratings.
     """
     n = facts[WEIGHT] - count
     for fact, less in zip((WITHIN, AGAIN, RATINGS), sums):
@@ -320,7 +307,7 @@ def remove_from_facts(facts: Array, count: float, total: float, squares: float, 
         facts[[WEIGHT, MEAN, SQUARES, WITHIN, AGAIN, RATINGS]] = 0.0
         return
     d = total / count - facts[MEAN]
-    facts[SQUARES] = max(facts[SQUARES] - squares - d * d * count * facts[WEIGHT] / n, 0.0)
+    facts[SQUARES] = max(facts[SQUARES] - sums[0] - d * d * count * facts[WEIGHT] / n, 0.0)
     facts[MEAN] -= d * count / n
     facts[WEIGHT] = n
 

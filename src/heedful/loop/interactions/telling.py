@@ -117,7 +117,7 @@ def why(told: Why, top: int = 0) -> list[Part]:
         ("feature", "value", "weight", "counts", *(["of its lead"] if ahead else [])),
         tuple(cells if ahead else [row[:-1] for row in cells]),
     )
-    known = [(name.replace("_", " "), brief(n)) for name, n in (told.prediction or {}).items() if n is not None]
+    known = [(name.replace("_", " "), _number(n)) for name, n in (told.prediction or {}).items() if n is not None]
     rows = [
         (each.event, each.form, each.decision, f"{each.seq:,}", signed(each.by), _lead(each.lead))
         for each in told.events
@@ -134,6 +134,10 @@ def why(told: Why, top: int = 0) -> list[Part]:
         features, sentence(told.features_about),
         events, sentence(told.events_about), *undone,
     ])  # fmt: skip
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else brief(value)
 
 
 def _weight(weight: float | None) -> str:
