@@ -153,7 +153,7 @@ NAMES = [f"i{j}" for j in range(12)]
 ROUTERS = ["posterior"]
 PREDICTS = frozenset({"Decision.predicted", "Report.prediction"})
 ARMS = frozenset({"Report.sample_ratio"})
-SURE = frozenset({"Decision.sure", "Explanation.sure"})
+SURE = frozenset({"Decision.sure"})
 BOARD = frozenset({"Board.verdict", "Board.version"}) | {
     f"BoardRow.{name}" for name in ("utility", "utility_low", "utility_high", "comparisons")
 }
@@ -187,7 +187,7 @@ KINDS = (
         "ordinal-logistic:prior=1",
         OrdinalReference,
         specs("ordinal"),
-        PREDICTS | ARMS | {"Explanation.prediction", "About.grades"},
+        PREDICTS | ARMS | {"About.grades"},
     ),
     Kind(
         "rating",
@@ -201,7 +201,7 @@ KINDS = (
         "item-mean",
         RatingReference,
         specs("rating"),
-        PREDICTS | ARMS | {"Explanation.prediction", "About.ratings"},
+        PREDICTS | ARMS | {"About.ratings"},
     ),
     Kind(
         "comparison",
@@ -211,7 +211,7 @@ KINDS = (
         "preference-gp",
         ComparisonReference,
         specs("pairwise"),
-        PREDICTS | {"Explanation.prediction", "About.choices"} | BOARD,
+        PREDICTS | {"About.choices"} | BOARD,
     ),
     Kind(
         "routing",
@@ -221,7 +221,7 @@ KINDS = (
         "posterior:prior=4",
         RoutingReference,
         ROUTERS,
-        PREDICTS | ARMS | SURE | {"Explanation.prediction"},
+        PREDICTS | ARMS | SURE,
     ),
     Kind(
         "best-worst",

@@ -110,7 +110,7 @@ def test_the_commands_of_the_readme_work_one_after_another(tmp_path: Path, monke
         result = CliRunner().invoke(app, words)
         assert (result.exit_code, result.stderr) == (0, ""), (words, result.output)
         outputs[" ".join(words)] = result.output
-    assert {words[0] for words in ran} == {"init", "import", "decide", "feedback", "explain", "report", "rank"}
+    assert {words[0] for words in ran} == {"init", "import", "decide", "feedback", "why", "report", "rank"}
     assert not [line for line, out in outputs.items() if "arm control" in out]  # which shows nothing that was learned
     first, then = (outputs[f"decide letters --candidates examples/drafts.json --id {id}"] for id in ("m1", "m2"))
     assert re.search(r"^ +1 +\S+ +brief ", first, re.M)

@@ -40,13 +40,13 @@ def first_lines(page: str, fence: str = "sh") -> list[str]:
 
 
 def test_a_click_log() -> None:
-    init, read, health, decide, explain = map(run, first_lines("ubi.md"))
+    init, read, health, decide, why = map(run, first_lines("ubi.md"))
     assert "8 items by id" in init
     assert "5 rows of queries, 5 used" in read
     assert "Nothing is wrong with" in health
     assert "arm learned" in decide  # a control list would show nothing that was learned
-    assert "gel before" in explain  # the pen that was clicked most
-    assert "What moved it" in explain
+    assert "gel was shown in place 1" in why  # the pen that was clicked most
+    assert "Which feedback moved it" in why
 
 
 def test_a_click_log_behind_a_search_engine(folder: Path) -> None:
@@ -58,11 +58,11 @@ def test_a_click_log_behind_a_search_engine(folder: Path) -> None:
 
 
 def test_pairs_of_answers() -> None:
-    _, read, decide, explain = map(run, first_lines("preference-data.md"))
+    _, read, decide, why = map(run, first_lines("preference-data.md"))
     assert "12 pairs, 12 used" in read
     assert "arm learned" in decide
     assert "1 brief" in decide  # the short one, as in the pairs
-    assert "What moved it" in explain
+    assert "Which feedback moved it" in why
 
 
 def test_scores_and_corrections_of_langfuse() -> None:

@@ -77,12 +77,12 @@ def taught(tmp_path: Path) -> Iterator[Loop]:
 
 def test_every_result_of_a_loop_is_a_table_whatever_things_are_called(taught: Loop) -> None:
     decision = taught.decide(person="p0")
-    for result in (taught, decision, taught.explain(decision.id), taught.report()):
+    for result in (taught, decision, taught.why(decision.id), taught.report()):
         read = shown(result)
         assert "script" not in {tag for tag, _ in read.tags}
     assert f"size {HOSTILE}" in shown(taught).text
     assert f"{HOSTILE}0" in shown(decision).text
-    assert decision.shown[0] in shown(taught.explain(decision.id)).text
+    assert decision.shown[0] in shown(taught.why(decision.id)).text
     assert "No list is left in its own order, as control is 0" in shown(taught.report()).text
 
 
@@ -93,7 +93,7 @@ def test_standings_and_reports_of_every_kind_of_loop(tmp_path: Path) -> None:
         assert HOSTILE in shown(loop.standing(HOSTILE)).text
         assert decision.shown[0] in shown(loop.standing()).text
         shown(loop.report())
-        shown(loop.explain(loop.decide(person=HOSTILE).id))
+        shown(loop.why(loop.decide(person=HOSTILE).id))
         frame = loop.standing().to_frame()
         assert frame["item"].tolist() == list(loop.standing().items)
         assert list(frame.columns) == [
@@ -112,10 +112,9 @@ def test_results_become_data_frames(taught: Loop) -> None:
     frame = decision.to_frame()
     assert isinstance(frame, pd.DataFrame)
     assert frame["item"].tolist() == list(decision.shown)
-    told = taught.explain(decision.id)
+    told = taught.why(decision.id)
     assert told.to_frame().to_dict("list") == {
-        name: [getattr(part, name) for part in told.features]
-        for name in ("name", "weight", "first", "second", "counts")
+        name: [getattr(part, name) for part in told.features] for name in ("name", "value", "weight", "counts", "lead")
     }
     report = taught.report()
     frame = report.to_frame()

@@ -361,7 +361,7 @@ def test_who_was_promoted_and_who_is_tried() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
-    ["doctor", "report", "health", "explain d1", "why d1 i3", "export -", "export {}"],
+    ["doctor", "report", "health", "why d1", "why d1 i3", "export -", "export {}"],
 )
 @pytest.mark.parametrize("line_ends", ["killed", "closed"])
 def test_what_reads_reads_where_nothing_can_be_written(tmp_path: Path, line: str, line_ends: str) -> None:

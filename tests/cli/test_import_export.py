@@ -545,8 +545,8 @@ def test_a_round_trip_in_processes_of_their_own(folder: Path) -> None:
     come = process("decide", "bikes", "--candidates", "-", "--id", "own", "--json", given='[{"name": "x", "gears": 3}]')
     assert json.loads(come)["shown"] == ["x"]
     process("undo", "bikes", "e1")
-    explained = json.loads(process("explain", "bikes", decision["id"], "--json"))
-    assert explained["decision"] == decision["id"]
+    why = json.loads(process("why", "bikes", decision["id"], "--json"))
+    assert why["decision"] == decision["id"]
     process("export", "bikes", "bikes.jsonl")
     assert process("export", "bikes", "-") == Path("bikes.jsonl").read_text()
     process("init", "twin", "bikes.csv", "--people", "3", "--kind", "note=text")

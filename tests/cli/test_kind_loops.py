@@ -45,15 +45,13 @@ def test_the_command_line_says_what_the_loop_says(kind: Kind) -> None:
     learner = "" if kind.own else f"--learner {kind.other}"
     with Loop.open("l.heedful", learner=kind.own) as loop:
         assert decided == as_json(loop.decide(person=person, id="d24").plain())  # as it was then
-        explained, report = as_json(loop.explain("d23")), as_json(loop.report())
-        item = loop.explain("d23").first
-        why = as_json(loop.why("d23", item, 3))
+        why, report = as_json(loop.why("d23", top=3)), as_json(loop.report())
         evaluated = as_json(loop.evaluate(*[] if kind.own else [kind.other]))
-    assert done(f"explain l d23 --json {own}").json == explained
-    assert done(f"why l d23 {item} --top 3 --json {own}").json == why
+    for item in ("", why["item"]):
+        assert done(f"why l d23 {item} --top 3 --json {own}").json == why
     assert done(f"report l --json {own}").json == report
     assert done(f"evaluate l {learner} --json {own}").json == evaluated
-    for line in ("explain l d23", "report l --plot out.png", f"evaluate l {learner}"):
+    for line in ("why l d23", "report l --plot out.png", f"evaluate l {learner}"):
         assert done(f"{line} {own}").out
     assert Path("out.png").stat().st_size > 5000
     with Loop.open("l.heedful", learner=kind.own) as loop:
@@ -271,13 +269,11 @@ def test_weights_that_overflow_are_a_problem_and_said(folder: Path) -> None:
     assert found["check"] == "weights"
     assert "because eta=1e+20 is too large for these features" in found["told"]
     assert "heedful export" in found["next"]
-    told: Any = done("explain films d29 --json").json
-    assert (told["margin"], told["because"]) == (None, found["told"])
-    said = done("explain films d29").out
-    assert found["told"] in said
+    told: Any = done("why films d29 --json").json
+    assert (told["score"], told["place"]) == (None, 1)
+    said = done("why films d29").out
     assert "no number" in said
     assert "nan" not in said
-    assert "as its score is" not in said
     rows = [line for line in done("evaluate films").out.splitlines() if not line.rstrip().endswith((".", "%"))]
     assert max(map(len, rows)) <= 160
     assert None in done("evaluate films --json").json["learners"][0]["weights"].values()

@@ -1,4 +1,4 @@
-"""`heedful init`, `decide`, `feedback`, `undo`, `forget`, `explain`, `evaluate`: answers, exit codes, every refusal."""
+"""`heedful init`, `decide`, `feedback`, `undo`, `forget`, `why`, `evaluate`: answers, exit codes, every refusal."""
 
 from __future__ import annotations
 
@@ -75,8 +75,7 @@ COMMANDS = [
     "undo {} e",
     "rollback {} 2",
     "forget {} p --yes",
-    "explain {} d",
-    "why {} d beetle",
+    "why {} d",
     "evaluate {}",
 ]
 COMMANDS += ["import {} cars.csv", "export {} out.jsonl", "validate {} cars.csv", "doctor {}"]
@@ -598,7 +597,7 @@ def test_export_of_a_person(cars: str, folder: Path) -> None:
     assert also in gone.err
 
 
-# ---------------------------------------------------------------------------- explain, evaluate
+# ---------------------------------------------------------------------------- why, evaluate
 
 
 @pytest.fixture
@@ -710,7 +709,7 @@ def test_that_the_disk_is_full_is_no_fault_of_the_input(cars: str, monkeypatch: 
 
 # ---------------------------------------------------------------------------- help, and the page about all this
 
-NEW = ["init", "decide", "feedback", "undo", "forget", "explain", "report", "evaluate"]
+NEW = ["init", "decide", "feedback", "undo", "forget", "why", "report", "evaluate"]
 NEW += ["import", "export", "validate", "doctor"]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
 

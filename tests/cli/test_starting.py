@@ -100,7 +100,7 @@ def test_deciding_imports_what_decides(tmp_path: Path) -> None:
         "io",
         "papers",
         "loop.report",
-        "loop.explain",
+        "loop.why",
         "loop.evaluate",
     }
     assert not {f"heedful.{name}" for name in unused} & loaded

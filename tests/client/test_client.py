@@ -203,7 +203,7 @@ def test_a_newer_server_may_say_more() -> None:
     from heedful.client import messages
     from heedful.results.answers import plain
     from heedful.results.board import Board, BoardRow, QuestionsLeft, Verdict
-    from heedful.results.explanation import Explanation, Moved, Part
+    from heedful.results.explanation import Contribution, Influence, Why
     from heedful.results.report import Arm, At, Counts, Difference, MeasuredRegret, Report, Window
 
     def more(said: Any) -> Any:
@@ -218,22 +218,16 @@ def test_a_newer_server_may_say_more() -> None:
     measured = MeasuredRegret(3, 0.5, None, "none", (At(1, 0.5, None),))
     window = Window(9, 8, arm, arm)
     report = Report(4, 3, True, None, 0, 0, arm, arm, apart, "", (window,), Counts(1, 0, 0, 0, 0), measured)
-    moved = (Moved("e1", 2, "clicks", 0.5),)
-    explanation = Explanation(
-        "d1",
-        "learned",
-        "a",
-        None,
-        "",
-        0.5,
-        (Part("mpg", 1.0, 2.0, 3.0, -1.0),),
-        moved,
-        {"grade": 2, "between": [None, 1.5]},
+    parts, moved = (Contribution("mpg", 1.0, 2.0, 2.0, -1.0),), (Influence("e1", 2, "clicks", "d0", 0.5, None),)
+    predicted = {"grade": 2, "score_from": None}
+    why = Why(
+        *("d1", "a", "learned", 1, 2, 0.5, "score", None, None, None, predicted),
+        *("exact", "", parts, "leave-one-out", "", moved, 1, 0),
     )
     ranking = (BoardRow(1, "a", 0.9, 1, 2, 0.7, False, 0.5, 0.4, 0.6, comparisons=3),)
     verdict = Verdict("best", False, 0.5, "a", QuestionsLeft(1, 9, 99, "a few"))
     standing = Board(None, 2, 7, 0.9, ranking, (("a", "b"), ("b", "c")), verdict, 3)
-    for said in (report, explanation, standing):
+    for said in (report, why, standing):
         reply = messages.Reply(200, {}, msgspec.json.encode(more(plain(said))))
         assert messages.read_as(reply, type(said)) == said
     for wrong in ({**plain(report), "learned": [3]}, {**plain(report), "series": 5}, {"version": 1}):

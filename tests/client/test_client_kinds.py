@@ -51,7 +51,7 @@ def test_the_client_says_what_the_loop_says(kind: Kind, client: Client, folder: 
     with Loop.open(path, learner=kind.own) as own:
         here = own.decide(**ask(kind, 12))._asdict()
         assert {name: getattr(made, name) for name in here} == here
-        assert there.explain("d12") == own.explain("d12")
+        assert there.why("d12") == own.why("d12")
         assert there.report() == own.report()
         assert there.evaluate(*other) == own.evaluate(*other)
         assert there.weights("p1") == own.weights_of("p1")
@@ -78,7 +78,7 @@ def test_a_fallback_shows_the_callers_order_and_may_be_answered(
     kind.make(folder / f"back-{kind.name}.heedful").close()
     there = client.loop(f"back-{kind.name}")
     assert there.feedback(made, **kind.answer(1, made.shown)).learned
-    assert there.explain(made.id).arm == "imported"
+    assert there.why(made.id).arm == "imported"
 
 
 # ---------------------------------------------------------------------------- what is of one kind
@@ -104,7 +104,7 @@ def test_a_fallback_shows_two_once_it_is_known_that_two_are_compared(tmp_path: P
         assert client.loop("covers").decide(NAMES[:8], person="p", show=3).shown == ("i0", "i1", "i2")
     with running.served(tmp_path) as url, Client(url, timeout=60.0) as client:
         assert client.loop("covers").feedback(made, choice="second").learned
-        assert client.loop("covers").explain(made.id).arm == "imported"
+        assert client.loop("covers").why(made.id).arm == "imported"
 
 
 def test_a_fallback_shows_as_many_as_the_loop_showed_at_most(client: Client, folder: Path) -> None:

@@ -376,9 +376,9 @@ def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:
     assert lamps.rank() == lamps.rank(["i0", "i1", "i2", "i3"], person="p1") == lamps.decide(id="alone").shown
     assert lamps.rank(features=[[0.0, 1.0], [1.0, 0.0]], prior=[9.0, 1.0]) == ("0", "1")
     assert lamps.about().events == seen | {"decision": 2}  # the one that was asked for, and no other
-    why = lamps.explain("alone")
-    assert [moved.event for moved in why.lessons] == [a.event]
-    assert sum(part.counts for part in why.features) == pytest.approx(why.margin)
+    why = lamps.why("alone")
+    assert (why.place, [moved.event for moved in why.events]) == (1, [a.event])
+    assert sum(part.lead for part in why.features) == pytest.approx(why.lead)
     item = lamps.why("alone", "i3", top=1)
     assert (item.item, item.events_by, [each.event for each in item.events]) == ("i3", "leave-one-out", [a.event])
     assert sum(part.counts for part in item.features) == pytest.approx(item.score)
@@ -415,7 +415,7 @@ def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:
     with pytest.raises(LookupError):
         heedful.loop("boats").about()
     with pytest.raises(LookupError):
-        lamps.explain("never")
+        lamps.why("never")
     with pytest.raises(LookupError, match="not among the candidates"):
         lamps.why("alone", "never")
     with pytest.raises(ValueError, match="candidates"):

@@ -70,7 +70,6 @@ ROUTES = [
     Route("GET", f"{LOOP}/style?person=p", "read"),
     Route("POST", f"{LOOP}/style", "admin", {"person": "p", "always": "Be brief.", "id": "s"}),
     Route("GET", f"{LOOP}/standing", "read", status=422),  # of loops of choices alone
-    Route("GET", f"{LOOP}/decisions/d/explanation", "read"),
     Route("GET", f"{LOOP}/decisions/d/why?item=i0", "read"),
     Route("GET", f"{LOOP}/events?follow=false", "read"),
     Route("GET", f"{LOOP}/people/p", "read"),
@@ -166,7 +165,7 @@ def test_the_routes_are_all_of_them(site: Site) -> None:
             found.add((method.upper(), path, scope[1] if scope else None))
     wanted = {
         (route.method, re.sub(r"/new$", "/{item}", route.path).replace("/d/", "/{id}/").replace("/p", "/{person}")
-         if route.path.endswith(("/p", "/new", "/explanation")) else
+         if route.path.endswith(("/p", "/new")) else
          f"{LOOP}/decisions/{{id}}/why" if "/why" in route.path else route.path.partition("?")[0], route.scope)
         for route in ROUTES
     }  # fmt: skip
@@ -338,7 +337,7 @@ def test_what_one_does_changes_nothing_for_another(site: Site) -> None:
             assert main.get("/v1/loops/cars").value == mine
             # The ids of others are no ids here.
             is_problem(main.post("/v1/loops/cars/feedback", {"decision": d["id"], "better": "i7"}), "rejected")
-            is_problem(main.get(f"/v1/loops/cars/decisions/{d['id']}/explanation"), "not-found")
+            is_problem(main.get(f"/v1/loops/cars/decisions/{d['id']}/why"), "not-found")
 
 
 def test_a_tenant_without_a_folder_has_no_loops_until_it_makes_one(site: Site) -> None:

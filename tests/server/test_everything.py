@@ -81,7 +81,7 @@ def test_every_report_is_given_or_refused_with_a_reason(kind: Kind, tmp_path: Pa
                 raise  # nobody's reason
             except (ValueError, LookupError) as error:
                 refused |= {name.split()[0]} if len(str(error)) > 20 else {name}
-    assert refused <= {"standing", "why", "explain", "export", "experiment"}
+    assert refused <= {"standing", "why", "export", "experiment"}
 
 
 @pytest.mark.slow
@@ -125,7 +125,7 @@ def test_every_command_speaks(kind: Kind, tmp_path: Path) -> None:
         ids = [line["id"] for line in decisions(loop)][::7]
     commands = [["report"], ["health"], ["standing"], ["style"], ["evaluate", "--learner", kind.other], ["experiment"]]
     commands = [[each[0], str(path), *each[1:], *json] for each in commands for json in ([], ["--json"])]
-    commands += [["explain", str(path), id] for id in [*ids, "s2-p0", "s3-p0"]]
+    commands += [["why", str(path), id] for id in [*ids, *NOTHING]]
     commands += [["why", str(path), id, name] for id in [*ids, "s1-p0"] for name in (STRANGE, NAMES[0])]
     commands += [["export", str(path), "-"], ["doctor", str(path)]]
     for command in commands:

@@ -19,7 +19,7 @@ from heedful.results.about import About, Weights
 from heedful.results.answers import Answer, Decision
 from heedful.results.board import Board, BoardRow, QuestionsLeft, Verdict
 from heedful.results.evaluation import Evaluation
-from heedful.results.explanation import Explanation, Why
+from heedful.results.explanation import Why
 from heedful.results.report import PredictionReport, PredictionWindow, Report
 from heedful.server.result_schema import schema_of
 from heedful.server.routes import description
@@ -90,7 +90,7 @@ def test_a_loop_over_http_is_the_loop(ask: Caller, kind: Kind, folder: Path, tmp
         assert [each["status"] for each in answers] == ["applied", "applied", "rejected", "rejected"]
         assert answers == [each._asdict() for each in loop.feedback_many(batch)]
         for what in ("d0", "d22", "d23"):
-            assert ok(ask.get(f"{path}/decisions/{what}/explanation")) == as_json(loop.explain(what))
+            assert ok(ask.get(f"{path}/decisions/{what}/why")) == as_json(loop.why(what))
             for item in ("i0", "i5"):
                 asked_why = ask.get(f"{path}/decisions/{what}/why?item={item}&top=3")
                 if item in names_in(loop, what):
@@ -140,8 +140,7 @@ def test_every_field_is_described(kind: Kind, url: str, folder: Path) -> None:
             (ok(ask.get(path)), About),
             (decision, Decision),
             (answer, Answer),
-            (ok(ask.get(f"{path}/decisions/d/explanation")), Explanation),
-            (ok(ask.get(f"{path}/decisions/d/why?item=i1")), Why),
+            (ok(ask.get(f"{path}/decisions/d/why")), Why),
             (ok(ask.post(f"{path}/evaluations", {"learners": learners})), Evaluation),
             (report, Report),
         ]
@@ -179,24 +178,17 @@ def test_what_is_no_number_any_more_is_null_and_described_so(ask: Caller, folder
         caveat = loop.overflown
     path = f"/v1/loops/{name}"
     assert ok(ask.get(path))["caveats"] == [caveat]
-    explained = ok(ask.get(f"{path}/decisions/d29/explanation"))
-    why = ok(ask.get(f"{path}/decisions/d29/why?item={explained['first']}"))
+    why = ok(ask.get(f"{path}/decisions/d29/why"))
     evaluated = ok(ask.post(f"{path}/evaluations", {"learners": ["widrow-hoff:eta=1e20"]}))
     weights = ok(ask.get(f"{path}/weights"))
-    assert explained["margin"] is None
-    assert (why["score"], why["features_by"], why["item"]) == (None, "exact", explained["first"])
-    assert None in [part["counts"] for part in explained["features"]]
-    for value, result in (
-        (explained, Explanation),
-        (why, Why),
-        (evaluated, Evaluation),
-        (weights, Weights),
-    ):
+    assert (why["score"], why["lead"], why["features_by"], why["place"]) == (None, None, "exact", 1)
+    assert None in [part["counts"] for part in why["features"]]
+    for value, result in ((why, Why), (evaluated, Evaluation), (weights, Weights)):
         assert msgspec.to_builtins(msgspec.convert(value, schema_of(result))) == value
     for value in (evaluated["learners"][1], weights):
         assert None in value["weights"].values()
     described = json.loads(description())["components"]["schemas"]
-    assert {"type": "null"} in described["Explanation"]["properties"]["margin"]["anyOf"]
+    assert {"type": "null"} in described["Why"]["properties"]["score"]["anyOf"]
     assert {"type": "null"} in described["Weights"]["properties"]["weights"]["additionalProperties"]["anyOf"]
 
 

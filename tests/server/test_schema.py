@@ -166,7 +166,6 @@ GOOD: list[tuple[str, str, Any]] = [
     ("POST", "/v1/loops/{loop}/evaluations", {"learners": ["second-order:epsilon=0.1"]}),
     ("PUT", "/v1/loops/{loop}/items", [{"id": "fresh", "f0": 1.0}]),
     ("DELETE", "/v1/loops/{loop}/items/{item}", None),
-    ("GET", "/v1/loops/{loop}/decisions/{id}/explanation", None),
     ("GET", "/v1/loops/{loop}/decisions/{id}/why", None),
     ("GET", "/v1/loops/{loop}/weights", None),
     ("GET", "/v1/loops/{loop}/report", None),
@@ -266,7 +265,7 @@ def test_each_way_to_decide_is_as_described(tmp_path: Path) -> None:
         ask("POST", f"{ONE}/experiments", {"learner": "second-order:epsilon=0.1", "share": 1.0})
         made += [ask("POST", decide, {"id": f"q{i}", "person": f"q{i}", "show": 3}) for i in range(5)]
         for each in {each["arm"]: each for each in made}.values():
-            ask("GET", f"{ONE}/decisions/{{id}}/explanation", id=each["id"])
+            ask("GET", f"{ONE}/decisions/{{id}}/why", id=each["id"])
         ask.loop = "taught"
         made.append(ask("POST", decide, {"prior": [float(j) for j in range(12)]}))
     arms, _ = values(DESCRIBED["components"]["schemas"]["Decision"]["properties"]["arm"])
@@ -303,7 +302,7 @@ def test_a_life_of_each_kind_is_as_described(tmp_path: Path, kind: Kind) -> None
             assert [each["seq"] is None for each in ask("POST", f"{ONE}/feedback", answers)] == [False, True]
             ask("POST", f"{ONE}/undo", {"event": "e3"})
             for id in ("d1", other["id"]):
-                ask("GET", f"{ONE}/decisions/{{id}}/explanation", id=id)
+                ask("GET", f"{ONE}/decisions/{{id}}/why", id=id)
                 ask("GET", f"{ONE}/decisions/{{id}}/why", query="?item=i2&top=2", id=id, statuses=(200, 404))
         ask("DELETE", f"{ONE}/people/{{person}}", person="p1")
 

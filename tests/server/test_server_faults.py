@@ -198,7 +198,7 @@ def test_a_decision_that_was_damaged_meanwhile(tmp_path: Path, caplog: pytest.Lo
         for events in (lesson, [good | {"id": "other"}, lesson], [lesson]):
             problem(client.post("/v1/loops/a/feedback", json=events), 500, "damaged")
         assert client.post("/v1/loops/a/feedback", json=good).json()["status"] == "applied"
-        problem(client.get("/v1/loops/a/decisions/d1/explanation"), 500, "damaged")
+        problem(client.get("/v1/loops/a/decisions/d1/why"), 500, "damaged")
         assert caplog.text.count("restore a back-up") == 1  # of four requests
     assert [id for id, _ in told] == ["e5", "e6"]
 

@@ -124,7 +124,7 @@ def test_a_client_that_knows_one_server_is_served_by_the_owner(
 def answers(node: Node, name: str) -> dict[str, Any]:
     """What a server says to everything that is read of a loop."""
     paths = ["", "/weights", "/weights?person=p3", "/standing", "/report", "/health", "/items", "/promotions"]
-    paths += ["/decisions/d3/explanation", "/decisions/d3/why?item=i3", "/events?follow=false&after=10"]
+    paths += ["/decisions/d3/why", "/decisions/d3/why?item=i3", "/events?follow=false&after=10"]
     found = {}
     for path in paths:
         reply = httpx.get(f"{node.url}/v1/loops/{name}{path}", timeout=LONGEST)

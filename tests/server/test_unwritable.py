@@ -28,7 +28,7 @@ def served(folder: Path) -> Path:
 
 
 def look(client: httpx.Client) -> None:
-    for route in ("", "/weights", "/report", "/decisions/d1/explanation"):
+    for route in ("", "/weights", "/report", "/decisions/d1/why"):
         assert client.get(f"/v1/loops/a{route}").status_code == 200, route
     for page in ("/", "/loops/a/learned", "/loops/a/proof", "/loops/a/health", "/loops/a/why?decision=d1"):
         assert client.get(page).status_code == 200, page

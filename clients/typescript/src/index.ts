@@ -299,20 +299,14 @@ export class Loop {
     return (await this.#call("get", "/v1/loops/{loop}/weights", { query, ...ending })).weights;
   }
 
-  /** Why an item of a decision had its score. */
+  /** Why an item of a decision, by default the first shown, had its score. */
   async why(
     decision: string | Decision,
-    item: string,
+    item?: string,
     { top = 10, ...ending }: Ending & { top?: number } = {},
   ): Promise<Schemas["Why"]> {
-    const [path, query] = [{ loop: this.name, id: idOf(decision) }, { item, top }];
+    const [path, query] = [{ loop: this.name, id: idOf(decision) }, item === undefined ? { top } : { item, top }];
     return this.#client.call("get", "/v1/loops/{loop}/decisions/{id}/why", { path, query, long: true, ...ending });
-  }
-
-  /** Why the first item of a decision stood first. */
-  async explain(decision: string | Decision, ending: Ending = {}): Promise<Schemas["Explanation"]> {
-    const path = { loop: this.name, id: idOf(decision) };
-    return this.#client.call("get", "/v1/loops/{loop}/decisions/{id}/explanation", { path, long: true, ...ending });
   }
 
   /** What the loop learned, measured over its newest `last` decisions. */

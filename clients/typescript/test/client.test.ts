@@ -107,7 +107,7 @@ test("items, the model, and what it says of itself", async (t) => {
   assert.equal((await loop.rank({ candidates: ["mini", "mustang"] }))[0], "mustang");
   const weights = await loop.weights();
   assert.ok(weights["hp"]! > 0);
-  assert.equal((await loop.explain(d)).decision, "d/1");
+  assert.equal((await loop.why(d)).item, d.shown[0]);
   assert.equal((await loop.why(d, "mustang", { top: 1 })).item, "mustang");
   assert.equal((await loop.report({ last: 10 })).decisions, 1);
   const { promotions } = await client.call("get", "/v1/loops/{loop}/promotions", { path: { loop: name } });
