@@ -109,7 +109,8 @@ def reports(loop: Loop, kind: Kind) -> Iterator[tuple[str, Callable[[], object]]
         yield f"style of {person}", lambda person=person: loop.style_of(person)
         yield f"standing of {person}", lambda person=person: loop.standing(person)
     for line in decisions(loop):
-        for item in (None, STRANGE) if line["id"] in DIFFERENT else (None,):
+        yield f"why {line['id']}", lambda line=line: loop.why(line["id"], budget=0.0)
+        for item in dict.fromkeys([*line["shown"][:1], STRANGE]) if line["id"] in DIFFERENT else ():
             yield f"why {line['id']} {item}", lambda line=line, item=item: loop.why(line["id"], item)
     for each in FORMATS.values():
         if each.write is not None:

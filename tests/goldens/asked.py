@@ -120,7 +120,7 @@ def exported(loop: Loop) -> str:
 def commands(kind: str, folder: Path) -> str:
     """What commands print, in words and as JSON; `folder`, with the loop in it, is the working directory."""
     spec = OTHERS[kind]
-    lines = ["report", f"explain {{}} {LAST[kind]}", "explain {} d0", f"evaluate {{}} --learner {spec}", "doctor"]
+    lines = ["report", f"why {{}} {LAST[kind]}", "why {} d0", f"evaluate {{}} --learner {spec}", "doctor"]
     about = ' --context {"embedding":[0,1,0]}' if kind == "routes" else ""
     lines += [f"decide {{}} --person p0 --id cli{about}", *(["standing"] if kind == "choices" else []), "undo {} e3"]
     lines += ["forget {} p0 --yes", f"decide {{}} --person p1 --id again{about}"]
@@ -148,8 +148,8 @@ def _outputs(kind: str, lines: list[str]) -> list[str]:
     return told
 
 
-ROUTES = ("", "/items?limit=3", "/weights", "/weights?person=p0", "/report", "/standing", "/decisions/d0/explanation")
-PAGES = ("", "?person=p0", "/learned", "/learned?person=p0&why=1", "/compare", "/results", "/row", "/health")
+ROUTES = ("", "/items?limit=3", "/weights", "/weights?person=p0", "/report", "/standing", "/decisions/d0/why")
+PAGES = ("", "?person=p0", "/learned", "/learned?person=p0", "/compare", "/results", "/row", "/health")
 PAGES += ("/proof?learner=OTHER&plan=1", "/why?decision=LAST")
 BEFORE = ("?person=p0", "/learned", "/results", "/health", "/row")
 """Pages of a loop in which nothing happened."""

@@ -74,7 +74,7 @@ def figures(case: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, clock(BEGIN, 10**9), CASES[case](Path(folder) / "l.heedful") as loop:
         for name, report in reports(loop, kind_of(case)):
             asked = name.split()
-            if name in REPORTS or (asked[0] in ("explain", "why") and asked[1] in DECISIONS):
+            if name in REPORTS or (asked[0] == "why" and asked[1] in DECISIONS):
                 try:
                     found[name] = _plain(report())
                 except (ValueError, LookupError) as error:

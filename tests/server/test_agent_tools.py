@@ -99,7 +99,7 @@ def test_a_life_over_stdio(home: Place) -> None:
         ]
         chosen = await call(client, "choose", candidates=DRAFTS, person="ann", id="d1")
         assert (chosen["decision"], chosen["order"], chosen["arm"]) == ("d1", ["x"], "learned")
-        assert chosen["why"].startswith("x before y")
+        assert chosen["why"].startswith("x was shown in place 1")
         assert await call(client, "choose", candidates=DRAFTS, person="ann", id="d1") == chosen
         learned = await call(client, "learn", decision="d1", edit="The parcel that you ordered is here.", id="e1")
         assert (learned["status"], learned["learned"]) == ("applied", True)

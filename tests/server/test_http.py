@@ -702,9 +702,9 @@ def test_head_is_get_without_the_body(plain: Caller, cars: str, path: str) -> No
         for _ in range(2):
             wire.send(request("HEAD", path))
             bare = wire.must(head=True)
-            # How choices stand cannot be asked of a loop of rankings, nor why without an item, and there was no
-            # experiment; refused, HEAD tells as much as GET.
-            refusals = {"standing": 422, "why": 422, "latest": 404}
+            # How choices stand cannot be asked of a loop of rankings, and there was no experiment; refused, HEAD tells
+            # as much as GET.
+            refusals = {"standing": 422, "latest": 404}
             assert bare.status == full.status == refusals.get(path.rpartition("/")[2], 200)
             if path != "/metrics":
                 assert bare.headers["content-length"] == full.headers["content-length"]

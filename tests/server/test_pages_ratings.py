@@ -218,10 +218,12 @@ def test_what_is_liked_best_is_what_the_loop_expects(visitor: Visitor, tmp_path:
 def test_a_learner_without_an_opinion(visitor: Visitor, tmp_path: Path) -> None:
     taught(tmp_path / "films.heedful", "random-item", 4, control=0.0).close()
     assert set(visitor.get(ANN).marks.values()) == {"No prediction yet"}
-    page = visitor.get(f"{BASE}/learned?person=p1&why=1")
+    page = visitor.get(f"{BASE}/learned?person=p1")
     assert "Its learner, random-item, predicts no ratings." in page.at("weights")
-    assert "RandomItem showed this, and does not say what it expects." in page.at("why")
     assert "The learner does not say what it expects." in page.at("report")
+    [link] = [each.attrib["href"] for each in page.all("a") if words(each) == "See why"]
+    assert link.startswith("/loops/films/why?decision=")
+    assert "RandomItem gives items no score." in visitor.get(link).at("explanation")
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def why(history: History, id: str, item: str | None = None, top: int = 10, budge
     log and the learner's `lesson_cost`, so the same log always gives the same answer. Raise ValueError, naming the
     field, on bad input, and LookupError if there is no such decision, it was forgotten, it showed nothing, or the item
     was not a candidate."""
-    id = records.check_id("decision", id)
+    id, item = records.check_id("decision", id), item if item is None else records.check_id("item", item)
     check_count("top", top, least=0)
     check_between("budget", budget, 0.0, math.inf)
     known = find_decision(history, id)
@@ -55,7 +55,6 @@ def why(history: History, id: str, item: str | None = None, top: int = 10, budge
         if not known.record.shown:
             raise LookupError(f"decision {id} showed nothing that was on offer: there is nothing to explain")
         item = known.names[known.record.shown[0]]
-    item = records.check_id("item", item)
     if item in {name for _, name in known.record.unknown}:
         raise LookupError(f"item {item} was not on offer when decision {id} was made: nothing had been learned of it")
     if item not in known.names:

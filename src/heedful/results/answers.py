@@ -99,11 +99,11 @@ class Decision(NamedTuple):
 def plain(value: object) -> Any:
     """Return a result as plain values for JSON.
 
-    Named tuples become objects, at any depth; a field that is None is left out if it has a default. Numbers that are
-    not finite become None."""
+    Named tuples become objects, at any depth. Numbers that are not finite become None, and a field that is None is left
+    out if it has a default."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        kept = [(name, part) for name, part in zip(value._fields, value) if part is not None or _says_none(value, name)]
-        return {name: plain(part) for name, part in kept}
+        parts = zip(value._fields, map(plain, value))
+        return {name: part for name, part in parts if part is not None or _says_none(value, name)}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
     if isinstance(value, dict):

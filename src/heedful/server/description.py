@@ -156,5 +156,5 @@ def _query_parameter(parameter: Parameter, numbers: bool) -> dict[str, Any]:
     schema: dict[str, Any] = {"schema": parameter.schema}
     if parameter.schema["type"] in ("array", "object"):
         schema = {"content": {"application/json": schema}}
-    described = {"name": parameter.name, "in": "query", "required": parameter.required, **schema}
+    described = {"name": parameter.name, "in": "query", "required": False, **schema}
     return described | ({"description": "with application/octet-stream only"} if numbers else {})

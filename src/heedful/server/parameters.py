@@ -27,7 +27,6 @@ class Parameter(NamedTuple):
     """the JSON schema of its value; an object or an array is written as JSON"""
     default: object = None
     """its value in a request without it; None if it has none then"""
-    required: bool = False
 
     def read(self, text: str) -> Any:
         """Return the value that is written as `text`. Raise ValueError, beginning with the name, if it is none."""
@@ -50,14 +49,12 @@ class Parameter(NamedTuple):
 
 def read_query(pairs: Sequence[tuple[str, str]], parameters: Sequence[Parameter]) -> Mapping[str, Any]:
     """Return the values of a query by name, with defaults. Raise ValueError for a parameter that is not among
-    `parameters`, comes twice or is missing, or for a value that it does not take."""
+    `parameters` or comes twice, or for a value that it does not take."""
     texts = unique_fields(pairs, [parameter.name for parameter in parameters])
     values = {parameter.name: parameter.default for parameter in parameters if parameter.default is not None}
     for parameter in parameters:
         if parameter.name in texts:
             values[parameter.name] = parameter.read(texts[parameter.name])
-        elif parameter.required:
-            raise ValueError(f"{parameter.name}: expected, got none")
     return values
 
 
