@@ -1,7 +1,7 @@
 """Is it right as often as it says? `python bench/sure.py`.
 
 Of two documents that nobody has judged, the posterior says how probable it is that the one is better than the other:
-Phi(lead / (1.2 standard deviations)), as `decide`, `rank` and `explain` of a loop say it. Synthetic queries of 20
+Phi(lead / (1.2 standard deviations)), as `decide`, `rank` and `why` of a loop say it. Synthetic queries of 20
 documents with 20 features and noisy grades, k is 5; people correct the list strictly (alpha 1/2) or by noisy grades, or
 click: with probability 1 / i they look at place i, or read from the top; or they give thumbs to single documents. After
 50, 300 and 1,000 answers, 500 pairs of documents of queries that did not come yet are compared, in 20 loops a cell: how
