@@ -702,54 +702,12 @@ export interface components {
             };
             /** @description the names of what each request says of each item; None if it says nothing */
             query_features?: string[];
-            /** @description how well the learner imitates the caller's order; None in a loop without the setting `apprentice` */
-            apprentice?: components["schemas"]["Apprentice"];
             /** @description the number of grades, 1 the lowest, in a loop of grades */
             grades?: number;
             /** @description the lowest and highest rating, in a loop of ratings */
             ratings?: number[];
             /** @description the purpose of choices, best or ranking, in a loop of choices */
             choices?: string;
-        };
-        /**
-         * Apprentice
-         * @description How well the learner of a loop imitates the caller's order, and whether it may serve in its place.
-         */
-        Apprentice: {
-            /** @description the loop's own learner, by name and parameters */
-            learner: string;
-            /** @description the sequence number of the promotion since which a learner serves; 0 as long as the caller's order does */
-            serves: number;
-            /** @description the share of pairs that has to be agreed on before the learner is promoted: the setting `agreement` */
-            asked: number;
-            /** @description the share of the pairs in a list that the learner puts in the caller's order */
-            pairs: components["schemas"]["ImitatedShare"];
-            /** @description the share of lists in which the learner's first item is the caller's, too */
-            first: components["schemas"]["ImitatedShare"];
-            /** @description how many recent decisions are compared; if a learner serves, the last before its promotion */
-            decisions: number;
-            /** @description the sequence number after which these decisions came */
-            since: number;
-            /** @description the probability with which either interval ever misses, at most */
-            alpha: number;
-            /** @description why the learner may not be promoted now, a sentence each; () if it may, or if it serves already */
-            against_promotion: string[];
-            /** @description whether the learner asks to be promoted: it does not serve, and nothing speaks against it */
-            ready: boolean;
-            /** @description all of this in a few sentences */
-            told: string;
-        };
-        /**
-         * ImitatedShare
-         * @description The share of pairs, or of first items, in which the learner agrees with the caller's order.
-         */
-        ImitatedShare: {
-            /** @description the mean over the decisions compared; None if there are none */
-            share: number | null;
-            /** @description the lower limit of what is expected of the learner as it was at these decisions */
-            low: number;
-            /** @description the upper limit */
-            high: number;
         };
         /**
          * Put
@@ -822,10 +780,10 @@ export interface components {
             /** @description the version of the model that made it */
             version: number;
             /**
-             * @description how it was made: "learned" (by the model), "control" (in the caller's order or at random, for comparison), "sampled" (drawn around the model's order), "interleaved" (drafted by the model and a candidate learner), "imitated" (in the caller's order, which the model learns to make) or "imported" (by another system)
+             * @description how it was made: "learned" (by the model), "control" (in the caller's order or at random, for comparison), "sampled" (drawn around the model's order), "interleaved" (drafted by the model and a candidate learner) or "imported" (by another system)
              * @enum {unknown}
              */
-            arm: "control" | "imitated" | "imported" | "interleaved" | "learned" | "sampled";
+            arm: "control" | "imported" | "interleaved" | "learned" | "sampled";
             /** @description its sequence number in the log */
             seq: number;
             /** @description the prediction for each item shown (a grade, a rating, a probability of being chosen), None for an unknown item; None if this loop predicts nothing */
@@ -1225,7 +1183,7 @@ export interface components {
          */
         Promote: {
             /**
-             * @description without it, the candidate of the experiment, or the learner that imitates
+             * @description without it, the candidate of the experiment
              * @example second-order:epsilon=0.1
              */
             learner?: string;
@@ -1660,8 +1618,6 @@ export interface components {
             thumbs?: components["schemas"]["Shares"];
             /** @description how many of the decisions were on candidates some of which were not on offer; None if none was */
             unknown?: number;
-            /** @description how well the learner imitates the caller's order, and whether it may serve; None in a loop without the setting `apprentice` */
-            apprentice?: components["schemas"]["Apprentice"];
             /** @description whether learned lists and control lists are answered equally often, as they have to be to be compared; None if they are not compared, or if silence is an answer (`none_after`) */
             sample_ratio?: components["schemas"]["SampleRatio"];
             /** @description the share of learned lists and of control lists in which something was clicked or acted on in its favour, whether they have an answer or not; None if nothing ever was */
@@ -2027,7 +1983,7 @@ export interface components {
         Explanation: {
             /** @description the id of the decision */
             decision: string;
-            /** @description how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported" */
+            /** @description how the decision was made: "learned", "control", "sampled", "interleaved" or "imported" */
             arm: string;
             /** @description the name of the item shown first */
             first: string;
@@ -2086,7 +2042,7 @@ export interface components {
             decision: string;
             /** @description the name of the candidate */
             item: string;
-            /** @description how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported" */
+            /** @description how the decision was made: "learned", "control", "sampled", "interleaved" or "imported" */
             arm: string;
             /** @description its place in what was shown, 1 for the first; None if it was a candidate and not shown */
             place: number | null;

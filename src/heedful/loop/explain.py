@@ -84,8 +84,6 @@ class LoggedPast:
         model = self.interaction.fresh()
         before = margin(model)
         for event, decision, feedback in history.steps([model], 0, self._version):
-            if history.settings.apprentice:  # orders that it learned to make on the way have moved it, too
-                before = margin(model)
             if event.seq in self.failed or not history.teach(model, event, decision, feedback):
                 continue
             after = margin(model)

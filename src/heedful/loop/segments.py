@@ -25,7 +25,7 @@ import numpy as np
 from heedful.data.files import TEMPORARY
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop import records
-from heedful.loop.batch import NUMBERS, Batch, Run, columns_of, prepare
+from heedful.loop.batch import NUMBERS, Batch, Run, prepare
 from heedful.loop.history import History
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, Ragged, Single, below, lengths, own_scores
 from heedful.loop.log import Event, Log, Retractions, Segment, checksum
@@ -87,7 +87,7 @@ def seal(history: History, events: int = EVENTS) -> Sealed:
     if isinstance(events, bool) or not isinstance(events, int) or not 1 <= events <= 2**40:
         raise ValueError(f"events: expected a whole number from 1 on, got {events!r}")
     log, interaction = history.log, history.interaction
-    columns = columns_of(history, interaction.fresh())
+    columns = interaction.columns(interaction.fresh())
     for path in folder.glob("segment-*.tmp"):
         if time.time() - path.stat().st_mtime > TEMPORARY:
             path.unlink(missing_ok=True)
@@ -244,7 +244,7 @@ def _lesson(
 ) -> tuple[int, Encoded | None]:
     """Return (sort, example) of an event: what sort of training example it is (a number), and its arrays if it is
     stored in columns, else None."""
-    if event.kind == "item" and event.kind in history.folded:
+    if event.kind == "item" and history.interaction.by_number:
         return ITEM, None
     if decided is None:
         return NONE, None

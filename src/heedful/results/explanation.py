@@ -45,7 +45,7 @@ class Explanation(NamedTuple):
     decision: str
     """the id of the decision"""
     arm: str
-    """how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported\""""
+    """how the decision was made: "learned", "control", "sampled", "interleaved" or "imported\""""
     first: str
     """the name of the item shown first"""
     second: str | None
@@ -141,7 +141,7 @@ class Why(NamedTuple):
     item: str
     """the name of the candidate"""
     arm: str
-    """how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported\""""
+    """how the decision was made: "learned", "control", "sampled", "interleaved" or "imported\""""
     place: int | None
     """its place in what was shown, 1 for the first; None if it was a candidate and not shown"""
     version: int

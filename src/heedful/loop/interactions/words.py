@@ -16,7 +16,6 @@ BECAUSE = {
     "control": "this was a control: the caller's order was shown, whatever the model says",
     "interleaved": "the loop's ranking and that of a candidate learner drafted this list together, in turn",
     "sampled": "this list was drawn at random around what was learned, so that every list has a known probability",
-    "imitated": "the caller's order was shown, which the model learns to make; the margin is its own at that time",
     "imported": "somebody else made this order; the margin is what the model said of it at that time",
     "ahead": "the model had them in this order",
     "behind": "the model had them the other way round: neighbours were swapped at random, so that clicks can be "

@@ -72,7 +72,6 @@ def explain_score(told: Explanation, head: str, what: str, moved: str) -> list[P
             "control": "your order, for comparison",
             "sampled": "an order drawn at random around what was learned",
             "interleaved": "an order that two learners drafted together",
-            "imitated": "your order, which the model learns to make",
         }
         why = orders.get(told.arm, "somebody else's order")
         parts.append(Line(f"This decision showed {why}: the model had no part in {what}."))
