@@ -100,7 +100,7 @@ def decisions(loop: Loop) -> list[dict[str, Any]]:
 
 def reports(loop: Loop, kind: Kind) -> Iterator[tuple[str, Callable[[], object]]]:
     """Everything that Python says of a loop, by name, to be called."""
-    for name in ("report", "health", "experiment", "apprentice", "notes", "caveats", "style_of", "verify"):
+    for name in ("report", "health", "experiment", "notes", "caveats", "style_of", "verify"):
         found = getattr(loop, name)
         yield name, found if callable(found) else lambda found=found: found
     yield "evaluate", lambda: loop.evaluate(kind.other)

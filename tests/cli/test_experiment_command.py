@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -197,58 +196,6 @@ def test_what_makes_no_sense_ends_with_2_and_what_cannot_be_read_with_1(folder: 
     (folder / "cars.heedful" / "log.db").write_bytes(b"no log" * 100)
     for line in ("experiment cars", "promote cars --list", "promote cars --force"):
         refusal(line, code=1)
-
-
-# ---------------------------------------------------------------------------- an apprentice
-
-
-@pytest.mark.slow
-def test_an_apprentice_from_the_start_to_the_promotion_and_back(folder: Path) -> None:
-    Path("cars.json").write_text("\n".join(json.dumps(row) for row in rows(12, 4)))
-    bad(heedful("init cars cars.json --apprentice --agreement 0.4"), "agreement: expected a number above 0.5")
-    bad(heedful("init cars --ratings 1..5 --apprentice"), "apprentice: expected false in a loop of ratings")
-    bad(
-        heedful("init cars cars.json --apprentice --learner dueling-bandit"),
-        "apprentice: expected a learner that takes",
-    )
-    made = heedful("init cars cars.json --apprentice --control 0 --learner posterior:swap=0", width=400)
-    told = "Your own order is shown, and posterior:swap=0 imitates it: heedful experiment cars says how well."
-    assert told in words(made)
-    assert "posterior:swap=0 imitates the caller's order, which serves. No list" in words(heedful("experiment cars"))
-    bad(heedful("promote cars"), "promote: posterior:swap=0 is not ready: no list can be compared so far, and 0.8 is")
-    bad(
-        heedful("experiment cars --start perceptron"),
-        "experiment: posterior:swap=0 imitates the caller's order so far",
-    )
-    with Loop.open("cars.heedful") as loop:
-        for i in range(200):
-            names = [f"i{j}" for j in range(i % 4, 12)]
-            loop.decide(names, prior=[F0[name] for name in names], id=f"d{i}")
-        found, version = loop.apprentice(), loop.version
-        assert found is not None
-        assert found.ready
-        before = bits(loop)
-    assert done("experiment cars --json").json == as_json(found)
-    told = words(heedful("experiment cars", width=400))
-    assert f"{found.told} It may be promoted: heedful promote cars" in told
-    assert found.told in words(heedful("report cars", width=400))
-    assert heedful("report cars --json").json["apprentice"] == as_json(found)
-    assert found.told in words(heedful("doctor cars", width=600))
-    told = words(heedful("promote cars --by ann", width=400))
-    assert "posterior:swap=0 serves now in place of the caller's order" in told
-    assert f"heedful rollback cars {version}" in told
-    assert "agreement" in words(heedful("promote cars --list", width=400))
-    bad(heedful("experiment cars"), "experiment: there was none")
-    assert "posterior:swap=0 serves in place of the caller's order" in words(heedful("doctor cars", width=600))
-    assert heedful("export cars cars.jsonl").code == 0
-    assert heedful("init copy cars.json --apprentice --control 0 --learner posterior:swap=0").code == 0
-    assert heedful("import copy cars.jsonl").code == 0
-    with Loop.open("copy.heedful") as loop:
-        assert (bits(loop), loop.projection.imitates) == (before, False)
-    assert heedful(f"rollback cars {version}").code == 0
-    assert "asks to be promoted" in words(heedful("experiment cars", width=400))
-    with Loop.open("cars.heedful") as loop:
-        assert bits(loop) == before == bits_from_scratch(loop)
 
 
 def test_one_person_leaves_the_error_of_the_credit_unknown() -> None:

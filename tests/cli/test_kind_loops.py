@@ -212,7 +212,6 @@ WRONG = [
     (f"{ROUTED} --cross all", "--cross: expected none in a loop of routes"),
     (f"{ROUTED} --kind vendor=category", "--kind: expected none in a loop of routes"),
     (f"{ROUTED} --query-features -", "--query-features: "),
-    (f"{ROUTED} --apprentice", "apprentice: expected false in a loop of routes"),
     (f"{ROUTED} --learner perceptron", "learner: expected one that learns from thumbs, such as posterior"),
     (f"{RATED} --cost-weight 0", "--cost-weight: expected --route with it, got none"),
     (f"{RATED} --embedding 3", "--embedding: expected --route with it, got none"),

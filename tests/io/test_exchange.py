@@ -487,10 +487,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (DECISION | {"probability": 0}, "probability: expected a number above 0, up to 1, or null, got 0"),
     (DECISION | {"probability": 1.5}, "probability: expected a number above 0, up to 1, or null, got 1.5"),
     (DECISION | {"probability": "1"}, "probability: expected a finite number, got '1'"),
-    (
-        DECISION | {"arm": "left"},
-        "arm: expected learned, control, sampled, interleaved, imitated, imported, got 'left'",
-    ),
+    (DECISION | {"arm": "left"}, "arm: expected learned, control, sampled, interleaved, imported, got 'left'"),
     (DECISION | {"learner": 3}, "learner: expected a text of at most 1000 characters, got 3"),
     (DECISION | {"seed": -1}, "seed: expected a whole number, 0 or more, got -1"),
     (DECISION | {"proposal": [1]}, "proposal: expected an object, got [1]"),

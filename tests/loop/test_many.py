@@ -121,12 +121,7 @@ def test_the_own_learner_of_people_changes_nothing_for_all(tmp_path: Path) -> No
     )
 
 
-def test_what_depends_on_the_weights_is_refused(tmp_path: Path, loops: list[Path]) -> None:
-    with small_loop(tmp_path / "l", "perceptron:batch=4", k=4, apprentice=True) as loop:
-        d = loop.decide(NAMES, id="d")
-        loop.feedback("d", id="e", clicks=[d.shown[1]])
-    with pytest.raises(TaskError, match=r"feedback e: expected feedback that teaches the same .*, got clicks"):
-        replay_loop(tmp_path / "l")
+def test_a_learner_without_batches_is_refused(loops: list[Path]) -> None:
     with pytest.raises(ValueError, match="learner: expected one that learns in batches while its weights are fixed"):
         replay_loop(loops[0])
 

@@ -136,10 +136,10 @@ def test_what_was_brought_back_twice_can_be_undone_a_third_time(home: Place) -> 
             assert bits(loop) == old
 
 
-@pytest.mark.parametrize("to", ["e3", 5, {"kind": "item", "id": "i1"}, {"kind": "feedback"}, {"id": "e1"}])
+@pytest.mark.parametrize("to", ["e3", 5, {"kind": "decision", "id": "d1"}, {"kind": "feedback"}, {"id": "e1"}])
 def test_a_line_names_the_event_that_it_goes_back_to(to: Any) -> None:
     found = check_form(Line(1, {"kind": "rollback", "id": "r", "to": to}, None))
     assert isinstance(found, Outcome)
     assert (found.reason or "").startswith(
-        "to: expected the kind (feedback, undo, rollback, experiment, stop, promote, style, decision) and id"
+        "to: expected the kind (feedback, undo, rollback, experiment, stop, promote, style) and id"
     )

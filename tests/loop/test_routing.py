@@ -298,8 +298,6 @@ def test_what_else_is_refused(tmp_path: Path) -> None:
     for name in ("perceptron", "random-order"):
         with pytest.raises(ValueError, match="learner: expected"):
             Loop.create(tmp_path / "s", items=MODELS, settings=Settings(cost_weight=0.1), learner=name)
-    with pytest.raises(ValueError, match="apprentice: expected false"):
-        make(tmp_path / "s", apprentice=True)
     odd = declare({"cost_weight": (0, 1)})
     with pytest.raises(ValueError, match="expected no column cost_weight"):
         Loop.create(tmp_path / "s", items=MODELS, settings=Settings(cost_weight=0.1), context=odd)

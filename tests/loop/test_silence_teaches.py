@@ -19,7 +19,7 @@ from heedful.loop.log import Log
 from heedful.loop.projection import Projection
 from heedful.loop.silence import MOST, PREFIX, Unanswered, is_silence
 from heedful.storage import Address
-from loops import bits, bits_from_scratch, export, set_clock, small_loop
+from loops import bits, bits_from_scratch, export, set_clock
 from takeover import new_name
 
 SECOND = 1_000_000
@@ -222,14 +222,6 @@ def test_lists_that_nobody_saw_are_not_silent(tmp_path: Path, clock: Clock) -> N
         clock.at = 1100.0
         loop.decide(id="d4")
         assert silences(loop) == ["d1", "later", "d2", "d3", "never"]
-
-
-def test_orders_that_are_imitated_are_not_silent(tmp_path: Path, clock: Clock) -> None:
-    with small_loop(tmp_path / "l", apprentice=True, none_after=60.0) as loop:
-        for i in range(3):
-            clock.at = 100.0 * i
-            assert loop.decide(["i0", "i1", "i2"], id=f"d{i}").arm == "imitated"
-        assert silences(loop) == []
 
 
 def test_the_forgotten_are_not_silent(tmp_path: Path, clock: Clock) -> None:

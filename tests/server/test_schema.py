@@ -253,7 +253,6 @@ def living(folder: Path, name: str) -> Iterator[Described]:
 def test_each_way_to_decide_is_as_described(tmp_path: Path) -> None:
     """Every arm that is described comes, with and without a probability."""
     small_loop(tmp_path / "cars.heedful", "perceptron", control=0.3, sampled=0.3).close()
-    small_loop(tmp_path / "taught.heedful", "perceptron", apprentice=True, control=0.0).close()
     decide, records = f"{ONE}/decisions", f"{ONE}/records"
     with living(tmp_path, "cars") as ask:
         made = [ask("POST", decide, {"id": f"p{i}", "person": f"p{i}", "show": 3}) for i in range(12)]
@@ -266,8 +265,6 @@ def test_each_way_to_decide_is_as_described(tmp_path: Path) -> None:
         made += [ask("POST", decide, {"id": f"q{i}", "person": f"q{i}", "show": 3}) for i in range(5)]
         for each in {each["arm"]: each for each in made}.values():
             ask("GET", f"{ONE}/decisions/{{id}}/why", id=each["id"])
-        ask.loop = "taught"
-        made.append(ask("POST", decide, {"prior": [float(j) for j in range(12)]}))
     arms, _ = values(DESCRIBED["components"]["schemas"]["Decision"]["properties"]["arm"])
     assert {each["arm"] for each in made} == arms
     assert {each["probability"] is None for each in made if each["arm"] == "imported"} == {True, False}

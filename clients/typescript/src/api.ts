@@ -480,6 +480,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/loops/{loop}/decisions/{id}/explanation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Why the first stood first
+         * @description Needs the scope read.
+         */
+        get: operations["get_explanation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/loops/{loop}/decisions/{id}/why": {
         parameters: {
             query?: never;
@@ -682,54 +702,12 @@ export interface components {
             };
             /** @description the names of what each request says of each item; None if it says nothing */
             query_features?: string[];
-            /** @description how well the learner imitates the caller's order; None in a loop without the setting `apprentice` */
-            apprentice?: components["schemas"]["Apprentice"];
             /** @description the number of grades, 1 the lowest, in a loop of grades */
             grades?: number;
             /** @description the lowest and highest rating, in a loop of ratings */
             ratings?: number[];
             /** @description the purpose of choices, best or ranking, in a loop of choices */
             choices?: string;
-        };
-        /**
-         * Apprentice
-         * @description How well the learner of a loop imitates the caller's order, and whether it may serve in its place.
-         */
-        Apprentice: {
-            /** @description the loop's own learner, by name and parameters */
-            learner: string;
-            /** @description the sequence number of the promotion since which a learner serves; 0 as long as the caller's order does */
-            serves: number;
-            /** @description the share of pairs that has to be agreed on before the learner is promoted: the setting `agreement` */
-            asked: number;
-            /** @description the share of the pairs in a list that the learner puts in the caller's order */
-            pairs: components["schemas"]["ImitatedShare"];
-            /** @description the share of lists in which the learner's first item is the caller's, too */
-            first: components["schemas"]["ImitatedShare"];
-            /** @description how many recent decisions are compared; if a learner serves, the last before its promotion */
-            decisions: number;
-            /** @description the sequence number after which these decisions came */
-            since: number;
-            /** @description the probability with which either interval ever misses, at most */
-            alpha: number;
-            /** @description why the learner may not be promoted now, a sentence each; () if it may, or if it serves already */
-            against_promotion: string[];
-            /** @description whether the learner asks to be promoted: it does not serve, and nothing speaks against it */
-            ready: boolean;
-            /** @description all of this in a few sentences */
-            told: string;
-        };
-        /**
-         * ImitatedShare
-         * @description The share of pairs, or of first items, in which the learner agrees with the caller's order.
-         */
-        ImitatedShare: {
-            /** @description the mean over the decisions compared; None if there are none */
-            share: number | null;
-            /** @description the lower limit of what is expected of the learner as it was at these decisions */
-            low: number;
-            /** @description the upper limit */
-            high: number;
         };
         /**
          * Put
@@ -802,10 +780,10 @@ export interface components {
             /** @description the version of the model that made it */
             version: number;
             /**
-             * @description how it was made: "learned" (by the model), "control" (in the caller's order or at random, for comparison), "sampled" (drawn around the model's order), "interleaved" (drafted by the model and a candidate learner), "imitated" (in the caller's order, which the model learns to make) or "imported" (by another system)
+             * @description how it was made: "learned" (by the model), "control" (in the caller's order or at random, for comparison), "sampled" (drawn around the model's order), "interleaved" (drafted by the model and a candidate learner) or "imported" (by another system)
              * @enum {unknown}
              */
-            arm: "control" | "imitated" | "imported" | "interleaved" | "learned" | "sampled";
+            arm: "control" | "imported" | "interleaved" | "learned" | "sampled";
             /** @description its sequence number in the log */
             seq: number;
             /** @description the prediction for each item shown (a grade, a rating, a probability of being chosen), None for an unknown item; None if this loop predicts nothing */
@@ -1205,7 +1183,7 @@ export interface components {
          */
         Promote: {
             /**
-             * @description without it, the candidate of the experiment, or the learner that imitates
+             * @description without it, the candidate of the experiment
              * @example second-order:epsilon=0.1
              */
             learner?: string;
@@ -1640,8 +1618,6 @@ export interface components {
             thumbs?: components["schemas"]["Shares"];
             /** @description how many of the decisions were on candidates some of which were not on offer; None if none was */
             unknown?: number;
-            /** @description how well the learner imitates the caller's order, and whether it may serve; None in a loop without the setting `apprentice` */
-            apprentice?: components["schemas"]["Apprentice"];
             /** @description whether learned lists and control lists are answered equally often, as they have to be to be compared; None if they are not compared, or if silence is an answer (`none_after`) */
             sample_ratio?: components["schemas"]["SampleRatio"];
             /** @description the share of learned lists and of control lists in which something was clicked or acted on in its favour, whether they have an answer or not; None if nothing ever was */
@@ -2001,6 +1977,63 @@ export interface components {
             movement: number;
         };
         /**
+         * Explanation
+         * @description Why the first item of a decision stands before the second, by the model that made the decision.
+         */
+        Explanation: {
+            /** @description the id of the decision */
+            decision: string;
+            /** @description how the decision was made: "learned", "control", "sampled", "interleaved" or "imported" */
+            arm: string;
+            /** @description the name of the item shown first */
+            first: string;
+            /** @description the name of the item that it is compared with; None if there was no other candidate: then the first is compared with an item of average features, or explained by itself */
+            second: string | null;
+            /** @description a sentence on what put the first item there: the model, the caller's order, or chance */
+            because: string;
+            /** @description score of the first minus score of the second: the sum of `counts` over the features */
+            margin: number | null;
+            /** @description the shares of the features in the margin, the largest in size first; those that are 0 are left out */
+            features: components["schemas"]["Part"][];
+            /** @description the feedback that moved the margin, the largest move in size first; the moves and the caller's own score sum to the margin */
+            lessons: components["schemas"]["Moved"][];
+            /** @description the prediction for the first item and the numbers that it is made from, by name as its kind of feedback calls them; None if nothing is predicted. If the first item is explained by itself (`second` is None), `margin` is its score or the prediction */
+            prediction?: Record<string, unknown>;
+            /** @description how probable it is, by what was learned, that the first is better than the second; None if that cannot be told */
+            sure?: number;
+        };
+        /**
+         * Part
+         * @description The contribution of one feature to the score of the first item of a decision minus that of the second.
+         */
+        Part: {
+            /** @description the feature */
+            name: string;
+            /** @description its weight in the model of that time, for the person that the decision was for */
+            weight: number | null;
+            /** @description the value of the feature for the first item */
+            first: number;
+            /** @description the value for the second item; if there is none, that of an item of average features, or 0 where the first is explained by itself */
+            second: number;
+            /** @description weight * (first - second), in units of the score */
+            counts: number | null;
+        };
+        /**
+         * Moved
+         * @description A piece of feedback, and by how much learning it changed the margin: the score of the first item minus that of
+         *     the second.
+         */
+        Moved: {
+            /** @description the id of the feedback, which `Loop.undo` takes */
+            event: string;
+            /** @description its sequence number in the log */
+            seq: number;
+            /** @description the form of the feedback: "clicks", "grade", "thumb", ... */
+            form: string;
+            /** @description the margin after learning from it minus the margin before; above 0 for the first item */
+            by: number | null;
+        };
+        /**
          * Why
          * @description Why a candidate (`item`) of a decision had its score, by the model that made the decision.
          */
@@ -2009,7 +2042,7 @@ export interface components {
             decision: string;
             /** @description the name of the candidate */
             item: string;
-            /** @description how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported" */
+            /** @description how the decision was made: "learned", "control", "sampled", "interleaved" or "imported" */
             arm: string;
             /** @description its place in what was shown, 1 for the first; None if it was a candidate and not shown */
             place: number | null;
@@ -2023,10 +2056,6 @@ export interface components {
             next: string | null;
             /** @description the score minus that of `next` */
             lead: number | null;
-            /** @description how probable it is, by what was learned, that the item is better than `next`; None if that cannot be told */
-            sure: number | null;
-            /** @description the answer that was expected and the numbers that it rests on, by name; None if there are none */
-            prediction: Record<string, unknown> | null;
             /**
              * @description how contributions were computed: exact, gradient, removed, or none
              * @enum {unknown}
@@ -2034,7 +2063,7 @@ export interface components {
             features_by: "exact" | "gradient" | "none" | "removed";
             /** @description that method in words, or why there are none */
             features_about: string;
-            /** @description the largest contribution first; those that are 0 for both items are left out */
+            /** @description the largest contribution first; those that are 0 are left out */
             features: components["schemas"]["Contribution"][];
             /**
              * @description how the influence of feedback was computed. "leave-one-out": the score minus the score of a model made without it; "additive": what it added to the score, which is the same for this learner; "movement": by how much the score changed when it was learned; "none"
@@ -2063,8 +2092,6 @@ export interface components {
             weight: number | null;
             /** @description the contribution, in units of the score */
             counts: number | null;
-            /** @description what it adds to the lead over the item that this one is compared with, in the same units; None if there is none, or if the parts do not sum to the score */
-            lead?: number;
         };
         /**
          * Influence
@@ -3437,10 +3464,47 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    get_explanation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                loop: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                    "application/msgpack": components["schemas"]["Explanation"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            421: components["responses"]["Problem421"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     get_why: {
         parameters: {
-            query?: {
-                item?: string;
+            query: {
+                item: string;
                 top?: number;
             };
             header?: never;

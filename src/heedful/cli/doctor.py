@@ -230,8 +230,6 @@ def _learners(loop: Loop) -> Iterator[Finding]:
         against = f", against {count(len(record.forced), 'reason')}" if record.forced else ""
         message = f"{record.learner} serves in place of {record.before}: promoted{by} in event {event.seq:,}{against}"
         yield Finding("promotion", "ok", message)
-    elif (apprentice := loop.apprentice()) is not None:
-        yield Finding("apprentice", "ok", apprentice.told)
     if (running := loop.projection.experiment) is not None:
         event, experiment = running
         share = f"{percent(experiment.share)} of the people" if experiment.share else "nobody's lists: it only proposes"

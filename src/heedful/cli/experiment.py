@@ -16,7 +16,6 @@ from heedful.core.wording import count, percent
 if TYPE_CHECKING:
     from heedful.loop.interactions.telling import Part
     from heedful.results.experiment import Experiment, PlannedExperiment, Promotion
-    from heedful.results.report import Apprentice
 
 
 def experiment(
@@ -62,8 +61,7 @@ def experiment(
     turn; the learner whose items are chosen more often wins. Everybody else gets the loop's own lists. What the
     candidate would have shown them is kept too. Without options the command prints the state of the experiment that
     runs, or else of the newest.
-    `heedful promote` lets the winner serve everybody. Of a loop whose learner imitates your own order so far it prints
-    how well it does.
+    `heedful promote` lets the winner serve everybody.
 
     Exit codes: 0 done; 1 the loop cannot be read or written; 2 bad input, such as a learner that does not fit, or no
     experiment to look at.
@@ -89,10 +87,6 @@ def experiment(
             planned = loop.plan_experiment(part, days=14.0 if days is None else days, alpha=alpha)
             print_result(planned, json, _plan(planned, part))
         else:
-            apprentice = loop.apprentice()
-            if apprentice is not None and not apprentice.serves:
-                print_result(apprentice, json, _apprentice(apprentice, name))
-                return
             result = loop.experiment()
             print_result(result, json, _experiment(result, name))
 
@@ -105,7 +99,7 @@ def promote(
             "--learner",
             "-l",
             metavar="NAME[:A=1,...]",
-            help="The learner to promote; by default the candidate of the experiment, or the apprentice.",
+            help="The learner to promote; by default the candidate of the experiment.",
         ),
     ] = None,
     force: Annotated[
@@ -119,9 +113,8 @@ def promote(
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """A learner that imitates your own order serves from here on, if it agrees with it often enough.
-    The new learner has learned from the whole log, and goes on learning. `heedful rollback` to the version just before
-    takes the promotion back.
+    """The new learner has learned from the whole log, and goes on learning. `heedful rollback` to the version just
+    before takes the promotion back.
 
     Exit codes: 0 promoted; 1 the loop cannot be read or written; 2 bad input, or there is not enough evidence.
     """
@@ -142,19 +135,6 @@ def promote(
         for objection in promotion.forced:
             say(f"Against it spoke: {objection}")
         say_way_back(name, promotion.answer)
-
-
-def _apprentice(apprentice: Apprentice, name: str) -> list[Part]:
-    """Return lines on how well the learner of the loop `name` imitates the caller's order."""
-    from heedful.loop.interactions.telling import Line
-
-    return [Line(apprentice.told), *_ready(apprentice, name)]
-
-
-def _ready(candidate: Experiment | Apprentice, name: str) -> list[Part]:
-    from heedful.loop.interactions.telling import Line
-
-    return [Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}")] if candidate.ready else []
 
 
 def _started(experiment: Experiment, name: str) -> list[Part]:
@@ -218,7 +198,9 @@ def _experiment(experiment: Experiment, name: str) -> list[Part]:
     if not experiment.running:
         return parts  # what is over cannot be promoted by what it found
     parts += [Line(f"Not to be promoted: {objection}.") for objection in experiment.against_promotion]
-    return parts + _ready(experiment, name)
+    if experiment.ready:
+        parts.append(Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}"))
+    return parts
 
 
 def _plan(plan: PlannedExperiment, share: float) -> list[Part]:

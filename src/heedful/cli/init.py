@@ -86,13 +86,6 @@ def init(
             show_default=_default_learners(),
         ),
     ] = None,
-    apprentice: Annotated[
-        bool,
-        typer.Option("--apprentice", help="Your own order serves at first, and the learner imitates it."),
-    ] = False,
-    agreement: Annotated[
-        float, typer.Option(help="An apprentice may be promoted once this share of pairs is in your order.")
-    ] = 0.8,
     repeats: Annotated[
         bool,
         typer.Option("--repeats", help="Show items again that a person has answered, in loops that leave them out."),
@@ -254,9 +247,8 @@ def init(
         {"k": k, "control": control, "exploration": exploration, "shrink": people, "store_text": not no_text}
         | {"keep_unshown": not only_shown, "strict": strict, "durable": durable}
         | {"repeats": repeats, "sampled": sampled, "temperature": temperature, "products": products}
-        | {"apprentice": apprentice, "agreement": agreement, "none_after": none_after}
+        | {"none_after": none_after, "rewards": rewards_range}
         | ({"actions": weights} if weights else {})
-        | {"rewards": rewards_range}
         | settings,
         prompts,
     )
@@ -460,10 +452,6 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
             )
         say(text)
     for text in interaction.fill(interaction.words.introduction).splitlines():
-        say(text)
-    if manifest.settings.apprentice:
-        how_well = shell_quote(["heedful", "experiment", name])
-        text = f"Your own order is shown, and {manifest.learner} imitates it: {how_well} says how well."
         say(text)
     if manifest.context is not None and not manifest.crosses:
         text = interaction.words.context_alone

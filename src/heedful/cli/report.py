@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.common import Json, Name, Own, open_loop
-from heedful.cli.console import console, note, print_json, say
+from heedful.cli.console import console, note, print_json
 from heedful.cli.output import check_plot, line_plot
 from heedful.cli.parts import print_parts
 from heedful.core.formatting import short
@@ -65,8 +65,6 @@ def _show(loop: Loop, report: Report, findings: Findings, title: str) -> None:
     if report.thumbs is not None:
         screen.print(f"{_thumbs(report.thumbs, words.arms[1])}\n", soft_wrap=True)
     screen.print(f"{_feedback(report)}\n", soft_wrap=True)
-    if report.apprentice is not None:
-        say(f"{report.apprentice.told}\n")
     if report.simulation is not None:
         screen.print(f"{_simulation(report)}\n", soft_wrap=True)
     screen.print(_views(report), soft_wrap=True)

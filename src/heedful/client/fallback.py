@@ -71,8 +71,8 @@ class Decision:
     """the version of the model; None for a fallback"""
     arm: str
     """what decided: "learned" (the model), "control" (the caller's order, for comparison), "sampled" (a random draw),
-    "interleaved" (two learners), "imitated" (the caller's order, which the model learns to make), "imported" (another
-    system), or "fallback" (the caller's order, as the server did not answer)"""
+    "interleaved" (two learners), "imported" (another system), or "fallback" (the caller's order, as the server did not
+    answer)"""
     seq: int | None
     """its sequence number in the loop's log; None for a fallback"""
     reason: str | None = None

@@ -7,7 +7,6 @@ sequence here misses it, at any time at all, with probability at most `alpha`.
 |---|---|---|
 | `Betting` | the mean of values in [0, 1] | always (Waudby-Smith & Ramdas, JRSS B 2024) |
 | `win_share_limits` | the share of wins | always (Robbins 1970) |
-| `Drifting` | the average of expectations that change, of values in [0, 1] | always (Howard et al., Ann. Stat. 2021) |
 
 `init` makes a state, `update` returns the state after one more value, `interval` returns the interval. A state may have
 a leading shape, written (...), to follow many sequences at once; values are then arrays of that shape. The bets on the
@@ -182,70 +181,6 @@ def log_win_evidence(wins: Array, losses: Array, p: Array) -> Array:
     with np.errstate(divide="ignore"):
         evidence: Array = betaln(1.0 + wins, 1.0 + losses) - xlogy(wins, p) - xlog1py(losses, -p)
     return evidence
-
-
-# ---------------------------------------------------------------------------- others
-
-
-class DriftingState(NamedTuple):
-    """State of `Drifting` for sequences of shape (...)."""
-
-    total: Array
-    """the sum of the values, for each sequence"""
-    spread: Array
-    """the sum of squared differences between each value and the mean before it, for each sequence"""
-    running: Running
-    """the mean and variance of the values so far"""
-
-
-class Drifting(NamedTuple):
-    """Confidence sequence for (mu_1 + ... + mu_t) / t, where mu_i is the expectation of value i, in [0, 1], given all
-    that came before it.
-
-    `Betting` is for values that all have one expectation; here it may change from value to value, as that of a learner
-    which gets better does. With h_i the mean before value x_i, a number 0 < l < 1 and psi(l) = -log(1 - l) - l, the
-    process exp(l S - psi(l) V) with S = sum (x_i - mu_i) and V = sum (x_i - h_i)^2 is at most a supermartingale (Fan et
-    al. 2015, Howard et al. 2021, Theorem 4). So is its mean over a few l, and by Ville's inequality it ever reaches
-    2 / alpha with probability at most alpha / 2; likewise for -S. What is estimated moves, so an interval may lie
-    outside an earlier one.
-    """
-
-    alpha: float = 0.05
-    """the probability with which the interval may ever miss the average"""
-
-    def init(self, shape: tuple[int, ...] = ()) -> DriftingState:
-        check_alpha(self.alpha)
-        return DriftingState(np.zeros(shape), np.zeros(shape), _start(shape))
-
-    def update(self, state: DriftingState, x: Array | float) -> DriftingState:
-        x = np.asarray(x, float)
-        spread = state.spread + (x - state.running.mean) ** 2
-        return DriftingState(state.total + x, spread, state.running.add(x))
-
-    def interval(self, state: DriftingState) -> tuple[Array, Array]:
-        """Return (low, high), each of the shape (...) of the sequences: the interval that contains the average of the
-        expectations; (0, 1) before any value."""
-        n = state.running.n - 1
-        if n == 0:
-            return np.zeros_like(state.total), np.ones_like(state.total)
-        margin, mean = self._most(state.spread) / n, state.total / n
-        return np.maximum(mean - margin, 0.0), np.minimum(mean + margin, 1.0)
-
-    def _most(self, spread: Array) -> Array:
-        """Return the S at which the mean of exp(l S - psi(l) V) over the l is 2 / alpha, for each V in `spread`."""
-        cost = (-np.log1p(-_BETS) - _BETS) * spread[..., None]
-        target = math.log(2.0 * _BETS.size / self.alpha)
-        most: Array = np.min((cost + target) / _BETS, axis=-1)  # one of them reaches it alone
-        for _ in range(12):  # Newton's steps from above: the logarithm of the sum is convex, so none goes too far
-            terms = _BETS * most[..., None] - cost - target
-            weights = np.exp(terms)
-            total = weights.sum(axis=-1)
-            most = most - np.log(total) * total / (weights @ _BETS)
-        return most
-
-
-_BETS = 0.9 / 1.6 ** np.arange(10)
-"""The numbers l of `Drifting`, from 0.9 down to 0.013: for sums of squares from about 1 to 20,000."""
 
 
 def check_alpha(alpha: float) -> None:

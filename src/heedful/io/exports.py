@@ -115,8 +115,7 @@ class Exporter:
     def _rollback(self, event: Event) -> dict[str, Any]:
         """Return the line of a rollback; it names an event by kind and id, as an import gives events other numbers."""
         payload: dict[str, Any] = msgspec.json.decode(event.payload)
-        kinds = (*ROLLBACK_TO, "decision") if self._projection.settings.apprentice else ROLLBACK_TO
-        last = self._projection.log.last_of(kinds, rollback_target(event.payload))
+        last = self._projection.log.last_of(ROLLBACK_TO, rollback_target(event.payload))
         to = None if last is None else {"kind": last.kind, "id": last.id}
         line = {"kind": "rollback", "id": event.id, "to": to, "time": as_time(event.time)}
         return line | ({"reason": payload["reason"]} if payload["reason"] else {})

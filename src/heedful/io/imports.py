@@ -124,15 +124,13 @@ class Importer:
         - for an item, if items are part of the model and feedback was added before, since a withdrawal removes only
           what was said of the item earlier;
         - for feedback after an undo, since a rollback may go back to either;
-        - for a decision after feedback, in loops that learn from the orders of decisions;
         - for a rollback, an experiment or a promotion, which depend on the order of all other events, and for a
           correction of style, to which a rollback may go back."""
         if kind in ALONE or not self._kinds.isdisjoint(ALONE):
             return True  # it is about the order of all the others
         if kind == "feedback" and "undo" in self._kinds:
             return True
-        folded = self._loop.projection.folded
-        comes_or_goes = ("item" if kind == "withdraw" else kind) in folded
+        comes_or_goes = kind in ("item", "withdraw") and self._loop.projection.interaction.by_number
         return (kind, id) in self._needed or (comes_or_goes and self._fed_before)
 
     def add(self, line: EventLine) -> None:

@@ -12,7 +12,7 @@ from heedful.loop.interactions.forms import FORMS, Form, parse_feedback
 from heedful.loop.log import now
 from heedful.loop.style import rule_event
 
-ARMS = ("learned", "control", "sampled", "interleaved", "imitated", "imported")
+ARMS = ("learned", "control", "sampled", "interleaved", "imported")
 _FIELDS = {
     "withdraw": ("id",),
     "decision": (
@@ -30,8 +30,7 @@ _FIELDS = {
     "style": ("id", "person", "deny", "always", "time"),
 }
 ROLLBACK_TO = ("feedback", "undo", "rollback", "experiment", "stop", "promote", "style")
-"""The kinds of events that a rollback may name as the last one that counts; in a loop that learns from decisions, too,
-it may also be a decision."""
+"""The kinds of events that a rollback may name as the last one that counts."""
 KINDS = (
     *("item", "withdraw", "decision", "activate", "feedback", "undo", "rollback", "experiment", "stop", "promote"),
     "style",
@@ -77,9 +76,8 @@ def undo_id(record: Mapping[str, object]) -> str:
 def _check_rollback(record: Mapping[str, object]) -> None:
     to = record.get("to")
     if to is not None:
-        kinds = (*ROLLBACK_TO, "decision")
-        if not isinstance(to, Mapping) or to.keys() != {"kind", "id"} or to["kind"] not in kinds:
-            expected = f"the kind ({', '.join(kinds)}) and id of the last event that counts, or null"
+        if not isinstance(to, Mapping) or to.keys() != {"kind", "id"} or to["kind"] not in ROLLBACK_TO:
+            expected = f"the kind ({', '.join(ROLLBACK_TO)}) and id of the last event that counts, or null"
             raise ValueError(f"to: expected {expected}, got {describe(to)}")
         records.check_id("to.id", to["id"])
     if record.get("reason") is not None:
@@ -101,13 +99,10 @@ def _check_stop(record: Mapping[str, object]) -> None:
 def _check_promotion(record: Mapping[str, object]) -> None:
     _check_texts(record, {"learner": 1000, "before": 1000}, {"learner_version": 1000, "by": 1000, "reason": 1000})
     evidence, forced = record.get("evidence"), record.get("forced", [])
-    if not isinstance(evidence, Mapping) or evidence.get("method") not in ("interleaving", "log", "agreement"):
-        expected = 'an object whose method is "interleaving", "log" or "agreement"'
+    if not isinstance(evidence, Mapping) or evidence.get("method") not in ("interleaving", "log"):
+        expected = 'an object whose method is "interleaving" or "log"'
         raise ValueError(f"evidence: expected {expected}, got {describe(evidence)}")
     check_alpha(evidence.get("alpha"), "evidence.alpha")
-    if evidence["method"] == "agreement":
-        check_between("evidence.low", evidence.get("low"), 0.0, 1.0)
-        check_count("evidence.decisions", evidence.get("decisions"), least=0)
     if not isinstance(forced, list):
         raise ValueError(f"forced: expected a list of sentences, got {describe(forced)}")
     for i, reason in enumerate(forced):
@@ -169,8 +164,6 @@ def _check_decision(record: Mapping[str, object]) -> None:
         raise ValueError(f"proposal.swap: expected 0, or a number from 0.001 to 0.5, got {describe(swap)}")
     if record.get("arm") == "interleaved" and shown:
         _check_draft(record.get("proposal"), len(shown))
-    if record.get("arm") == "imitated" and shown:
-        _check_imitated(record.get("proposal"), len(shown))
 
 
 _CHECKS = {
@@ -209,22 +202,6 @@ def _check_draft(proposal: object, n: int) -> None:
     for place in places:
         if not 0.0 < records.check_number("proposal.places", place) <= 1.0:
             raise ValueError(f"proposal.places: expected numbers above 0, up to 1, got {describe(place)}")
-
-
-def _check_imitated(proposal: object, n: int) -> None:
-    """Raise ValueError unless `proposal` is what a loop keeps of a list of `n` items that its learner imitates."""
-    expected = f"the rank of each of {n} by the learner, and the caller's score of each or none"
-    if not isinstance(proposal, Mapping):
-        raise ValueError(f"proposal: expected {expected}, got {describe(proposal)}")
-    ranks, scores = proposal.get("ranks"), proposal.get("scores")
-    for name, values in (("ranks", ranks), ("scores", [None] * n if scores is None else scores)):
-        if not isinstance(values, list) or len(values) != n:
-            raise ValueError(f"proposal.{name}: expected {expected}, got {describe(values)}")
-    for rank in ranks or ():
-        check_count("proposal.ranks", rank, most=records.MOST_CANDIDATES)
-    for score in scores or ():
-        if score is not None:
-            records.check_number("proposal.scores", score)
 
 
 def unknown(positions: object) -> tuple[tuple[int, str], ...]:

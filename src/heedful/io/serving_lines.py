@@ -10,7 +10,7 @@ from heedful.loop.experiment import check_can_start
 from heedful.loop.history import History
 from heedful.loop.interactions.registry import learner_version
 from heedful.loop.log import Event, Log
-from heedful.loop.serving import CALLER, ExperimentRecord, PromotionRecord, read_experiment, read_promotion
+from heedful.loop.serving import ExperimentRecord, PromotionRecord, read_experiment, read_promotion
 from heedful.loop.trials import payload_if_repeated
 
 
@@ -70,8 +70,7 @@ def _experiment(history: History, id: str, record: Mapping[str, Any]) -> Event:
 
 def _promotion(history: History, record: Mapping[str, Any]) -> PromotionRecord:
     learner, version = _learner(history, record)
-    if record["before"] != CALLER:
-        history.candidate(record["before"])  # it may be asked again how good it was
+    history.candidate(record["before"])  # it may be asked again how good it was
     forced, by, reason = tuple(record.get("forced") or ()), record.get("by") or "", record.get("reason") or ""
     return PromotionRecord(learner, version, record["before"], dict(record["evidence"]), forced, by, reason)
 

@@ -67,13 +67,6 @@ def are_many(lessons: int, learner: Any) -> bool:
     return lessons > 0 and lessons * float(getattr(learner, "lesson_cost", 1.0)) >= LEAST
 
 
-def columns_of(history: History, model: LoopModel) -> Columns | None:
-    """Return how the training examples of `model` become columns of numbers; None if they do not.
-
-    They do not where the model learns from decisions, too."""
-    return None if history.settings.apprentice else history.interaction.columns(model)
-
-
 def kernel_of(model: LoopModel, columns: Columns, run: Run) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """Return (function, arguments): compiled code that lets `model` learn the training examples in `run`, and what to
     call it with."""
@@ -97,7 +90,7 @@ def prepare(history: History, lessons: int) -> None:
     model = history.fresh()
     if not are_many(lessons // COMPILING, model.learner):
         return
-    if (columns := columns_of(history, model)) is not None:
+    if (columns := history.interaction.columns(model)) is not None:
         with suppress(Exception):  # of numba; who learns says so
             kernel_of(model, columns, no_run(columns))
 
@@ -228,7 +221,7 @@ class Batch:
         """Return one for a `fold` that is to learn about so many `lessons`; None if they are too few for that to be
         faster, or cannot be columns."""
         learner = history.learner
-        columns = columns_of(history, fold.model) if are_many(lessons, learner) else None
+        columns = history.interaction.columns(fold.model) if are_many(lessons, learner) else None
         if columns is None or not (are_many(lessons // COMPILING, learner) or is_compiled(fold.model, columns)):
             return None
         return cls(fold, columns)

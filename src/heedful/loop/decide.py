@@ -203,18 +203,16 @@ class Decider:
 
         A random generator keyed by the decision's id (`generator_for`) draws whether the list is the model's, the
         caller's own order for comparison (control), or drawn at random around the model's, and all else that is random.
-        While the model imitates the caller's order, every list is in that order. Raise ValueError if there is too
-        little to show, and RuntimeError if the learner fails."""
+        Raise ValueError if there is too little to show, and RuntimeError if the learner fails."""
         id, request, person, deferred, repeats, before = asked
         settings = self.settings
         state, view = self.writer.reading_of(request.x, person)
         interaction = state.interaction
         rng = generator_for(settings.seed, id)
-        match, rival = (None, None) if state.imitates else self._pairing(state, view, asked)
-        arm: Arm = "imitated" if state.imitates else _draw_arm(settings, rng)
-        settled = before is not None and before.arm != "imported" and not state.imitates
-        if before is not None and settled:
-            arm = before.arm if before.arm != "interleaved" or match is not None else "learned"
+        match, rival = self._pairing(state, view, asked)
+        arm, settled = _draw_arm(settings, rng), False
+        if before is not None and before.arm != "imported":
+            arm, settled = before.arm if before.arm != "interleaved" or match is not None else "learned", True
         elif match is not None and arm == "learned":
             arm = "interleaved"
         if before is not None:
@@ -228,9 +226,6 @@ class Decider:
             told = f"{type(interaction.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
         places, size = tuple(made.shown.tolist()), made.shown.size
-        carried = made.carried
-        if arm == "imitated" and size:
-            carried = _imitated(interaction, view, request, made.shown, rng)
         if rival is not None and eligible is not None:
             rival = rival[np.isin(rival, eligible)]
         kept_names = () if rival is None else tuple([request.called[j] for j in rival[:size].tolist()])
@@ -247,7 +242,7 @@ class Decider:
             learner=state.named,
             seed=settings.seed,
             probability=made.probability,
-            proposal=carried,
+            proposal=made.carried,
             context=request.context,
             attributes=request.attributes,
             of=made.of,
@@ -486,22 +481,3 @@ def generator_for(seed: int, id: str) -> np.random.Generator:
 _generators = threading.local()
 _ZEROS = np.zeros(4, np.uint64)
 _FRESH = {"bit_generator": "Philox", "buffer": _ZEROS, "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
-
-
-def _imitated(
-    interaction: Interaction[Any], view: View[Any], request: Request, shown: Ints, rng: np.random.Generator
-) -> dict[str, Any]:
-    """Return what the log keeps of a decision in the caller's order that the learner is to learn: "ranks", the rank,
-    from 1, that the learner would give to each item shown, and "scores", those of the caller, if there are any.
-
-    The learner sees the candidates in an order that `rng` draws, so that the ranks of items with equal scores do not
-    depend on the caller's. Raise ValueError, naming the field, if the caller's scores cannot be imitated."""
-    if interaction.scale is not None and not interaction.rewarded:
-        for name, score in zip(request.called, request.scores):
-            if score is not None:
-                interaction.scale.check(f"prior[{describe(name)}]", score)
-    drawn = rng.permutation(len(request.x))
-    ranks = np.empty(drawn.size, np.int64)
-    ranks[drawn[interaction.order(view, request.x[drawn])]] = 1 + np.arange(drawn.size)
-    kept: dict[str, Any] = {"ranks": ranks[shown].tolist()}
-    return kept | ({"scores": [request.scores[j] for j in shown.tolist()]} if request.scores else {})

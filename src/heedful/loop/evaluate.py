@@ -110,7 +110,7 @@ def evaluate(
     lists, places = _Lists(interaction, len(folds), least_probability), _Places(interaction, len(folds))
     models = [fold.model for fold in folds]
     broken = broken_silences(projection)
-    for event, decision, feedback in projection.steps(models, spans=[fold.span for fold in folds]):
+    for event, decision, feedback in projection.steps(models):
         if up_to is not None and event.seq > up_to:
             break
         step = projection.step(event, decision, feedback)
@@ -153,8 +153,6 @@ class _Fold:
             self.start = _start(projection, when.removesuffix(".."), spec)
         self._interaction = projection.interaction
         self.model = find_candidate(projection.interaction, name, projection.interaction.policies)
-        self.span = self.start, 2**62 if self.frozen is None else self.frozen
-        """the version after which this learner begins to learn, and the last one that it learns from"""
         self.lessons = 0
 
     @property
@@ -165,7 +163,7 @@ class _Fold:
         return max(self.start, self.frozen or 0)
 
     def learn(self, step: Step) -> None:
-        if self.span[0] < step.event.seq <= self.span[1]:
+        if step.event.seq > self.start and (self.frozen is None or step.event.seq <= self.frozen):
             self.lessons += self.model.teach(step.context, step.feedback, step.extra, step.event.seq)
 
     def weights(self) -> dict[str, float]:

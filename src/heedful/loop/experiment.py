@@ -31,13 +31,12 @@ from heedful.evaluation.interleaving import (
     split_evidence,
 )
 from heedful.evaluation.ratio import ratio
-from heedful.loop import apprentice, records
+from heedful.loop import records
 from heedful.loop.evaluate import evaluate
 from heedful.loop.history import History
 from heedful.loop.log import Event
 from heedful.loop.records import DecisionRecord
 from heedful.loop.serving import (
-    CALLER,
     KINDS,
     NOT_INTERLEAVED,
     ExperimentRecord,
@@ -397,9 +396,6 @@ def _rounded(value: Any) -> str:
 
 
 def _today(history: History, event: Event, record: PromotionRecord) -> dict[str, Any]:
-    if record.evidence.get("method") == "agreement":
-        found = apprentice.look(history, event.seq)
-        return {} if found is None else apprentice.evidence_of(found)
     if record.evidence.get("method") == "interleaving":
         began = history.log.at(event.target or 0)
         return {} if began is None else evidence_of(look(history, began, event.seq))
@@ -415,14 +411,11 @@ def _today(history: History, event: Event, record: PromotionRecord) -> dict[str,
 
 
 def check_can_start(history: History) -> None:
-    """Raise ValueError if no experiment can begin: one is running, the loop shows no rankings, or its learner does not
-    serve yet."""
+    """Raise ValueError if no experiment can begin: one is running, or the loop shows no rankings."""
     running = history.experiment
     if running is not None:
         raise ValueError(f"experiment: expected none that runs, got {running[0].id}: stop it first")
     check_interleaves(history)
-    if history.imitates:
-        raise ValueError(f"experiment: {history.manifest.learner} imitates {CALLER} so far: promote it first")
 
 
 def check_interleaves(history: History) -> None:

@@ -26,10 +26,8 @@ from heedful.loop.publication import PublishedState
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.request import Requests
 from heedful.loop.serving import (
-    IMITATED,
     ExperimentRecord,
     Orders,
-    first_promotion,
     orders,
     read_experiment,
     read_promotion,
@@ -173,12 +171,6 @@ class History:
         return self._orders.promoted
 
     @property
-    def imitates(self) -> bool:
-        """whether the caller's order serves, which the learner imitates: the loop has the setting `apprentice`, and its
-        learner was not promoted yet"""
-        return self.settings.apprentice and self._orders.promoted is None
-
-    @property
     def experiment(self) -> tuple[Event, ExperimentRecord] | None:
         """the experiment that runs, as (its event, its settings); None if there is none"""
         event = self._orders.running
@@ -243,14 +235,6 @@ class History:
         model: LoopModel = self.interaction.fresh()
         return model
 
-    @property
-    def folded(self) -> tuple[str, ...]:
-        """the kinds of events besides feedback that the model depends on, so that their order among the feedback
-        counts: "item" where learners learn about single items, "decision" in a loop with the setting `apprentice`; ()
-        elsewhere"""
-        items = ("item",) if self.interaction.by_number else ()
-        return (*items, "decision") if self.settings.apprentice else items
-
     def step(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> Step:
         """Return a piece of feedback with its decision, and the arrays of both: all that a model needs to learn from
         it.
@@ -278,21 +262,6 @@ class History:
         if told := model.on_item(event, self.catalogue):
             self.note(f"item {event.subject}: {told}; mend the learner and open the loop again")
 
-    def imitate(self, model: LoopModel, event: Event) -> bool:
-        """Let `model` learn to make the order of the decision in `event`; return whether there was anything to learn.
-
-        Nothing is learned from decisions that the loop's own learners made. A failure of the learner is added to
-        `notes`, not raised."""
-        decision = self.decision(event)
-        if decision.record.arm not in IMITATED or not decision.record.shown:
-            return False
-        try:
-            return model.imitate(self.requests.context(decision))
-        except Exception as error:  # whatever a learner of somebody's own raises
-            told = f"{type(model.learner).__name__} failed to imitate it: {type(error).__name__}: {error}"
-            self.note(f"decision {event.id}: {told}; mend the learner and open the loop again")
-            return False
-
     def lessons(
         self, after: int = 0, up_to: int | None = None, retractions: Retractions | None = None
     ) -> Iterator[Answered]:
@@ -308,20 +277,15 @@ class History:
             if event.seq not in retractions:
                 yield event, self.decision(decided), records.decode_feedback(event.payload)
 
-    def others(self, after: int = 0, up_to: int | None = None) -> Iterator[Event]:
-        """Yield the events besides feedback that models are made of, in order: after sequence number `after`, up to
-        `up_to` (None: the end of the log).
+    def item_events(self, after: int = 0, up_to: int | None = None) -> Iterator[Event]:
+        """Yield the events of items, put on offer or withdrawn, that models are made of besides feedback, in order:
+        after sequence number `after`, up to `up_to` (None: the end of the log).
 
-        These are events of items, put on offer or withdrawn, if the models of this kind of feedback depend on them. In
-        a loop with the setting `apprentice` they are also the decisions that were made while the caller's order served.
-        """
-        most, retractions = 2**62 if up_to is None else up_to, self.log.retractions(up_to)
-        serves = first_promotion(self.log, retractions, most) or 2**62
-        kinds = [kind for kind in self.folded if kind == "item" or after < serves]
-        for event in self.log.events(after, kinds) if kinds else ():
-            if event.seq > most or (event.seq > serves and kinds == ["decision"]):
-                return
-            if event.kind == "item" or (event.seq < serves and event.seq not in retractions):
+        There are none in kinds of feedback whose models do not depend on which items are on offer."""
+        if self.interaction.by_number:
+            for event in self.log.events(after, ["item"]):
+                if up_to is not None and event.seq > up_to:
+                    return
                 yield event
 
     def steps(
@@ -329,7 +293,6 @@ class History:
         models: Sequence[Any],
         after: int = 0,
         up_to: int | None = None,
-        spans: Sequence[tuple[int, int]] | None = None,
         retractions: Retractions | None = None,
     ) -> Iterator[Answered]:
         """Yield (event, decision that it answers, decoded feedback) of each piece of feedback that counts, in order.
@@ -338,24 +301,15 @@ class History:
         with sequence number `after` and ends with `up_to`, which is included; None is the end of the log. Left out is
         what `retractions` say, by default what was undone by an event up to `up_to`. In kinds of feedback whose models
         depend on which items are on offer, such as ratings, `models` are told on the way, in the log's order, of each
-        item that was put on offer or withdrawn. In a loop with the setting `apprentice` they learn on the way to make
-        the orders of its decisions (`imitate`): model j those after event spans[j][0] up to spans[j][1], or all if
-        `spans` is None."""
-        if not self.folded:
-            yield from self.lessons(after, up_to, retractions)
-            return
+        item that was put on offer or withdrawn."""
         lessons = self.lessons(after, up_to, retractions)
-        others = ((event, None, None) for event in self.others(after, up_to))
-        for event, decision, feedback in merge(lessons, others, key=lambda step: step[0].seq):
+        items = ((event, None, None) for event in self.item_events(after, up_to))
+        for event, decision, feedback in merge(lessons, items, key=lambda step: step[0].seq):
             if decision is not None and feedback is not None:
                 yield event, decision, feedback
-            elif event.kind == "item":
+            else:
                 for model in models:
                     self.offer(model, event)
-            else:
-                for j, model in enumerate(models):
-                    if spans is None or spans[j][0] < event.seq <= spans[j][1]:
-                        self.imitate(model, event)
 
     # ------------------------------------------------------------------------ what was stored
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from heedful.results.explanation import Why
     from heedful.results.health import Health
     from heedful.results.history import LessonTold
-    from heedful.results.report import Apprentice, Report
+    from heedful.results.report import Report
     from heedful.results.style import Style
 
 
@@ -531,17 +531,6 @@ class Loop:
         self.projection.look()
         return plan_experiment(self.projection, share, days, alpha)
 
-    def apprentice(self) -> Apprentice | None:
-        """Return how well the loop's learner imitates the caller's order, and whether it may serve in its place; None
-        in a loop without the setting `apprentice`.
-
-        The agreement is that of recent decisions, the newest 500 to 1,000, each with the learner as it was then. The
-        interval holds however often one looks."""
-        from heedful.loop.apprentice import look
-
-        self.projection.look()
-        return look(self.projection)
-
     def promote(
         self, learner: str | None = None, *, force: bool = False, by: str = "", reason: str = "", id: str | None = None
     ) -> Promoted:
@@ -549,9 +538,7 @@ class Loop:
 
         `learner` is a name with parameters; if it is None, it is the candidate of the experiment that runs, and the
         evidence is what people preferred (`experiment`). Otherwise the log has to say that it predicts answers better
-        (`evaluate`). In a loop with the setting `apprentice`, whose learner does not serve yet, it is that learner, and
-        it has to agree with the caller's order (`apprentice`). The learner that is promoted has learned from the whole
-        log, and learns on. `by` and `reason` are
+        (`evaluate`). The learner that is promoted has learned from the whole log, and learns on. `by` and `reason` are
         kept in the log; `id` is the caller's event id: sent again it counts once. Raise ValueError if the learner does
         not fit, and its subclass `NotReady`, with the reasons, if the evidence does not suffice and `force` is False.
 

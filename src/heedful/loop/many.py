@@ -141,9 +141,7 @@ def replay_loop(
     weights are those of a loop of this learner (`Loop.weights`) up to rounding (1e-12), and bit for bit the same with
     every engine and any number of shards. Feedback that was undone is left out.
 
-    `own`, `engine`, `jobs` and `tell` are those of `evaluate_loops`. Raise ValueError if the learner has no batches,
-    and `heedful.core.engine.TaskError` if a piece of feedback teaches something that depends on the weights, as where
-    the learner imitates an order."""
+    `own`, `engine`, `jobs` and `tell` are those of `evaluate_loops`. Raise ValueError if the learner has no batches."""
     check_count("events", events)
     with _open(place, own) as loop:
         projection = loop.projection
@@ -175,9 +173,6 @@ def _directions(place: Where, own: str | Sequence[str] | None, spec: str, span: 
         for event, decision, feedback in projection.lessons(span[0]):
             if event.seq > span[1]:
                 break
-            if not model.adds_up(model.view(), feedback):
-                expected = "expected feedback that teaches the same whatever the weights are"
-                raise ValueError(f"feedback {event.id}: {expected}, got {feedback.form}")
             step = projection.step(event, decision, feedback)
             model.shared = rule.init(generators(0)[2])
             model.teach(step.context._replace(person=None), feedback, step.extra, event.seq)

@@ -71,7 +71,7 @@ class LoopModel:
     person's own.
 
     The base of the model of each kind of feedback, which has to define `lesson`, `teach` and `effective`.
-    `teach`, `imitate` and `on_item` are all that change it."""
+    `teach` and `on_item` are all that change it."""
 
     version: int
     """the version of the code that turns feedback into the learner's training examples, declared by the class and
@@ -118,12 +118,6 @@ class LoopModel:
 
         To agree with what is predicted is something to learn, to compare nothing is not."""
         return True
-
-    def imitate(self, context: Context) -> bool:
-        """Learn, in place, to make the order of the decision in `context`; return whether there was anything to learn.
-
-        Only the state that all people share is changed. Kinds with `imitates` have to define it."""
-        return False
 
     def on_item(self, event: Event, catalogue: Catalogue) -> str:
         """Take in, in place, that an item was put on offer, changed or withdrawn by `event`.
@@ -191,9 +185,9 @@ class LoopModel:
         The usual reason is that numbers in it are not finite or too large."""
         return ""
 
-    def adds_up(self, view: View[Any], feedback: FeedbackRecord) -> bool:
-        """Return whether learning from `feedback` changes the scores for a person by the same amount, whatever else
-        was learned.
+    def adds_up(self, view: View[Any]) -> bool:
+        """Return whether learning from a piece of feedback changes the scores for a person by the same amount, whatever
+        else was learned.
 
         If so, a score is a sum over pieces of feedback, and what each of them added is also what leaving it out would
         take away."""

@@ -224,8 +224,6 @@ class Projection(Writer):
                 self._put(event, rebuilt)
             elif event.kind == "decision":
                 self.decisions.remember(event)
-                if self.imitates:
-                    self._watch(event, rebuilt)
             version = event.version if event.kind == "decision" else self._version
             reason = self._fold.failed.get(event.seq) or (None if feedback is None else why_nothing_learned(feedback))
             if reason is None and not learned and decision is not None and feedback is not None:
@@ -279,14 +277,6 @@ class Projection(Writer):
             self._version = max(event.seq, self._version)
             if not folded:
                 self.offer(self._fold.model, event)
-
-    def _watch(self, event: Event, folded: bool = False) -> None:
-        """Let the model learn to make the order of the decision in `event`, while it imitates.
-
-        `folded` says that the model has it already."""
-        self._version = max(event.seq, self._version)
-        if not folded and self.imitate(self._fold.model, event):
-            self.keeper.count(1)
 
     def _apart(self, events: int) -> None:
         """Copy the model's dict of people before `events` events are learned, if these are many, so that readers keep
@@ -363,14 +353,12 @@ class Projection(Writer):
                 yield event, decided if answer is not None and answer.seq == event.seq else None
 
     def _take_in(self, event: Event, decided: Event | None) -> None:
-        """Let the model learn one `event` that another process wrote: feedback to the decision `decided`, a change of
-        an item, or an order to imitate."""
+        """Let the model learn one `event` that another process wrote: feedback to the decision `decided`, or a change
+        of an item."""
         if self._unanswered is not None:
             self._unanswered.take(event.seq, event.kind, event.target, event.time)
         if event.kind == "item":
             self._put(event)
-        elif event.kind == "decision" and self.imitates:
-            self._watch(event)
         elif event.kind == "feedback":
             if decided is not None:
                 self._teach(event, self.decision(decided), records.decode_feedback(event.payload))
@@ -385,7 +373,7 @@ class Projection(Writer):
         self._look_who_serves(retractions)
         self._following.end()
         self.keeper.drop_outdated(retractions)
-        head, version = self.log.last(self.interaction.by_number, self.imitates)
+        head, version = self.log.last(self.interaction.by_number)
         start = partial(self.keeper.start, self, head=head)
         fold = replay(self, head, self._fold.failed, start, kept=self.keeper.kept)
         self.keeper.count(fold.learned)
@@ -421,8 +409,8 @@ class Projection(Writer):
         running, begun = self._following.follow(self, self._head)
         self.keeper.since_snapshot += begun  # or each start would fold them again
         self.published = PublishedState(
-            self._version, shared, fold.model.people, self.interaction, fold.model, self.named, running, self.imitates,
-            fold.moves, fold.failed,
+            self._version, shared, fold.model.people, self.interaction, fold.model, self.named, running, fold.moves,
+            fold.failed,
         )  # fmt: skip
 
     def reading(self, person: str | None) -> tuple[PublishedState, View[Any]]:

@@ -34,9 +34,6 @@ class PublishedState(NamedTuple):
     """that learner with its version, as decisions name it: "NAME@VERSION\""""
     running: Running | None = None
     """the experiment that runs, with both sides as they rank; None if there is none"""
-    imitates: bool = False
-    """whether decisions show the caller's order, which the learner imitates (a loop with the setting `apprentice`
-    before its learner was promoted)"""
     moves: Moves = Moves()
     """how much feedback the model is made of, and how much of it changed predictions"""
     failed: Mapping[int, str] = {}

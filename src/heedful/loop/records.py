@@ -51,8 +51,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     arm: Arm = "learned"
     """how it was decided: "learned", in the model's order; "control", in the caller's order or at random, for
     comparison; "sampled", drawn around the model's order, so that every list has a known probability; "interleaved",
-    a draft of the model's order and that of a candidate learner; "imitated", in the caller's order, which the model
-    learns to make; "imported", by another system"""
+    a draft of the model's order and that of a candidate learner; "imported", by another system"""
     learner: str = ""
     """the learner with its version: "NAME@VERSION\""""
     seed: int = 0
@@ -245,20 +244,6 @@ def check_time(name: str, value: Any) -> int:
             return micros
     expected = "expected a time with its zone, 2026-01-31T12:00:00Z, or microseconds since 1970"
     raise ValueError(f"{name}: {expected}, got {describe(value)}")
-
-
-def given_scores(record: DecisionRecord) -> list[float]:
-    """Return the caller's score of each item shown in a decision in the caller's order, which a learner imitates; [] if
-    none was given, or the order is not that of scores.
-
-    A missing score is the mean of the others."""
-    if record.arm != "imitated":
-        return []
-    given = record.proposal.get("scores")
-    if given is None:  # of a later page, for instance
-        return [record.prior[j] for j in record.shown] if record.prior else []
-    there = [score for score in given if score is not None]
-    return [sum(there) / len(there) if score is None else float(score) for score in given] if there else []
 
 
 def encode(value: object) -> str:

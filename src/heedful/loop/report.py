@@ -17,7 +17,7 @@ import numpy as np
 from heedful.core.validation import check_count
 from heedful.evaluation.answers import Answer, credit
 from heedful.evaluation.expected import contradicts
-from heedful.loop import apprentice, records
+from heedful.loop import records
 from heedful.loop.arms import DrawnArms, ShownList, arm_difference, compare_shares, sample_ratio
 from heedful.loop.history import History
 from heedful.loop.interactions.protocol import Interaction, Step
@@ -110,7 +110,6 @@ def report(history: History, last: int) -> Report:
         prediction=None if looked.tally is None else looked.tally.report(),
         thumbs=_thumbs(looked.lists[::-1], thumb_ratio),
         unknown=looked.unknown or None,
-        apprentice=apprentice.look(history),
         sample_ratio=ratio,
         click_through=_click_through(counted) if not words.incomparable else None,
         none_after=settings.none_after,

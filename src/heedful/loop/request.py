@@ -84,9 +84,6 @@ class Request(NamedTuple):
     """how many items will be seen; None if the request does not say"""
     strangers: Strangers | None = None
     """the candidates that are not on offer, which the other fields leave out; None if all are"""
-    scores: tuple[float | None, ...] = ()
-    """the caller's score of each candidate as it was given, None for one without; () if none were given, and in loops
-    whose learner sees the standardised scores (`prior`)"""
     undeclared: tuple[str, ...] = ()
     """the fields of candidates and of the context that the loop makes no feature of, as `undeclared_fields` names
     them"""
@@ -127,7 +124,6 @@ class Request(NamedTuple):
             rows=None if self.rows is None else self.rows[kept],
             prior=tuple([self.prior[j] for j in kept]) if self.prior else (),
             attributes=tuple([self.attributes[j] for j in kept]) if self.attributes else (),
-            scores=tuple([self.scores[j] for j in kept]) if self.scores else (),
             features=None if self.features is None else self.features.take(kept, axis=0),
         )
 
@@ -151,7 +147,6 @@ class Requests:
         self._fields = {*places, "features", "query_features", "id", self._candidates.identifier or "id"}
         self._around = None if manifest.context is None else {*manifest.context.places, "features", *KEPT}
         self._by_number = interaction.by_number
-        self._blind = manifest.settings.apprentice  # what is imitated is not seen
         self._n = len(interaction.names)
         self._nothing = np.empty((0, self._n))
         texts = [column.name for column in manifest.encoding.columns if column.kind in ("text", "prose")]
@@ -205,13 +200,12 @@ class Requests:
         if rows is not None and came is None and self._query is not None:
             came = self._query_rows([{"id": name} for name in called], called)
         encoded = self._context(context)
-        given = self._scores(prior, len(called), called)
-        scores = _standardise(given)
+        scores = _standardise(self._scores(prior, len(called), called))
         kept_context = self._to_store("context", context)
         x = self._numbers(rows, came, encoded, scores)
         return Request(
             x, items, names, catalogue, called, rows, scores, kept_context, attributes, came, encoded, show,
-            scores=tuple(given) if self._blind else (), undeclared=self._undeclared(candidates, context),
+            undeclared=self._undeclared(candidates, context),
         )  # fmt: skip
 
     def nothing(self, context: Any, show: Any) -> Request:
@@ -458,8 +452,6 @@ class Requests:
         items (m,)."""
         if self._by_number and rows is not None:
             return self.catalogue.items_at(rows)
-        if self._blind:
-            prior = ()
         if rows is None or self._crossed is not None or came is not None:
             X: Any = came if rows is None else self.catalogue.at(rows)
             if rows is not None and came is not None:

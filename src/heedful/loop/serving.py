@@ -26,11 +26,6 @@ from heedful.loop.model import LoopModel, Person, View
 
 KINDS = ("experiment", "stop", "promote")
 """The kinds of events that say which learner serves, or is tried."""
-CALLER = "the caller's order"
-"""What serves, in place of a learner, while the learner of a loop with the setting `apprentice` imitates it."""
-IMITATED = ("imitated", "imported")
-"""The arms of decisions whose order the learner of such a loop imitates: those in the caller's order, and those that
-another system made, until the learner is promoted."""
 NOT_INTERLEAVED = "{loop} shows no rankings, and nothing else can be interleaved"
 """Why there are no experiments in a loop, in words; `loop` describes a loop of its kind."""
 
@@ -70,10 +65,10 @@ class PromotionRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     learner_version: str
     """the version of its code"""
     before: str
-    """the learner that served until then; `CALLER` if that was the caller's order, which the learner imitated"""
+    """the learner that served until then, by name and parameters"""
     evidence: dict[str, Any]
-    """what spoke for it: the method ("interleaving" of lists shown to people, "log" for predictions of logged answers,
-    or "agreement" with the caller's order) and its numbers at that time"""
+    """what spoke for it: the method ("interleaving" of lists shown to people, or "log" for predictions of logged
+    answers) and its numbers at that time"""
     forced: tuple[str, ...] = ()
     """the reasons against it that were overruled, a sentence each"""
     by: str = ""
@@ -109,15 +104,6 @@ def orders(log: Log, retractions: Retractions, up_to: int = 2**62) -> Orders:
             promoted = event
         running = event if event.kind == "experiment" else None
     return Orders(promoted, running)
-
-
-def first_promotion(log: Log, retractions: Retractions, up_to: int = 2**62) -> int:
-    """Return the sequence number, at most `up_to`, of the first promotion in a loop's `log` that is not rolled back; 0
-    if there is none.
-
-    Until that promotion the learner of a loop with the setting `apprentice` only imitates the caller's order.
-    `retractions` says which events are rolled back."""
-    return next((seq for seq in log.places("promote") if seq <= up_to and seq not in retractions), 0)
 
 
 def takes_part(experiment: str, share: float, person: str | None) -> bool:

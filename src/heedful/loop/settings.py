@@ -54,12 +54,6 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     actions: dict[str, Any] = msgspec.field(default_factory=lambda: dict(ACTIONS))
     """the weight of each action by name, above 0 if it is for its item and below 0 if it is against it; in a loop that
     learns ratings (value, weight): the rating that the action stands for, and how many ratings it counts as"""
-    apprentice: bool = False
-    """whether another ranker serves at first: every decision shows the caller's order, and the learner, which does not
-    see the caller's scores, learns to make that order until it is promoted; only where lists are ordered by features"""
-    agreement: float = 0.8
-    """how much the learner of an `apprentice` has to agree with the caller's order before it may be promoted: the share
-    of pairs of items that it puts in the same order, above 0.5 and at most 1"""
     repeats: bool = False
     """whether a person is shown again what they have rated or compared already; only where items are known by number"""
     strict: bool = False
@@ -108,9 +102,7 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         if self.none_after is not None and not (is_number(self.none_after, int, float) and 0 < self.none_after <= 1e12):
             got = describe(self.none_after)
             raise ValueError(f"none_after: expected none, or a number of seconds above 0, at most 1e12, got {got}")
-        if not is_number(self.agreement, int, float) or not 0.5 < self.agreement <= 1.0:
-            raise ValueError(f"agreement: expected a number above 0.5, at most 1, got {describe(self.agreement)}")
-        for name in ("store_text", "keep_unshown", "repeats", "strict", "apprentice", "products"):
+        for name in ("store_text", "keep_unshown", "repeats", "strict", "products"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name}: expected true or false, got {describe(getattr(self, name))}")
         if self.durable not in ("decision", "feedback"):
@@ -290,8 +282,6 @@ def _check_kind(kind: Any, manifest: Manifest) -> None:
     if settings.none_after is not None and not kind.orders:
         got = f"{settings.none_after:g}"
         raise ValueError(f"none_after: expected none in {loop}, in which none is no judgement, got {got}")
-    if settings.apprentice and not kind.orders:
-        raise ValueError(f"apprentice: expected false in {loop}, which has no caller's order to imitate, got true")
 
 
 def _check_query(query: object, encoding: Encoding) -> None:

@@ -116,12 +116,9 @@ class Unanswered:
 
 
 def _asks(log: Log, decision: LoggedDecision) -> bool:
-    """Return whether a decision has shown anything of which people could say something, in an order that the loop did
-    not imitate."""
+    """Return whether a decision has shown anything of which people could say something."""
     record = decision.record
-    if not record.shown or record.arm == "imitated":  # whose order teaches, whatever is said of it
-        return False
-    return not record.deferred or log.find("activate", decision.id) is not None
+    return bool(record.shown) and (not record.deferred or log.find("activate", decision.id) is not None)
 
 
 def id_of(decision: str) -> str:

@@ -7,18 +7,12 @@ from __future__ import annotations
 from typing import Any
 
 from heedful.core.validation import check_alpha, check_between, describe
-from heedful.loop import apprentice, records
+from heedful.loop import records
 from heedful.loop.experiment import NotReady, check_can_start, evidence_of, evidence_of_log, look
 from heedful.loop.history import History
 from heedful.loop.interactions.registry import learner_version
 from heedful.loop.log import Event, now
-from heedful.loop.serving import (
-    CALLER,
-    ExperimentRecord,
-    PromotionRecord,
-    read_experiment,
-    read_promotion,
-)
+from heedful.loop.serving import ExperimentRecord, PromotionRecord, read_experiment, read_promotion
 from heedful.loop.writer import PendingEvent, Writer
 from heedful.results.answers import Answer
 from heedful.results.experiment import Experiment, Promoted
@@ -93,9 +87,7 @@ def find_experiment(history: History, id: str | None = None) -> Experiment:
     else:
         event = log.find("experiment", records.check_id("experiment", id))
     if event is None:
-        imitates = apprentice.look(history) if history.imitates else None
-        progress = "" if imitates is None else f": {imitates.told}"
-        reason = f"there was none{progress}" if id is None else f"{id} is not in the log"
+        reason = "there was none" if id is None else f"{id} is not in the log"
         raise LookupError(f"experiment: {reason}")
     return look(history, event)
 
@@ -146,11 +138,6 @@ def _evidence(history: History, learner: str | None) -> tuple[str, str, int | No
     """Return (the learner to promote, what serves, the sequence number of the experiment in which it was tried, the
     evidence for it, the reasons against it, a sentence each)."""
     running, serving = history.experiment, history.manifest.learner
-    watched = apprentice.look(history) if history.imitates else None
-    if watched is not None:
-        if learner not in (None, watched.learner):
-            raise ValueError(f"learner: expected {watched.learner}, which imitates {CALLER}, got {learner}")
-        return watched.learner, CALLER, None, apprentice.evidence_of(watched), list(watched.against_promotion)
     if running is not None and learner in (None, running[1].learner) and (learner is None or running[1].share):
         experiment = look(history, running[0])
         against = list(experiment.against_promotion)

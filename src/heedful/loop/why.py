@@ -152,7 +152,7 @@ class _Inquiry:
             found = self._leave_one_out(steps, now, budget)
             by, told = "leave-one-out", _exactly(given)
         if found is None:
-            found, adds_up = self._moves()
+            found, adds_up = self._moves(), self._model.adds_up(self._view(self._model))
             by, told = ("additive", ADDITIVE) if adds_up else ("movement", _to_first_order(given, budget))
         found = sorted(found, key=lambda each: (_by_size(each.by), _by_size(each.lead or 0.0), each.seq))
         scored = by != "none"
@@ -220,13 +220,13 @@ class _Inquiry:
     # ------------------------------------------------------------------------ the log before the decision
 
     def _steps(self) -> Iterator[Step | Event]:
-        """Yield what the model of the decision was made of, in order: feedback and, where items or the orders of
-        decisions are learned from, their events."""
+        """Yield what the model of the decision was made of, in order: feedback and, where the model depends on items,
+        their events."""
         history, version = self._history, self._decision.version
         lessons: Iterator[Step | Event] = (
             history.step(*lesson) for lesson in history.lessons(up_to=version) if lesson[0].seq not in self._past.failed
         )
-        return merge(lessons, history.others(0, version), key=_seq)
+        return merge(lessons, history.item_events(0, version), key=_seq)
 
     def _affordable(self, budget: float) -> list[Step | Event] | None:
         """Return all that `_steps` yields; None if leaving out each piece of feedback in turn costs more than `budget`,
@@ -250,12 +250,10 @@ class _Inquiry:
 
     def _cost(self, step: Step | Event) -> float:
         """Return what learning `step` costs, in updates of a small perceptron; for the event of an item it is 1."""
-        if isinstance(step, Event) and step.kind != "decision":
+        if isinstance(step, Event):
             return 1.0
         cost, numbers = self._update_cost
-        if isinstance(step, Step):
-            numbers += step.context.x.size + step.extra.size
-        return cost * (1.0 + numbers / NUMBERS)
+        return cost * (1.0 + (numbers + step.context.x.size + step.extra.size) / NUMBERS)
 
     def _count(self) -> tuple[int, int]:
         """Return (how many pieces of feedback the model was made of that still count, how many were undone or rolled
@@ -268,12 +266,9 @@ class _Inquiry:
         return len(learned) - undone, undone
 
     def _take(self, model: Any, step: Step | Event) -> None:
-        """Let `model` learn one step, in place: a piece of feedback with its decision, the event of an item, or that of
-        a decision whose order it imitates."""
+        """Let `model` learn one step, in place: a piece of feedback with its decision, or the event of an item."""
         if isinstance(step, Step):
             model.teach(step.context, step.feedback, step.extra, step.event.seq)
-        elif step.kind == "decision":
-            self._history.imitate(model, step)
         else:
             model.on_item(step, self._history.catalogue)
 
@@ -318,9 +313,9 @@ class _Inquiry:
             else:
                 return folded
 
-    def _moves(self) -> tuple[list[Influence], bool]:
-        """Return (how much each piece of feedback moved the score when it was learned, whether the moves add up)."""
-        found, adds_up, model = list[Influence](), True, self._interaction.fresh()
+    def _moves(self) -> list[Influence]:
+        """Return how much each piece of feedback moved the score when it was learned."""
+        found, model = list[Influence](), self._interaction.fresh()
         before = self._scores(model)
         for step in self._steps():
             if isinstance(step, Event):
@@ -329,11 +324,10 @@ class _Inquiry:
                 continue
             self._take(model, step)
             after = self._scores(model)
-            adds_up = adds_up and self._model.adds_up(self._view(self._model), step.feedback)
             if step.event.seq not in self._retractions:
                 found += self._influence(step, before, after)
             before = after
-        return found, adds_up
+        return found
 
     def _influence(self, step: Step, without: _Scores, with_: _Scores) -> list[Influence]:
         """Return [the influence of a piece of feedback], by the scores `without` it and `with_` it; [] if it moved

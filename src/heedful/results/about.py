@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from heedful.results.answers import Finite
-from heedful.results.report import Apprentice
 
 
 class About(NamedTuple):
@@ -38,8 +37,6 @@ class About(NamedTuple):
     loop"""
     query_features: tuple[str, ...] | None = None
     """the names of what each request says of each item; None if it says nothing"""
-    apprentice: Apprentice | None = None
-    """how well the learner imitates the caller's order; None in a loop without the setting `apprentice`"""
     grades: int | None = None
     """the number of grades, 1 the lowest, in a loop of grades"""
     ratings: tuple[float, float] | None = None

@@ -13,7 +13,7 @@ Finite = Annotated[float, "null in JSON where it is not finite: the weights over
 Status = Literal["applied", "duplicate", "rejected"]
 
 
-Arm = Literal["learned", "control", "sampled", "interleaved", "imitated", "imported"]
+Arm = Literal["learned", "control", "sampled", "interleaved", "imported"]
 
 
 class Answer(NamedTuple):
@@ -57,8 +57,8 @@ class Decision(NamedTuple):
     """the version of the model that made it"""
     arm: Arm
     """how it was made: "learned" (by the model), "control" (in the caller's order or at random, for comparison),
-    "sampled" (drawn around the model's order), "interleaved" (drafted by the model and a candidate learner),
-    "imitated" (in the caller's order, which the model learns to make) or "imported" (by another system)"""
+    "sampled" (drawn around the model's order), "interleaved" (drafted by the model and a candidate learner) or
+    "imported" (by another system)"""
     seq: int
     """its sequence number in the log"""
     predicted: tuple[float | None, ...] | None = None

@@ -69,7 +69,7 @@ class Why(NamedTuple):
     item: str
     """the name of the candidate"""
     arm: str
-    """how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported\""""
+    """how the decision was made: "learned", "control", "sampled", "interleaved" or "imported\""""
     place: int | None
     """its place in what was shown, 1 for the first; None if it was a candidate and not shown"""
     version: int

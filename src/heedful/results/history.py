@@ -21,7 +21,7 @@ class LessonTold(NamedTuple):
     decision: str
     """the id of the decision that it answers"""
     arm: str
-    """how that decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported\""""
+    """how that decision was made: "learned", "control", "sampled", "interleaved" or "imported\""""
     person: str | None
     """whom the decision was for; None for nobody in particular"""
     chosen: tuple[str, ...]

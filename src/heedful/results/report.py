@@ -160,49 +160,6 @@ class PredictionReport(NamedTuple):
         return frame_of(columns, package)
 
 
-class ImitatedShare(NamedTuple):
-    """The share of pairs, or of first items, in which the learner agrees with the caller's order."""
-
-    share: float | None
-    """the mean over the decisions compared; None if there are none"""
-    low: float
-    """the lower limit of what is expected of the learner as it was at these decisions"""
-    high: float
-    """the upper limit"""
-
-
-class Apprentice(NamedTuple):
-    """How well the learner of a loop imitates the caller's order, and whether it may serve in its place."""
-
-    learner: str
-    """the loop's own learner, by name and parameters"""
-    serves: int
-    """the sequence number of the promotion since which a learner serves; 0 as long as the caller's order does"""
-    asked: float
-    """the share of pairs that has to be agreed on before the learner is promoted: the setting `agreement`"""
-    pairs: ImitatedShare
-    """the share of the pairs in a list that the learner puts in the caller's order"""
-    first: ImitatedShare
-    """the share of lists in which the learner's first item is the caller's, too"""
-    decisions: int
-    """how many recent decisions are compared; if a learner serves, the last before its promotion"""
-    since: int
-    """the sequence number after which these decisions came"""
-    alpha: float
-    """the probability with which either interval ever misses, at most"""
-    against_promotion: tuple[str, ...]
-    """why the learner may not be promoted now, a sentence each; () if it may, or if it serves already"""
-
-    ready: bool
-    """whether the learner asks to be promoted: it does not serve, and nothing speaks against it"""
-    told: str
-    """all of this in a few sentences"""
-
-    def _repr_html_(self) -> str:
-        rows = [("pairs in the same order", *self.pairs), ("same first item", *self.first)]
-        return table(f"{self.learner} as an apprentice", ["", "share", "low", "high"], rows, [self.told])
-
-
 class Arm(NamedTuple):
     """How many lists of one arm were shown and answered, and the mean score of those answered (`mean`).
 
@@ -295,9 +252,6 @@ class Report(NamedTuple):
     """the share of thumbs up on learned and on control lists; None if there was no thumb"""
     unknown: int | None = None
     """how many of the decisions were on candidates some of which were not on offer; None if none was"""
-    apprentice: Apprentice | None = None
-    """how well the learner imitates the caller's order, and whether it may serve; None in a loop without the setting
-    `apprentice`"""
     sample_ratio: SampleRatio | None = None
     """whether learned lists and control lists are answered equally often, as they have to be to be compared; None if
     they are not compared, or if silence is an answer (`none_after`)"""
@@ -334,8 +288,7 @@ class Report(NamedTuple):
         given += f"{counts.contradictory:,} against what the model says by now, {counts.late:,} late; "
         given += f"{counts.undone:,} more undone."
         predicted = [] if self.prediction is None else [" ".join(prediction_sentences(self.prediction))]
-        imitates = [] if self.apprentice is None else [self.apprentice.told]
-        return table(told_arms.title, told_arms.columns, told_arms.rows, [told, *predicted, given, *imitates])
+        return table(told_arms.title, told_arms.columns, told_arms.rows, [told, *predicted, given])
 
 
 class GradeDetails(NamedTuple):

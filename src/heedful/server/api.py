@@ -53,10 +53,9 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
     """Return what GET /v1/loops/{loop} answers for the open `loop`, called `name`: its fields, by name.
 
     They are the learner, the version of the model, the names of features, the numbers of items and of events by kind,
-    the settings, how well the learner imitates the caller's order (in a loop with the setting `apprentice`), and
-    warnings (caveats, notes, values that no encoding has)."""
+    the settings, and warnings (caveats, notes, values that no encoding has)."""
     loop.projection.look()  # another process may have taught it
-    manifest, apprentice = loop.manifest, loop.apprentice()
+    manifest = loop.manifest
     return {
         "name": name,
         "learner": manifest.learner,
@@ -71,7 +70,6 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
         "notes": [note.replace(f"{loop.path}/", "") for note in loop.notes],
         "unknown": dict(loop.unknown),
         **({} if manifest.query is None else {"query_features": list(manifest.query.places)}),
-        **({} if apprentice is None else {"apprentice": plain(apprentice)}),
         **loop.projection.interaction.facts(),
     }
 

@@ -240,12 +240,7 @@ class StopExperiment(_Body):
 class Promote(_Body):
     """A request to let another learner serve the loop."""
 
-    learner: (
-        Annotated[
-            Learner, Meta(description="without it, the candidate of the experiment, or the learner that imitates")
-        ]
-        | UnsetType
-    ) = UNSET
+    learner: Annotated[Learner, Meta(description="without it, the candidate of the experiment")] | UnsetType = UNSET
     force: Annotated[bool, Meta(description="whatever speaks against it; false")] | UnsetType = UNSET
     by: Annotated[str, Meta(max_length=1000, description="who does it")] | UnsetType = UNSET
     reason: Annotated[str, Meta(max_length=1000)] | UnsetType = UNSET

@@ -79,7 +79,7 @@ def propose_list(
     - `draws`: the learner's methods that describe its random lists (`draws_of`)
     - `rng`: the random generator of this decision
     - `predict`: returns the predictions that the decision carries; None for no predictions"""
-    request, control, shares = asked.request, asked.by_caller, asked.shares(settings)
+    request, control, shares = asked.request, asked.control, asked.shares(settings)
     m, strangers = len(request.x), request.strangers
     there = m if strangers is None else m + len(strangers.names)
     size = min(request.show or (1 if settings.k == 1 else there), there)
@@ -87,11 +87,9 @@ def propose_list(
     if strangers is not None:
         theirs = strangers.places(m, size, own=True)
         size = sum(j < 0 for j in (theirs if control else ours) or ())
-    own_scores = np.array(request.prior) if settings.apprentice else request.x[:, -1]  # else the learner sees them
-    order = (-own_scores).argsort(kind="stable")[:size] if request.prior else np.arange(size)
+    order = (-request.x[:, -1]).argsort(kind="stable")[:size] if request.prior else np.arange(size)
     match = asked.match if size else None
-    imitated = asked.arm == "imitated"
-    y = view.model.propose(view, request.x, rng) if size and match is None and not imitated else None
+    y = view.model.propose(view, request.x, rng) if size and match is None else None
     shown = order if control or y is None else order_shown(y)[:size]
     carried = {} if control or y is None else view.model.proposal_fields(y)
     if match is not None:
@@ -103,8 +101,6 @@ def propose_list(
         by_caller = np.array_equal(shown, order) if ours == theirs else control
         possible, chance = ours == theirs or not control, match.probability(shown)
         likely = _mix_arms(shares, settings.temperature, ranking, shown, by_caller, possible, chance)
-    elif imitated:
-        likely = 1.0
     elif shares.sampled == 0.0 or not size:
         likely = _probability(view, draws, y, request.x, shown, order, shares.control, ours == theirs)
     else:

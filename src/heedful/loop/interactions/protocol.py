@@ -160,8 +160,7 @@ class Question(NamedTuple):
     """whether items that this person has already rated, or pairs already answered, may be shown again"""
     arm: DecisionArm
     """the policy that decides: "learned", the model; "control", the caller's order (or a random one), for comparison;
-    "sampled", an order drawn at random around the model's; "interleaved", a draft of two learners' rankings;
-    "imitated", the caller's order, which the model learns to make"""
+    "sampled", an order drawn at random around the model's; "interleaved", a draft of two learners' rankings"""
     match: Pairing | None = None
     """the two rankings, for a person whose lists are interleaved; otherwise None"""
     settled: bool = False
@@ -182,12 +181,6 @@ class Question(NamedTuple):
         """True if the list is shown for comparison (the control: in the caller's order, or a random one), not by the
         model."""
         return self.arm == "control"
-
-    @property
-    def by_caller(self) -> bool:
-        """True if the list is in the caller's order: for comparison (the control), or to be imitated by the
-        learner."""
-        return self.arm in ("control", "imitated")
 
 
 class Proposal(NamedTuple):
@@ -332,9 +325,8 @@ class Interaction(Protocol[M]):
     """whether lists are rankings, so that two learners can draft a list together, a list can have more pages, and a
     request may give a score of the caller for each candidate"""
     orders: bool = False
-    """whether a list is an order of candidates by their features, which the caller could have made: learners can learn
-    to make it (setting `apprentice`), and the answer none judges the list, so that silence may stand for it (setting
-    `none_after`)"""
+    """whether a list is an order of candidates by their features, which the caller could have made: the answer none
+    judges the list, so that silence may stand for it (setting `none_after`)"""
     scale: Scale | None = None
     """the numbers with which people answer; None if answers are no numbers"""
     rewarded: bool = False

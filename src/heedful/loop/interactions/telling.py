@@ -67,7 +67,6 @@ _ARMS = {
     "control": "it is a control, which ignores what was learned",
     "sampled": "it was drawn at random around what was learned",
     "interleaved": "two learners drafted it",
-    "imitated": "it is in the caller's order, which the learner imitates",
     "imported": "it was made elsewhere",
 }
 """Why a list need not be in the order of its predictions, for each arm that is not the model's alone."""
@@ -91,7 +90,6 @@ HOW = {
     "control": " by the control, whatever its score",
     "sampled": " of what was drawn at random around the scores",
     "interleaved": " of a list that two learners drafted",
-    "imitated": " by the caller's order, whatever its score",
     "imported": " by another system, whatever its score",
 }
 """How an item came to its place, for each arm that does not simply order by score."""

@@ -82,15 +82,14 @@ class LogReader:
         row = self._one(query, (up_to, *kinds))
         return self._event(row) if row else None
 
-    def last(self, items: bool = False, decisions: bool = False) -> tuple[int, int]:
+    def last(self, items: bool = False) -> tuple[int, int]:
         """Return (sequence number of the last event, sequence number of the last event that changes the model); 0 where
         there is none.
 
         Feedback, undos, rollbacks, promotions and forgetting change a model. `items` says whether events of items (put
-        on offer, withdrawn) do, too, and `decisions` whether decisions do."""
+        on offer, withdrawn) do, too."""
         # The plus keeps SQLite on the table: from its end, the first that is met.
-        others = (", 'item'" if items else "") + (", 'decision'" if decisions else "")
-        kinds = f"'feedback', 'undo', 'forget', 'rollback', 'promote'{others}"
+        kinds = "'feedback', 'undo', 'forget', 'rollback', 'promote'" + (", 'item'" if items else "")
         made_of = f"SELECT seq FROM event WHERE +kind IN ({kinds}) ORDER BY seq DESC LIMIT 1"
         [head, version] = self._one(f"SELECT coalesce(max(seq), 0), coalesce(({made_of}), 0) FROM event")
         return head, version

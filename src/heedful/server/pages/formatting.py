@@ -130,7 +130,6 @@ _ARMS = {
     "control": " (control)",
     "sampled": " (drawn at random)",
     "interleaved": " (of two learners)",
-    "imitated": " (in your order, which the learner imitates)",
     "imported": " (in an order from elsewhere)",
 }
 SEEN = "-seen"

@@ -19,7 +19,7 @@ from heedful.loop import Loop
 from heedful.loop.experiment import BROKEN, VERDICTS, NotReady, check_interleaves, promotions
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.registry import interaction_of
-from heedful.loop.serving import CALLER, NOT_INTERLEAVED
+from heedful.loop.serving import NOT_INTERLEAVED
 from heedful.loop.settings import candidate_manifest
 from heedful.results import experiment as results
 from heedful.results.evaluation import Evaluation
@@ -227,7 +227,6 @@ def _context(loop: Loop, again: bool) -> dict[str, Any]:
         experiment = loop.experiment()
     except LookupError:
         experiment = None
-    apprentice, imitates = loop.apprentice(), loop.projection.imitates
     checked = again or loop.version <= AT_ONCE
     promoted = promotions(loop.projection, checked)
     refusal = NOT_INTERLEAVED.format(loop=interaction.words.loop)
@@ -235,18 +234,13 @@ def _context(loop: Loop, again: bool) -> dict[str, Any]:
         "arena": compares_pairs(loop) and study_of(loop.path).kind == "answers",
         "learners": fitting(loop),
         "serving": loop.manifest.learner,
-        "apprentice": "" if apprentice is None else apprentice.told,
-        "imitates": imitates,
-        "ready": apprentice is not None and apprentice.ready,
         "not_interleaved": "" if interaction.ranks else sentence(refusal),
         "experiment": experiment,
         "evidence": 0.0 if experiment is None else evidence(experiment),
         "promotions": promoted,
         "checked": checked,
         "rollback": next((promotion.seq - 1 for promotion in promoted if promotion.in_effect), None),
-        "former": next(
-            (promotion.before for promotion in promoted if promotion.in_effect and promotion.before != CALLER), ""
-        ),
+        "former": next((promotion.before for promotion in promoted if promotion.in_effect), ""),
     }
 
 

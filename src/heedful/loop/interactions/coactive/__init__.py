@@ -15,7 +15,7 @@ from heedful.evaluation.expected import Compared, Expected
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.compiled import learn_answers, learn_orders
-from heedful.loop.interactions.coactive.model import Lesson, Model, can_imitate
+from heedful.loop.interactions.coactive.model import Lesson, Model
 from heedful.loop.interactions.columns import Columns, Encoded
 from heedful.loop.interactions.forms import read_answer
 from heedful.loop.interactions.lists import Lists, propose_list
@@ -59,8 +59,6 @@ class Coactive(Lists[Model]):
             raise ValueError(
                 f"learner: expected one with a space and weights(state), linear in the features, got {spec}"
             )
-        if manifest.settings.apprentice and not can_imitate(learner):
-            raise ValueError(f"apprentice: expected a learner that takes corrections of any list, got {spec}")
         return learner
 
     def example(self, model: Model, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:

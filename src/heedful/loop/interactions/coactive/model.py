@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from heedful.core.fold import copy_arrays, generators
 from heedful.evaluation.expected import corrected
-from heedful.jit.kernel import DISCOUNTS, Floats, Ints, scores, top
+from heedful.jit.kernel import DISCOUNTS, Floats, Ints, scores
 from heedful.learners.coactive.posterior import MODEST, preferred
 from heedful.loop.interactions.forms import (
     ACTION,
@@ -40,7 +40,7 @@ from heedful.loop.interactions.forms import (
     read_answer,
 )
 from heedful.loop.model import Context, LoopModel, Person, View
-from heedful.loop.records import DecisionRecord, FeedbackRecord, given_scores
+from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.settings import Manifest
 from heedful.spaces.ranking import difference
 
@@ -78,7 +78,7 @@ class Thumb(NamedTuple):
 class Model(LoopModel):
     """The state of a loop of corrected rankings: the learner's state for all people, and each person's own weights.
 
-    Only `teach` and `imitate` change it; they are called for the events of the log, in order."""
+    Only `teach` changes it; it is called for the feedback in the log, in order."""
 
     version = 2
     """the version of the fold: raised when the same log would give another state"""
@@ -89,7 +89,6 @@ class Model(LoopModel):
     def __init__(self, learner: Any, manifest: Manifest) -> None:
         super().__init__(learner, manifest)
         shrink = self.shrink = manifest.settings.shrink
-        self.blind = manifest.settings.apprentice
         # For a person the shared score is the prior, and how much that counts is not theirs to learn.
         self._own = learner._replace(space=learner.space._replace(adjusted=False)) if shrink > 0.0 else learner
         self.shared = self._first()
@@ -122,7 +121,7 @@ class Model(LoopModel):
 
     def effective(self, view: View[Any]) -> Array:
         w = np.array(self.learner.weights(view.shared), np.float64)
-        w[-1] += 0.0 if self.blind else 1.0
+        w[-1] += 1.0
         if view.person is not None:
             v = np.array(self._own.weights(view.person.state), np.float64)
             w[:-1] += self._share(view.person) * v[:-1]
@@ -179,10 +178,10 @@ class Model(LoopModel):
             parts += [offset, own.lessons]  # it counts for more, the more lessons there were
         return [np.asarray(part).tobytes() for part in parts]
 
-    def adds_up(self, view: View[Any], feedback: FeedbackRecord) -> bool:
-        """A perceptron's step adds up. Exceptions are a person with weights of their own, which count the more, the
-        more feedback the person gave; and a learner that imitates an order."""
-        return bool(getattr(self.learner, "additive", False)) and not self.blind and view.person is None
+    def adds_up(self, view: View[Any]) -> bool:
+        """A perceptron's step adds up, but for a person with weights of their own, which count the more, the more
+        feedback the person gave."""
+        return bool(getattr(self.learner, "additive", False)) and view.person is None
 
     def _share(self, person: Person) -> float:
         return person.lessons / (person.lessons + self.shrink)
@@ -242,21 +241,6 @@ class Model(LoopModel):
             learner = self.learner
             return bool(difference(learner.space, learner.n_features, lesson.x, lesson.feedback, lesson.y).any())
         return len({*np.atleast_1d(lesson.y[0]).tolist(), *lesson.feedback.tolist()}) > 1
-
-    def imitate(self, context: Context) -> bool:
-        record, x, _ = context
-        shown, told = list(record.shown), given_scores(record)
-        if len(x) < 2 or (told and not record.prior):
-            return False
-        seen = set(shown)
-        back = np.array([*(j for j in range(len(x) - 1, -1, -1) if j not in seen), *shown[::-1]], np.int64)
-        y = back[top(scores(x[back], self.effective(self.view())), len(x))]
-        if told:
-            at, score = {j: i for i, j in enumerate(y.tolist())}, dict(zip(shown, told))
-            shown.sort(key=lambda j: (-score[j], at[j]))
-        better = np.array([*shown, *(j for j in y.tolist() if j not in seen)], np.int64)
-        self.shared = _learn(self.learner, self.shared, Lesson(x, y, better, False, 1.0))
-        return True
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
         record, x, _ = context
@@ -324,15 +308,6 @@ class Model(LoopModel):
 def tells(learner: Any) -> bool:
     """Return whether `learner` tells how sure it is, and how probable a thumb up."""
     return hasattr(learner, "covariance")
-
-
-def can_imitate(learner: Any) -> bool:
-    """Return whether `learner` can learn from any list that another order is better, not only from lists that it drew
-    itself."""
-    if hasattr(learner, "learn"):
-        return True
-    probe = learner.propose(learner.init(generators(0)[2]), np.zeros((2, learner.n_features)), generators(0)[2])
-    return not isinstance(probe, tuple)
 
 
 def _order(learner: Any, state: Any, x: Floats) -> Ints:

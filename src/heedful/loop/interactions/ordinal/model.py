@@ -42,7 +42,7 @@ class Grades(NamedTuple):
 class GradingModel(LoopModel):
     """The state of a loop of grades: the learner's state for all people, and an offset of the score for each person.
 
-    Only `teach` and `imitate` change it; they are called for the events of the log, in order."""
+    Only `teach` changes it; it is called for the feedback in the log, in order."""
 
     version = 1
     """the version of the fold: raised when the same log would give another state"""
@@ -150,16 +150,6 @@ class GradingModel(LoopModel):
         if person is not None and context.person is not None:
             self.people[context.person] = person
         return True
-
-    def imitate(self, context: Context) -> bool:
-        k = self.learner.space.k
-        given = context.record.proposal.get("scores") or ()
-        grades = [(j, int(score)) for j, score in zip(context.record.shown, given) if score in range(1, k + 1)]
-        rng = np.random.default_rng(0)
-        for row, (_, grade) in zip(self._whole(context.x[[j for j, _ in grades]]), grades):
-            y = self.learner.propose(self.shared, row, rng)
-            self.shared = self.learner.update(self.shared, row, y, grade)
-        return bool(grades)
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Grades | None:
         if feedback.form != "grade":
