@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from asking import run
 
+from heedful import Loop
 from heedful.server import context
 from heedful.server.context import Options, ServerContext
 from heedful.server.loop_worker import LoopWorker
@@ -88,16 +89,16 @@ def test_one_analysis_runs_at_a_time_for_a_tenant(folder: Path) -> None:
             other, begun = await service.loops.open("main", "cars"), list[int]()
             with held() as long:
 
-                def counted() -> int:
+                def counted(_: Loop) -> int:
                     begun.append(1)
                     return long()
 
                 tasks = [asyncio.create_task(worker.analyse(counted)) for worker in workers for _ in range(2)]
                 for worker in (*workers, other):
                     assert await asyncio.wait_for(worker.read(lambda: "answered"), 1) == "answered"
-                assert await asyncio.wait_for(other.analyse(lambda: "answered"), 1) == "answered"
+                assert await asyncio.wait_for(other.analyse(lambda _: "answered"), 1) == "answered"
                 assert len(begun) == 1
-                more = [asyncio.create_task(workers[0].analyse(long)) for _ in range(30)]
+                more = [asyncio.create_task(workers[0].analyse(lambda _: long())) for _ in range(30)]
                 await asyncio.sleep(0)
                 refused = [task.exception() for task in more if task.done()]
                 assert [isinstance(each, Problem) and each.status for each in refused] == [429] * 3

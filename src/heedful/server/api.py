@@ -190,19 +190,19 @@ async def forget(request: ApiRequest) -> object:
 
 
 async def explanation(request: ApiRequest) -> object:
-    return plain(await request.worker.analyse(request.loop.explain, request.path["id"]))
+    return plain(await request.analyse(Loop.explain, request.path["id"]))
 
 
 async def why(request: ApiRequest) -> object:
-    return plain(await request.worker.analyse(request.loop.why, request.path["id"], **request.query))
+    return plain(await request.analyse(Loop.why, request.path["id"], **request.query))
 
 
 async def report(request: ApiRequest) -> object:
-    return plain(await request.worker.analyse(request.loop.report, **request.query))
+    return plain(await request.analyse(Loop.report, **request.query))
 
 
 async def health(request: ApiRequest) -> object:
-    return plain(await request.worker.analyse(request.loop.health, **request.query))
+    return plain(await request.analyse(Loop.health, **request.query))
 
 
 async def standing(request: ApiRequest) -> object:
@@ -213,7 +213,7 @@ async def standing(request: ApiRequest) -> object:
 
 
 async def style(request: ApiRequest) -> object:
-    return plain(await request.worker.analyse(request.loop.style_of, **request.query))
+    return plain(await request.analyse(Loop.style_of, **request.query))
 
 
 async def correct_style(request: ApiRequest) -> object:
@@ -236,11 +236,11 @@ async def stop_experiment(request: ApiRequest) -> object:
 
 
 async def experiment(request: ApiRequest) -> object:
-    return plain(await request.worker.analyse(request.loop.experiment))
+    return plain(await request.analyse(Loop.experiment))
 
 
 async def plan_experiment(request: ApiRequest) -> object:
-    return plain(await request.worker.analyse(request.loop.plan_experiment, **request.query))
+    return plain(await request.analyse(Loop.plan_experiment, **request.query))
 
 
 async def promote(request: ApiRequest) -> object:
@@ -253,7 +253,7 @@ async def promote(request: ApiRequest) -> object:
 
 
 async def promotions(request: ApiRequest) -> object:
-    rows = await request.worker.read(request.loop.promotions)
+    rows = await request.analyse(Loop.promotions)
     return {"promotions": [plain(row) for row in rows]}
 
 
@@ -263,7 +263,7 @@ async def evaluation(request: ApiRequest) -> object:
         raise ValueError(f"learners: expected a list of at most {MOST_LEARNERS} names, got {describe(learners)}")
     for name in learners:
         check_known(request.loop, name.partition("@")[0] if isinstance(name, str) else name)
-    return plain(await request.worker.analyse(request.loop.evaluate, *learners, alpha=alpha))
+    return plain(await request.analyse(Loop.evaluate, *learners, alpha=alpha))
 
 
 def check_packaged(learner: object) -> str:

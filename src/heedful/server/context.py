@@ -134,8 +134,9 @@ class ServerContext:
             self._tasks = [*self._tasks, asyncio.create_task(self.loops.stay_owner())]
 
     def begin_to_stop(self) -> None:
-        """End the requests that wait for new events, and let other servers own the loops in a database."""
+        """End the requests that wait for new events or analyses, and let other servers own the loops in a database."""
         self.stopping.set()
+        self.loops.analysts.end()
         for task in self._tasks:
             task.cancel()
         if self._handing_over is None and not isinstance(self.folder, Path):
@@ -150,6 +151,7 @@ class ServerContext:
             async with asyncio.timeout(PATIENCE):
                 if self._handing_over is not None:
                     await self._handing_over
+                await self.loops.analysts.wait()
                 await self.loops.close_all()
                 while any(pool.left for pool in pools):
                     await asyncio.sleep(0.01)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import Executor
 from functools import cache, partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from heedful.loop.feedback import UnknownDecision
 from heedful.loop.records import check_id
 from heedful.loop.writer import AGAIN, PendingEvent
 from heedful.results.answers import Answer, Decision
+from heedful.server.analyst import QUESTIONS
+from heedful.server.analysts import Analysts
+from heedful.server.problems import Problem
 from heedful.server.server_log import log
 from heedful.server.threads import AT_ONCE, Turn, Turns
 from heedful.storage import Moved
@@ -44,16 +47,21 @@ LARGE, FEW, NUMBERS, TEXT = 2000, 100, 2**20, 4000
 """The sizes from which on a request is handled in another thread: candidates that are names, mappings or events in a
 list, bytes of raw numbers, characters of texts (whose words take a millisecond)."""
 
+SHORT = 1000
+"""The most events of a log that is analysed in a thread, which takes a third of a second at most; to begin a process
+takes longer."""
+
 
 class LoopWorker:
     """Handles all requests for one open loop in the thread of an event loop: it decides, takes feedback and commits.
 
     As a context manager it counts a request under way, during which the loop is not closed."""
 
-    def __init__(self, loop: Loop, pool: Executor, turns: Turns, tenant: str) -> None:
-        """Serve `loop`, which belongs to `tenant`; long work is done in the threads of `pool`, when it is the tenant's
-        turn. This has to be called within the running event loop."""
+    def __init__(self, loop: Loop, pool: Executor, analysts: Analysts, turns: Turns, tenant: str) -> None:
+        """Serve `loop`, which belongs to `tenant`; long work is done in the threads of `pool` or by `analysts`, when it
+        is the tenant's turn. This has to be called within the running event loop."""
         self.loop = loop
+        self._analysts = analysts
         self._turns, self._tenant = turns, tenant
         self._tasks = set[asyncio.Task[Any]]()
         self._own_turn = Turn(*AT_ONCE["loop"])
@@ -202,10 +210,21 @@ class LoopWorker:
         async with self._own_turn:
             return await self._in_turn("long", self._run_here, partial(work, *args, **kwargs))
 
-    async def analyse(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do what `read` does with work that reads much of the log: one piece of it at a time for each tenant, as it
-        holds the interpreter's lock."""
-        return await self._in_turn("analyses", self._run_here, partial(work, *args, **kwargs))
+    async def analyse(self, question: Callable[Concatenate[Loop, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what `question`, which reads much of the log, says of the loop with these arguments.
+
+        One piece of such work is done at a time for each tenant. A method of `Loop` is called in another process if the
+        log is long, as in a thread it would hold the interpreter's lock. Raise what `read` raises."""
+        if question not in QUESTIONS or self.projection.head <= SHORT:
+            return await self._in_turn("analyses", self._run_here, partial(question, self.loop, *args, **kwargs))
+        async with self._turns.of(self._tenant, "analyses"):
+            try:
+                self._check_same()
+                found: T = await self._analysts.ask(self.loop.path, question.__name__, args, kwargs)
+            except Problem:
+                self._check_same()
+                raise
+            return found
 
     async def _in_turn(self, what: str, work: Callable[..., T], *args: Any) -> T:
         return await self._turns.run(self._pool, self._tenant, what, work, *args)
@@ -222,10 +241,13 @@ class LoopWorker:
 
         under_way.add_done_callback(finish)
 
-    def _run_here(self, work: Callable[[], T]) -> T:
+    def _check_same(self) -> None:
         if self.has_moved():
             at = self.projection.log.path
             raise Moved(f"{at}: the file was removed or replaced while it was open: the loop is opened again")
+
+    def _run_here(self, work: Callable[[], T]) -> T:
+        self._check_same()
         try:
             return work()
         except Exception:

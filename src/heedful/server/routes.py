@@ -238,7 +238,7 @@ class Endpoint:
             tenant, name = caller.tenant, path["loop"]
             worker = await service.loops.open(tenant, name)
         with _NOTHING if worker is None else worker:
-            request = ApiRequest(service, caller, headers, query, path, None, worker)
+            request = ApiRequest(service, caller, headers, query, path, None, worker, receive)
             if route.takes is None:
                 return await route.work(request)
             kind = codecs.media_type(headers)
