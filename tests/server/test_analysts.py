@@ -23,8 +23,8 @@ from heedful import Loop
 from heedful.results.answers import plain
 from heedful.server import analysts, loop_worker
 from heedful.server.analyst import Analyst, pack, unpack
-from heedful.server.context import Options, ServerContext, as_problem
-from heedful.server.problems import Problem
+from heedful.server.context import Options, ServerContext
+from heedful.server.problems import Problem, as_problem
 from heedful.storage import Moved
 from kinds import KINDS, Kind, each_kind, teach
 from loops import small_loop

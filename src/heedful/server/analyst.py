@@ -26,7 +26,7 @@ from heedful.results.explanation import Explanation, Why
 from heedful.results.health import Health
 from heedful.results.report import Report
 from heedful.results.style import Style
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, as_problem
 from heedful.storage import Address, Place
 
 QUESTIONS: dict[Callable[..., Any], Any] = {
@@ -82,8 +82,6 @@ class Analyst:
             loop.projection.look()  # also at who was forgotten
             return b"+" + msgspec.msgpack.encode(method(loop, *arguments, **named))
         except Exception as error:
-            from heedful.server.context import as_problem
-
             problem = as_problem(error, "not-found")
             if problem.status >= 500 and place in self._loops:
                 self._loops.pop(place).close()

@@ -30,13 +30,13 @@ from heedful.results.style import Style
 from heedful.server import api, codecs, parameters, schema
 from heedful.server.auth import Caller, source
 from heedful.server.codecs import Receive, Send
-from heedful.server.context import LARGE, ServerContext, as_problem
+from heedful.server.context import LARGE, ServerContext
 from heedful.server.decisions import decide, read_decision, read_feedback, take_feedback
 from heedful.server.description import EVENTS, SCRIPT, TEXT, openapi
 from heedful.server.metrics import ELSEWHERE
 from heedful.server.page_clicks import ClickEndpoint, send_script
 from heedful.server.parameters import Parameter
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, as_problem
 from heedful.server.request import ApiRequest
 
 
