@@ -26,8 +26,8 @@ T = TypeVar("T")
 LARGE = 100_000
 """Bytes of JSON or msgpack from which on a request is decoded and handled in other threads."""
 
-PATIENCE = 5.0
-"""Seconds for which a server that stops waits for what its threads are doing."""
+PATIENCE = 2.5
+"""Seconds for which a server that stops waits for what its threads are doing, after requests had two to be answered."""
 
 REST = 2.0
 """After a large body was decoded, the next one waits this many times as long, so that other requests have a turn."""
