@@ -116,7 +116,8 @@ async def withdraw(request: ApiRequest) -> object:
 
 async def record(request: ApiRequest) -> object:
     body = require(request.body, "candidates", "shown", "id")
-    decision, again = await request.worker.decide_in_thread(partial(request.loop.record, **body), body["id"])
+    work = partial(request.loop.record, **body)
+    decision, again = await request.worker.decide_in_thread(work, body, request.large)
     request.note("decision", "duplicate" if again else decision.arm)
     if decision.unknown and not again:
         request.note("candidate", "unknown", len(decision.unknown))
@@ -145,7 +146,8 @@ async def rank(request: ApiRequest) -> object:
         request.loop.projection.look()  # another process may have taught it
         return plain(request.loop.ranking(**request.body))
 
-    return await request.worker.read(ranking)
+    async with request.worker.turn(not request.large and request.worker.is_costly(request.body)):
+        return await request.worker.read(ranking)
 
 
 async def activate(request: ApiRequest) -> object:

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import Executor
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cache, partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -43,9 +44,11 @@ GROUP = 256
 """The number of waiting requests from which on they are committed without waiting for more. A group with more events
 than this is committed in another thread."""
 
-LARGE, FEW, NUMBERS, TEXT = 2000, 100, 2**20, 4000
+LARGE, FEW, NUMBERS, COSTLY = 2000, 100, 2**20, 4000
 """The sizes from which on a request is handled in another thread: candidates that are names, mappings or events in a
-list, bytes of raw numbers, characters of texts (whose words take a millisecond)."""
+list, bytes of raw numbers, what content costs (`cost`), of which so much takes .4 to 1 ms."""
+VALUE = 5
+"""What a value costs, in characters: a number takes .6 microseconds, a category 1.2, a character of a text .1."""
 
 SHORT = 1000
 """The most events of a log that is analysed in a thread, which takes a third of a second at most; to begin a process
@@ -126,30 +129,42 @@ class LoopWorker:
             [answer] = await self.submit([draft])
             if answer.reason != AGAIN:
                 return self.loop.decider.decision_of(draft, answer), answer.status == "duplicate"
-        return await self.decide_in_thread(partial(self.loop.decide, **arguments), arguments.get("id"))
+        return await self.decide_in_thread(partial(self.loop.decide, **arguments), arguments, large)
 
-    async def decide_in_thread(self, work: Callable[[], Decision], id: object) -> tuple[Decision, bool]:
-        """Return (the decision that `work` makes in another thread, whether the log had this `id` before)."""
+    async def decide_in_thread(
+        self, work: Callable[[], Decision], arguments: dict[str, Any], large: bool
+    ) -> tuple[Decision, bool]:
+        """Return (the decision that `work` makes of these `arguments` in another thread, whether the log had its id
+        before); of a `large` request the caller has the turn."""
+        id = arguments.get("id")
 
         def work_once() -> tuple[Decision, bool]:
             there = id is not None and self.projection.find_decision(check_id("id", id)) is not None
             return work(), there
 
-        return await self.run(work_once)
+        async with self.turn(not large and self.is_costly(arguments)):
+            return await self.run(work_once)
+
+    def is_costly(self, arguments: dict[str, Any]) -> bool:
+        """Return whether a request with these `arguments` of `Loop.decide` takes more than a millisecond or two."""
+        among = arguments.get("candidates")
+        size = len(among) if isinstance(among, Sized) else len(self.projection.catalogue.current)
+        if isinstance(among, np.ndarray):
+            return size > LARGE or among.nbytes > NUMBERS
+        rows = among if type(among) is list and among and type(among[0]) is dict else []
+        return size > LARGE or len(rows) > FEW or cost([rows, arguments.get("context")]) > COSTLY
+
+    def turn(self, costly: bool) -> AbstractAsyncContextManager[object]:
+        """Return the tenant's turn for one piece of work that keeps a processor busy, if this is so `costly`; threads
+        that do so take the interpreter's lock from all others in turn."""
+        return self._turns.of(self._tenant, "large") if costly else nullcontext()
 
     def decision_of(self, arguments: dict[str, Any]) -> PendingEvent | Decision | None:
         """Return the event of a new decision, which the caller has to submit, or an earlier decision with the same id.
 
         `arguments` are the arguments of `Loop.decide`. Return None for a request that takes long, or that names an item
         which only another process may know; `decide_once` handles these in another thread."""
-        among = arguments.get("candidates")
-        size = len(among) if isinstance(among, Sized) else len(self.projection.catalogue.current)
-        if self._slow or size > LARGE:
-            return None
-        rows = among if type(among) is list and among and type(among[0]) is dict else []
-        if len(rows) > FEW or text_size([rows, arguments.get("context")]) > TEXT:
-            return None
-        if isinstance(among, np.ndarray) and among.nbytes > NUMBERS:
+        if self._slow or self.is_costly(arguments):
             return None
         try:
             request = self.loop.decider.read(**arguments)
@@ -160,9 +175,11 @@ class LoopWorker:
 
     async def feedback(self, event: dict[str, Any], large: bool = False) -> Answer:
         """Learn from one `event`, as `Loop.feedback` does; a `large` one is handled in another thread."""
-        draft = None if large else self.feedback_of(event)
+        costly = not large and cost(event) > COSTLY
+        draft = None if large or costly else self.feedback_of(event)
         if draft is None:
-            return await self.run(self.loop.feedback, event)
+            async with self.turn(costly):
+                return await self.run(self.loop.feedback, event)
         if isinstance(draft, Answer):
             return draft
         [answer] = await self.submit([draft])
@@ -172,10 +189,8 @@ class LoopWorker:
         """Return the event of the feedback in the JSON object `event`, which the caller has to submit, or the answer
         that rejects it.
 
-        Return None if its texts are long, or if its decision is not known here. Another process may have made it, so
-        `feedback` looks again in a thread."""
-        if text_size(event) > TEXT:
-            return None
+        Return None if its decision is not known here. Another process may have made it, so `feedback` looks again in a
+        thread."""
         form = event.copy()
         decision, id, at = form.pop("decision", None), form.pop("id", None), form.pop("time", None)
         draft = self.loop.feedback_reader.read(decision, id, at, form)
@@ -184,8 +199,9 @@ class LoopWorker:
     async def feedback_many(self, events: list[Any], large: bool = False) -> list[Answer]:
         """Learn from many `events`, as `Loop.feedback_many` does, and return their answers in order; many, or `large`
         ones, are handled in another thread."""
-        if large or len(events) > FEW or text_size(events) > TEXT:
-            return await self.run(self.loop.feedback_many, events)
+        if large or (costly := len(events) > FEW or cost(events) > COSTLY):
+            async with self.turn(not large and costly):
+                return await self.run(self.loop.feedback_many, events)
         drafts = self.loop.feedback_reader.read_many(events)
         if any(isinstance(draft, UnknownDecision) for draft in drafts):
             return await self.run(self.loop.feedback_many, events)
@@ -389,11 +405,13 @@ class LoopWorker:
         return str(self.loop.path)
 
 
-def text_size(content: object) -> int:
-    """Return the number of characters of all texts in a value of JSON, however deep they are in it."""
+def cost(content: object) -> int:
+    """Return about what it costs to make features of a value of JSON, or to read it as feedback, in characters of
+    text."""
     size, left = 0, [content]
     while left:
         value = left.pop()
+        size += VALUE
         if type(value) is str:
             size += len(value)
         elif type(value) is list:

@@ -144,7 +144,7 @@ class Loops:
         aio = asyncio.get_running_loop()
         self._moving[key] = moved = aio.create_future()
         try:
-            loop = await self._turns.run(self._pool, key[0], "opening", opening)
+            loop = await self._turns.run(self._pool, key[0], "opening", _ready, opening)
             loop.projection.log.store.keep_owning(self._options.lease, self._options.address)
             worker = self.workers[key] = LoopWorker(loop, self._pool, self.analysts, self._turns, key[0])
         finally:
@@ -320,6 +320,14 @@ class Loops:
             for key in list(self.workers):
                 await self.close(key)
             await asyncio.sleep(0.05 if self.workers else 0.0)
+
+
+def _ready(opening: Callable[[], Loop]) -> Loop:
+    """Return the loop that `opening` opens, after importing what its first lesson imports, which takes a quarter of a
+    second: here no request waits for it."""
+    import scipy.linalg  # noqa: F401
+
+    return opening()
 
 
 @cache
