@@ -25,13 +25,13 @@ from heedful.server import analysts, loop_worker
 from heedful.server.analyst import Analyst, pack, unpack
 from heedful.server.context import Options, ServerContext
 from heedful.server.problems import Problem, as_problem
-from heedful.storage import Moved
+from heedful.storage import Moved, Place
 from kinds import KINDS, Kind, each_kind, teach
 from loops import small_loop
 from processes import Process, here, until
 
 
-def asked(analyst: Analyst, path: Path, question: Callable[..., Any], *args: Any, **named: Any) -> Any:
+def asked(analyst: Analyst, path: Place, question: Callable[..., Any], *args: Any, **named: Any) -> Any:
     """What the analyst answers, as the server reads it."""
     return unpack(question.__name__, analyst.answer(pack(path, question.__name__, args, named)))
 
@@ -47,7 +47,7 @@ def as_answered(work: Callable[[], Any]) -> bytes:
 def in_both(analyst: Analyst, loop: Loop, question: Callable[..., Any], *args: Any, **named: Any) -> None:
     """A thread and the analyst answer the same, and not with an error of the server's."""
     here = as_answered(lambda: question(loop, *args, **named))
-    there = as_answered(lambda: asked(analyst, Path(str(loop.path)), question, *args, **named))
+    there = as_answered(lambda: asked(analyst, loop.path, question, *args, **named))
     assert there == here
     assert b'"status":500' not in here
 
@@ -111,6 +111,23 @@ def test_a_forgotten_person_is_gone_from_what_an_analyst_says_at_once(tmp_path: 
         assert not [
             state for each in analyst._loops.values() for state in each.projection.model.people if state == "p1"
         ]
+
+
+def test_an_analyst_reads_a_loop_in_a_database_that_another_process_owns(postgres: str) -> None:
+    analyst, kind = Analyst([]), KINDS[0]
+    with kind.make(f"{postgres}#a") as loop:
+        loop.projection.log.store.keep_owning(60.0, "")
+        teach(kind.case(), loop, range(4))
+        in_both(analyst, loop, Loop.report)
+        teach(kind.case(), loop, range(4, 8))
+        for question in (Loop.report, Loop.health, Loop.evaluate):
+            in_both(analyst, loop, question)
+        loop.forget("p1")
+        in_both(analyst, loop, Loop.report)
+        assert loop.projection.log.store.owns
+        loop.decide(id="still")
+    for each in analyst._loops.values():
+        each.close()
 
 
 def test_an_analyst_opens_a_loop_again_that_was_replaced(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
