@@ -242,30 +242,6 @@ def test_a_process_answers_and_has_a_place_behind_the_server(tmp_path: Path, all
     run(work())
 
 
-@pytest.mark.slow
-def test_a_process_that_ends_answers_503_and_the_next_question_gets_another(
-    tmp_path: Path, all_in_processes: None, caplog: pytest.LogCaptureFixture
-) -> None:
-    small_loop(tmp_path / "a.heedful").close()
-
-    async def work() -> None:
-        async with serving(tmp_path) as service:
-            worker = await service.loops.open("main", "a")
-            await worker.analyse(Loop.report)
-            for _ in range(2):
-                [pid] = children(service)
-                os.kill(pid, signal.SIGKILL)
-                with pytest.raises(Problem, match="the process that worked on it ended") as refused:
-                    await worker.analyse(Loop.report)
-                assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "1"})
-                assert (await worker.analyse(Loop.report)).decisions == 0
-                assert children(service) != [pid]
-
-    run(work())
-    assert "the process that was to report ended" in caplog.text
-    caplog.clear()
-
-
 SLOW = """
 import time
 from heedful import PreferencePerceptron
@@ -286,6 +262,37 @@ def slow_loop(folder: Path, seconds: float = 20.0) -> str:
     with small_loop(folder / "a.heedful", "perceptron") as loop:
         loop.feedback(loop.decide(id="d").id, id="e", clicks=["i3"])
     return f"{file}:Slow"
+
+
+@pytest.mark.slow
+def test_a_process_that_ends_answers_503_and_the_next_question_gets_another(
+    tmp_path: Path, all_in_processes: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where it was asked something; otherwise nobody notices."""
+    slow = slow_loop(tmp_path / "served")
+
+    async def work() -> None:
+        async with serving(tmp_path / "served", own=(slow,)) as service:
+            worker = await service.loops.open("main", "a")
+            assert (await worker.analyse(Loop.report)).decisions == 1
+            [pid] = children(service)
+            os.kill(pid, signal.SIGKILL)
+            while is_there(pid):
+                await asyncio.sleep(0.01)
+            assert (await worker.analyse(Loop.report)).decisions == 1
+            [pid] = children(service)
+            task = asyncio.create_task(worker.analyse(Loop.evaluate, slow))
+            await asyncio.sleep(0.2)
+            os.kill(pid, signal.SIGKILL)
+            with pytest.raises(Problem, match="the process that worked on it ended") as refused:
+                await task
+            assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "1"})
+            assert (await worker.analyse(Loop.report)).decisions == 1
+            assert children(service) != [pid]
+
+    run(work())
+    assert "the process that was to evaluate ended" in caplog.text
+    caplog.clear()
 
 
 @pytest.mark.slow

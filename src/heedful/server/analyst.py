@@ -43,7 +43,7 @@ QUESTIONS: dict[Callable[..., Any], Any] = {
 """The methods of a loop that read much of its log -> the type of the result."""
 NICE = 10
 """How far the processes of analyses stand back behind the server: at 10 they get a tenth of a core that both want."""
-OPEN = 16
+OPEN = 4
 """The most loops that such a process keeps open."""
 RAISED = {"bad-input": ValueError, "not-found": LookupError}
 """The errors that are the caller's fault, by the kind of their problem; a route may answer them in another way."""
@@ -106,8 +106,8 @@ class Analyst:
 def main(own: Sequence[str]) -> None:
     """Answer what comes by the standard input, a socket, until its other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
-    os.nice(NICE)
-    with contextlib.suppress(OSError):  # where memory runs out, this process goes before the server
+    with contextlib.suppress(OSError):  # what a container forbids; where memory runs out, this goes before the server
+        os.nice(NICE)
         Path("/proc/self/oom_score_adj").write_text("500")
     analyst, questions = Analyst(own), queue.SimpleQueue[bytes]()
     connection = socket.socket(fileno=0)

@@ -66,8 +66,7 @@ class Analysts:
                 self._end(process)
                 if not isinstance(error, asyncio.IncompleteReadError | OSError):
                     raise
-                if self._ended:
-                    raise unavailable("the server ends; nothing was changed: send it again") from None
+                self._check_ended()
                 log.error("%s: the process that was to %s ended", place, name)
                 raise unavailable("the process that worked on it ended; nothing was changed: send it again") from None
             process.used = time.monotonic()
@@ -76,20 +75,31 @@ class Analysts:
 
     async def _take(self, place: Place) -> _Process:
         """Return a process that is idle, one that has the loop at `place` open if there is any; or begin one."""
-        if self._ended:
-            raise unavailable("the server ends; nothing was changed: send it again")
+        self.end_idle()
         if not self._idle:
-            ours, theirs = socket.socketpair()
-            with theirs:
-                environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
-                begin: Any = partial(subprocess.Popen, self._command, stdin=theirs, env=environment)
-                child: subprocess.Popen[bytes] = await asyncio.get_running_loop().run_in_executor(self._pool, begin)
-            self._idle.append(_Process(child, *await asyncio.open_connection(sock=ours)))
-            self._all.add(self._idle[-1])
+            self._check_ended()
+            self._idle.append(await self._begin())
+            self._check_ended()
         process = next((each for each in self._idle if place in each.places), self._idle[-1])
         self._idle.remove(process)
         process.places.add(place)
         return process
+
+    async def _begin(self) -> _Process:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
+            begin: Any = partial(subprocess.Popen, self._command, stdin=theirs, env=environment)
+            child: subprocess.Popen[bytes] = await asyncio.get_running_loop().run_in_executor(self._pool, begin)
+        process = _Process(child, *await asyncio.open_connection(sock=ours))
+        self._all.add(process)
+        return process
+
+    def _check_ended(self) -> None:
+        """Raise Problem (503) if the server ends, after ending what was begun meanwhile."""
+        if self._ended:
+            self.end()
+            raise unavailable("the server ends; nothing was changed: send it again")
 
     def _end(self, process: _Process) -> None:
         if process in self._all:
@@ -100,14 +110,16 @@ class Analysts:
             self._ending.append(self._pool.submit(process.child.wait))
 
     def end_idle(self) -> None:
-        """End the processes that nobody has asked anything for `IDLE` seconds."""
-        for process in [each for each in self._idle if time.monotonic() - each.used > IDLE]:
-            self._idle.remove(process)
-            self._end(process)
+        """End the processes that nobody has asked anything for `IDLE` seconds, and forget those that have ended."""
+        for process in list(self._idle):
+            if process.reader.at_eof() or time.monotonic() - process.used > IDLE:
+                self._idle.remove(process)
+                self._end(process)
 
     def end(self) -> None:
         """End all of them; what was asked is answered with 503."""
         self._ended = True
+        self._idle = []
         for process in list(self._all):
             self._end(process)
 
