@@ -40,7 +40,9 @@ from heedful.server.keys import Keys
 ITEMS, FEATURES, DECISIONS, RATE = 1000, 20, 2000, 100
 MIB = 2**20
 MANY = 300
-"""loops that B has besides"""
+"""loops that B has besides, and A has"""
+LOGS, CLICKS = 12, 4000
+"""loops of B that are analysed, and clicks in each"""
 WAIT = 30.0
 """seconds after which an answer is given up"""
 JSON, MSGPACK, FLOAT32 = "application/json", "application/msgpack", "application/octet-stream"
@@ -101,12 +103,12 @@ def get(path: str, key: str) -> bytes:
 # ---------------------------------------------------------------------------- A
 
 
-async def neighbour(port: int, key: str, seconds: float) -> dict[str, Any]:
-    """A: every other request decides, the one after it says what was clicked."""
+async def neighbour(port: int, key: str, seconds: float, rate: int = RATE) -> dict[str, Any]:
+    """A: every other request decides, the one after it says what was clicked; at another rate, each opens a loop."""
     names = [json.dumps({"candidates": [f"i{(k * 37 + j * 13) % ITEMS}" for j in range(20)]}) for k in range(100)]
     asks = [post("/v1/loops/bench/decisions", key, each.encode()) for each in names]
     free: asyncio.Queue[Wire] = asyncio.Queue()
-    for _ in range(32):
+    for _ in range(32 if rate == RATE else 8):
         free.put_nowait(await Wire(port).open())
     late: dict[int, float] = {}
     got: Counter[int] = Counter()
@@ -114,7 +116,9 @@ async def neighbour(port: int, key: str, seconds: float) -> dict[str, Any]:
 
     async def one(k: int, due: float) -> None:
         wire = await free.get()
-        if k % 2 or not decided:
+        if rate != RATE:
+            request = get(f"/v1/loops/l{k % MANY}", key)
+        elif k % 2 or not decided:
             request = asks[k % 100]
         else:
             d = decided.pop()
@@ -123,20 +127,20 @@ async def neighbour(port: int, key: str, seconds: float) -> dict[str, Any]:
         status, body = await wire.ask(request)
         late[k] = time.perf_counter() - due
         got[status] += 1
-        if k % 2 and status == 200:
+        if rate == RATE and k % 2 and status == 200:
             decided.append(json.loads(body))
         free.put_nowait(wire)
 
     start, tasks = time.perf_counter() + 0.1, []
-    for k in range(int(RATE * (1 + seconds))):
-        due = start + k / RATE
+    for k in range(int(rate * (1 + seconds))):
+        due = start + k / rate
         if (wait := due - time.perf_counter()) > 0:
             await asyncio.sleep(wait)
         tasks.append(asyncio.create_task(one(k, due)))
     await asyncio.wait(tasks, timeout=WAIT)
     lost = sum(not task.done() for task in tasks)
     # Not of the first second, in which the loop is opened.
-    took = sorted([1e3 * each for k, each in late.items() if k >= RATE] + lost * [1e3 * WAIT])
+    took = sorted([1e3 * each for k, each in late.items() if k >= rate] + lost * [1e3 * WAIT])
 
     def at(q: float) -> float:
         return round(took[min(int(len(took) * q / 100), len(took) - 1)], 1)
@@ -280,23 +284,45 @@ async def streams(port: int, key: str, until: float) -> Counter[int]:
     return got
 
 
-async def reports(port: int, key: str, until: float) -> Counter[int]:
-    """48 connections that ask for evaluations and reports of 12 loops."""
-    learners = msgspec.json.encode({"learners": ["perceptron", "second-order", "posterior"]})
+def analyses(path: str, body: bytes | None = None, loops: int = LOGS, connections: int = 48) -> Any:
+    """So many connections that ask for an analysis of loops of 4,000 clicks, in turn."""
+
+    async def load(port: int, key: str, until: float) -> Counter[int]:
+        def request(k: int) -> bytes:
+            target = f"/v1/loops/c{k % loops}/{path}"
+            return get(target, key) if body is None else post(target, key, body)
+
+        return await again(port, until, connections, request)
+
+    return load
+
+
+LEARNERS = msgspec.json.encode({"learners": ["perceptron", "second-order", "posterior"]})
+WORDS = "a few words of a text that is never the same as "
+
+
+def texts(n: int, size: int, connections: int) -> Any:
+    """So many connections, each with n candidates that have texts of so many characters."""
+    rows = [{"id": f"t{j}", "text": (f"{j} " + WORDS * (size // 40))[:size]} for j in range(n)]
+
+    async def load(port: int, key: str, until: float) -> Counter[int]:
+        request = post("/v1/loops/texts/decisions", key, msgspec.json.encode({"candidates": rows, "show": 5}))
+        return await again(port, until, connections, lambda k: request)
+
+    return load
+
+
+async def edits(port: int, key: str, until: float) -> Counter[int]:
+    """16 connections that edit a draft of 40 kB."""
+    n = 0
 
     def request(k: int) -> bytes:
-        path = f"/v1/loops/l{k % 12}"
-        return post(f"{path}/evaluations", key, learners) if k % 2 else get(f"{path}/report", key)
+        nonlocal n
+        n += 1
+        told = {"decision": "d", "id": f"e{until}-{n}", "edit": f"{n} " + (WORDS * 900)[n % 100 : 40_000]}
+        return post("/v1/loops/texts/feedback", key, msgspec.json.encode(told))
 
-    return await again(port, until, 48, request)
-
-
-async def texts(port: int, key: str, until: float) -> Counter[int]:
-    """32 connections, each with 99 candidates that have texts of 850 characters."""
-    words = "a few words of a text that is never the same as "
-    rows = [{"id": f"t{j}", "text": (f"{j} " + words * 18)[:850]} for j in range(99)]
-    request = post("/v1/loops/texts/decisions", key, msgspec.json.encode({"candidates": rows, "show": 5}))
-    return await again(port, until, 32, lambda k: request)
+    return await again(port, until, 16, request)
 
 
 async def through_loops(port: int, key: str, until: float) -> Counter[int]:
@@ -309,6 +335,19 @@ async def through_loops(port: int, key: str, until: float) -> Counter[int]:
         return get(f"/v1/loops/l{n % MANY}", key)
 
     return await again(port, until, 8, request)
+
+
+async def new_loops(port: int, key: str, until: float) -> Counter[int]:
+    """Four connections that make loops."""
+    run, n = os.urandom(4).hex(), 0
+    items = [{"id": f"i{j}", "f": float(j)} for j in range(100)]
+
+    def request(k: int) -> bytes:
+        nonlocal n
+        n += 1
+        return post("/v1/loops", key, msgspec.json.encode({"name": f"new-{run}-{n}", "items": items}))
+
+    return await again(port, until, 4, request)
 
 
 async def nothing(port: int, key: str, until: float) -> Counter[int]:
@@ -329,33 +368,57 @@ LOADS: dict[str, Callable[[int, str, float], Awaitable[Counter[int]]]] = {
     "lists of 1000 clicks": batches,
     "1000 bodies half sent": half_sent,
     "1000 streams": streams,
-    "reports and evaluations of 12 loops": reports,
-    "texts, 84 kB": texts,
+    "evaluations of 12 loops": analyses("evaluations", LEARNERS),
+    "health of 12 loops": analyses("health"),
+    "health of 2 loops": analyses("health", loops=2, connections=8),
+    "reports of 12 loops": analyses("report"),
+    "explanations of 12 loops": analyses("decisions/d3999/explanation"),
+    "why, of 12 loops": analyses("decisions/d3999/why?item=i999"),
+    "99 texts of 900 characters": texts(99, 900, 32),
+    "99 texts of 900 characters, four at once": texts(99, 900, 4),
+    "a text of 90 kB": texts(1, 90_000, 32),
+    "edits of 40 kB": edits,
     "300 loops in turn": through_loops,
+    "new loops": new_loops,
+    "health of 12 loops, and A opens loops": analyses("health"),
 }
+CLOSED = "health of 12 loops, and A opens loops"
+"""The load under which A asks for a loop that is not open yet, ten times a second."""
 
 
 # ---------------------------------------------------------------------------- all of it
 
 
-def new_loop(path: Path) -> None:
+def new_loop(path: Path, decisions: int = DECISIONS) -> None:
     """A loop with decisions named d0, d1, ...; the first candidate of d7 is i7."""
     path.parent.mkdir(exist_ok=True)
     X = np.random.default_rng(0).standard_normal((ITEMS, FEATURES)).round(4)
     rows = [{"id": f"i{j}", **{f"f{k}": float(v) for k, v in enumerate(row)}} for j, row in enumerate(X)]
     encoding = infer(rows, identifier="id", kinds={f"f{k}": "number" for k in range(FEATURES)})
     with Loop.create(path, encoding=encoding, items=rows) as loop:
-        for i in range(DECISIONS):
+        for i in range(decisions):
             loop.decide([f"i{(i + 37 * j) % ITEMS}" for j in range(20)], id=f"d{i}")
 
 
 def more_loops(folder: Path) -> None:
-    """Copies of the loop `bench`, l0, l1, ..., and one in which the words of items count."""
+    """Of B copies of the loop `bench`, l0, l1, ..., loops of clicks, c0, c1, ..., and one in which the words of items
+    count; of A copies of a small loop."""
     for n in range(MANY):
-        shutil.copytree(folder / "bench.heedful", folder / f"l{n}.heedful")
+        shutil.copytree(folder / "b" / "bench.heedful", folder / "b" / f"l{n}.heedful")
+    new_loop(folder / "b" / "c0.heedful", CLICKS)
+    with Loop.open(folder / "b" / "c0.heedful") as loop:
+        given = [{"decision": f"d{i}", "clicks": [f"i{(i + 37 * 3) % ITEMS}"]} for i in range(CLICKS)]
+        for first in range(0, CLICKS, 1000):
+            loop.feedback_many(given[first : first + 1000])
+    for n in range(1, LOGS):
+        shutil.copytree(folder / "b" / "c0.heedful", folder / "b" / f"c{n}.heedful")
     items = [{"id": f"t{j}", "text": f"words of text {j} and {j % 7}"} for j in range(50)]
     encoding = infer(items, identifier="id", kinds={"text": "text"})
-    Loop.create(folder / "texts.heedful", encoding=encoding, items=items).close()
+    with Loop.create(folder / "b" / "texts.heedful", encoding=encoding, items=items) as loop:
+        loop.decide([{"id": "draft", "text": (WORDS * 900)[:40_000]}, {"id": "other", "text": "words"}], id="d")
+    Loop.create(folder / "a" / "l0.heedful", encoding=encoding, items=items).close()
+    for n in range(1, MANY):
+        shutil.copytree(folder / "a" / "l0.heedful", folder / "a" / f"l{n}.heedful")
 
 
 def child(role: str, port: int, key: str, seconds: float) -> subprocess.Popen[str]:
@@ -368,8 +431,8 @@ def run(role: str, port: int, key: str, seconds: float) -> None:
     """What a child does."""
 
     async def work() -> dict[str, Any]:
-        if role == "neighbour":
-            return await neighbour(port, key, seconds)
+        if role in ("neighbour", "opens"):
+            return await neighbour(port, key, seconds, RATE if role == "neighbour" else 10)
         got = await LOADS[role](port, key, time.perf_counter() + seconds)
         events = got.pop(-1, 0)
         return _counts(got) | ({"events": events} if events else {})
@@ -394,7 +457,7 @@ def measured(name: str, pid: int, port: int, keys: tuple[str, str], seconds: flo
     other = child(name, port, keys[1], seconds + 4)
     time.sleep(2)  # until it has begun
     before = cpu(pid)
-    victim = child("neighbour", port, keys[0], seconds)
+    victim = child("opens" if name == CLOSED else "neighbour", port, keys[0], seconds)
     told, _ = victim.communicate(timeout=seconds + 2 * WAIT)
     spent = cpu(pid) - before
     given, _ = other.communicate(timeout=seconds + 3 * WAIT)
@@ -419,8 +482,8 @@ def main() -> None:
     try:
         for tenant in ("a", "b"):
             new_loop(folder / tenant / "bench.heedful")
-        if {"reports and evaluations of 12 loops", "texts, 84 kB", "300 loops in turn"} & set(given.only or LOADS):
-            more_loops(folder / "b")
+        if set(list(LOADS)[list(LOADS).index("1000 streams") + 1 :]) & set(given.only or LOADS):
+            more_loops(folder)
         made = Keys(folder)
         keys = made.create("a", tenant="a")[1], made.create("b", tenant="b")[1]
         made.close()

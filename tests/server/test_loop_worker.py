@@ -21,6 +21,7 @@ from heedful.loop.decide import DecisionRequest
 from heedful.loop.replay import replay
 from heedful.loop.writer import AGAIN
 from heedful.server import loop_worker as module
+from heedful.server.analysts import Analysts
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.threads import Turns
 from loops import bits, bits_from_scratch, small_loop
@@ -31,7 +32,7 @@ NAMES = [f"i{n}" for n in range(12)]
 @asynccontextmanager
 async def desk_of(loop: Loop) -> AsyncIterator[LoopWorker]:
     with ThreadPoolExecutor(4) as pool:
-        worker = LoopWorker(loop, pool, Turns(), "main")
+        worker = LoopWorker(loop, pool, Analysts((), pool), Turns(), "main")
         yield worker
         while worker.busy:
             await asyncio.sleep(0.001)

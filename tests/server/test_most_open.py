@@ -89,6 +89,31 @@ def test_a_tenant_with_many_loops_closes_its_own(tmp_path: Path) -> None:
     run(work())
 
 
+def test_a_tenant_whose_loops_are_all_in_use_closes_none_of_others(tmp_path: Path) -> None:
+    """Then more are open than may be, until requests end; and then its own are closed."""
+    small_loop(tmp_path / "cars.heedful").close()
+    (tmp_path / "b").mkdir()
+    for n in range(5):
+        small_loop(tmp_path / "b" / f"l{n}.heedful").close()
+
+    async def work() -> None:
+        async with serving(tmp_path, most_open=3) as service:
+            first = await service.loops.open("main", "cars")
+            for n in range(5):
+                worker = await service.loops.open("b", f"l{n}")
+                worker.users += 1
+                await service.loops.close_idle()
+                assert service.loops.workers["main", "cars"] is first
+            assert len(service.loops.workers) == 6
+            for worker in service.loops.workers.values():
+                worker.users = 0
+            await service.loops.close_idle()
+            assert service.loops.workers["main", "cars"] is first
+            assert len(service.loops.workers) == 3
+
+    run(work())
+
+
 def test_a_tenant_opens_a_few_loops_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Opening a loop folds its log: others are opened meanwhile."""
     small_loop(tmp_path / "cars.heedful").close()

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from heedful.server import server_log
-from heedful.server.context import as_problem
+from heedful.server.problems import as_problem
 from heedful.server.server_log import MOST, QUIET, log
 from heedful.storage import Damaged, OutOfConnections
 

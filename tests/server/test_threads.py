@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from asking import run
 
+from heedful import Loop
 from heedful.server import context
 from heedful.server.context import Options, ServerContext
 from heedful.server.loop_worker import LoopWorker
@@ -88,22 +89,65 @@ def test_one_analysis_runs_at_a_time_for_a_tenant(folder: Path) -> None:
             other, begun = await service.loops.open("main", "cars"), list[int]()
             with held() as long:
 
-                def counted() -> int:
+                def counted(_: Loop) -> int:
                     begun.append(1)
                     return long()
 
                 tasks = [asyncio.create_task(worker.analyse(counted)) for worker in workers for _ in range(2)]
                 for worker in (*workers, other):
                     assert await asyncio.wait_for(worker.read(lambda: "answered"), 1) == "answered"
-                assert await asyncio.wait_for(other.analyse(lambda: "answered"), 1) == "answered"
+                assert await asyncio.wait_for(other.analyse(lambda _: "answered"), 1) == "answered"
                 assert len(begun) == 1
-                more = [asyncio.create_task(workers[0].analyse(long)) for _ in range(30)]
+                more = [asyncio.create_task(workers[0].analyse(lambda _: long())) for _ in range(30)]
                 await asyncio.sleep(0)
                 refused = [task.exception() for task in more if task.done()]
                 assert [isinstance(each, Problem) and each.status for each in refused] == [429] * 3
                 waiting = [task for task in more if not task.done()]
             assert sorted(await asyncio.gather(*tasks)) == [1, 2, 3, 4, 5, 6]
             assert len(await asyncio.gather(*waiting)) == 27
+
+    run(work())
+
+
+TEXTS = [{"id": f"t{j}", "f0": "x" * 900} for j in range(99)]
+COSTLY: dict[str, Callable[[LoopWorker], Any]] = {
+    "texts": lambda worker: worker.decide({"candidates": TEXTS}),
+    "values": lambda worker: worker.decide({"candidates": [{f"f{k}": 1.0 for k in range(10)}] * 99}),
+    "context": lambda worker: worker.decide({"context": {"text": "x" * 90_000}}),
+    "names": lambda worker: worker.decide({"candidates": ["i1"] * 2001}),
+    "an edit": lambda worker: worker.feedback({"decision": "d", "edit": {"from": "x" * 4000, "to": "y"}}),
+    "events": lambda worker: worker.feedback_many([{}] * 101),
+}
+
+
+@pytest.mark.parametrize("costly", COSTLY)
+def test_what_keeps_a_processor_busy_is_done_one_at_a_time_for_a_tenant(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, costly: str
+) -> None:
+    """In a thread; what costs little goes on, and others have their own turn."""
+
+    async def work() -> None:
+        async with serving(folder) as service:
+            workers = [await service.loops.open(TENANT, f"l{k}") for k in range(3)]
+            other, begun = await service.loops.open("main", "cars"), list[int]()
+            with held() as long:
+
+                def counted(*_: Any, **__: Any) -> Any:
+                    begun.append(1)
+                    return long()
+
+                for name in ("decide", "feedback", "feedback_many"):
+                    monkeypatch.setattr(Loop, name, counted)
+                tasks = [asyncio.create_task(COSTLY[costly](worker)) for worker in workers]
+                while not begun:
+                    await asyncio.sleep(0.001)
+                assert (await asyncio.wait_for(workers[0].decide({"candidates": [{"f0": 1.0}] * 10}), 1)).shown
+                assert len(begun) == 1
+                theirs = asyncio.create_task(COSTLY[costly](other))
+                while len(begun) < 2:
+                    await asyncio.sleep(0.001)
+            await asyncio.gather(*tasks, theirs)
+            assert len(begun) == 4
 
     run(work())
 

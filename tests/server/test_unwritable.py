@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from heedful.server.context import as_problem
+from heedful.server.problems import as_problem
 from heedful.storage import Address, OutOfConnections
 from heedful.storage.postgres import Server
 from locked import lock

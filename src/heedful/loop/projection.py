@@ -297,6 +297,10 @@ class Projection(Writer):
     def is_behind(self, last: int | None = None) -> bool:
         return (self.log.last()[0] if last is None else last) != self._head
 
+    @property
+    def head(self) -> int:
+        return self._head
+
     def _catch_up(self, head: int | None = None) -> int:
         """Learn from what other processes wrote and return the log's last sequence number.
 

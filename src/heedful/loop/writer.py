@@ -75,6 +75,11 @@ class Writer(History, ABC):
 
         `last` is the sequence number of the last event of the log, if the caller knows it; None to look it up."""
 
+    @property
+    def head(self) -> int:
+        """the sequence number of the last event that was taken in"""
+        return self.log.last()[0]
+
     @abstractmethod
     def close(self) -> None:
         """Write a snapshot, if anything was written to the log and learned since the last one, and close the log."""

@@ -114,7 +114,8 @@ async def withdraw(request: ApiRequest) -> object:
 
 async def record(request: ApiRequest) -> object:
     body = require(request.body, "candidates", "shown", "id")
-    decision, again = await request.worker.decide_in_thread(partial(request.loop.record, **body), body["id"])
+    work = partial(request.loop.record, **body)
+    decision, again = await request.worker.decide_in_thread(work, body, request.large)
     request.note("decision", "duplicate" if again else decision.arm)
     if decision.unknown and not again:
         request.note("candidate", "unknown", len(decision.unknown))
@@ -143,7 +144,8 @@ async def rank(request: ApiRequest) -> object:
         request.loop.projection.look()  # another process may have taught it
         return plain(request.loop.ranking(**request.body))
 
-    return await request.worker.read(ranking)
+    async with request.worker.turn(not request.large and request.worker.is_costly(request.body)):
+        return await request.worker.read(ranking)
 
 
 async def activate(request: ApiRequest) -> object:
@@ -188,15 +190,15 @@ async def forget(request: ApiRequest) -> object:
 
 
 async def why(request: ApiRequest) -> object:
-    return plain(await request.worker.analyse(request.loop.why, request.path["id"], **request.query))
+    return plain(await request.analyse(Loop.why, request.path["id"], **request.query))
 
 
 async def report(request: ApiRequest) -> object:
-    return plain(await request.worker.analyse(request.loop.report, **request.query))
+    return plain(await request.analyse(Loop.report, **request.query))
 
 
 async def health(request: ApiRequest) -> object:
-    return plain(await request.worker.analyse(request.loop.health, **request.query))
+    return plain(await request.analyse(Loop.health, **request.query))
 
 
 async def standing(request: ApiRequest) -> object:
@@ -207,7 +209,7 @@ async def standing(request: ApiRequest) -> object:
 
 
 async def style(request: ApiRequest) -> object:
-    return plain(await request.worker.analyse(request.loop.style_of, **request.query))
+    return plain(await request.analyse(Loop.style_of, **request.query))
 
 
 async def correct_style(request: ApiRequest) -> object:
@@ -230,11 +232,11 @@ async def stop_experiment(request: ApiRequest) -> object:
 
 
 async def experiment(request: ApiRequest) -> object:
-    return plain(await request.worker.analyse(request.loop.experiment))
+    return plain(await request.analyse(Loop.experiment))
 
 
 async def plan_experiment(request: ApiRequest) -> object:
-    return plain(await request.worker.analyse(request.loop.plan_experiment, **request.query))
+    return plain(await request.analyse(Loop.plan_experiment, **request.query))
 
 
 async def promote(request: ApiRequest) -> object:
@@ -247,7 +249,7 @@ async def promote(request: ApiRequest) -> object:
 
 
 async def promotions(request: ApiRequest) -> object:
-    rows = await request.worker.read(request.loop.promotions)
+    rows = await request.analyse(Loop.promotions)
     return {"promotions": [plain(row) for row in rows]}
 
 
@@ -257,7 +259,7 @@ async def evaluation(request: ApiRequest) -> object:
         raise ValueError(f"learners: expected a list of at most {MOST_LEARNERS} names, got {describe(learners)}")
     for name in learners:
         check_known(request.loop, name.partition("@")[0] if isinstance(name, str) else name)
-    return plain(await request.worker.analyse(request.loop.evaluate, *learners, alpha=alpha))
+    return plain(await request.analyse(Loop.evaluate, *learners, alpha=alpha))
 
 
 def check_packaged(learner: object) -> str:

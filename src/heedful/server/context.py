@@ -1,9 +1,8 @@
-"""What all routes share (loops, authentication, limits, metrics), and the answer to each kind of error."""
+"""What all routes share: loops, authentication, limits, metrics, threads."""
 
 from __future__ import annotations
 
 import asyncio
-import errno
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,34 +16,21 @@ from heedful.server.keys import Keys
 from heedful.server.links import Links
 from heedful.server.loops import Loops
 from heedful.server.metrics import Metrics
-from heedful.server.problems import Problem, bad_input, out_of_files, unavailable
 from heedful.server.server_log import log
 from heedful.server.sessions import Sessions
 from heedful.server.threads import Threads, Turns
-from heedful.storage import Closed, Damaged, Moved, Newer, OutOfConnections, Owned, Place, Unreachable
+from heedful.storage import Place
 
 T = TypeVar("T")
 
 LARGE = 100_000
 """Bytes of JSON or msgpack from which on a request is decoded and handled in other threads."""
 
-PATIENCE = 5.0
-"""Seconds for which a server that stops waits for what its threads are doing."""
+PATIENCE = 2.5
+"""Seconds for which a server that stops waits for what its threads are doing, after requests had two to be answered."""
 
 REST = 2.0
 """After a large body was decoded, the next one waits this many times as long, so that other requests have a turn."""
-
-_FULL, _CLOSED = "the disk is full", "a file of the server cannot be read, or cannot be written, by its user"
-_OF_THE_DISK = {
-    errno.ENOSPC: _FULL,
-    errno.EDQUOT: _FULL,
-    errno.EFBIG: "a file of the server may not grow any more",
-    errno.EACCES: _CLOSED,
-    errno.EPERM: _CLOSED,
-    errno.EROFS: "a file of the server cannot be written, and is only read",
-    errno.EIO: "a file of the server cannot be read or written: a full or broken disk, or one that is read-only",
-}
-"""What the system says of a file, in words for answers: nothing is damaged, and it may pass."""
 
 
 class Options(NamedTuple):
@@ -134,8 +120,9 @@ class ServerContext:
             self._tasks = [*self._tasks, asyncio.create_task(self.loops.stay_owner())]
 
     def begin_to_stop(self) -> None:
-        """End the requests that wait for new events, and let other servers own the loops in a database."""
+        """End the requests that wait for new events or analyses, and let other servers own the loops in a database."""
         self.stopping.set()
+        self.loops.analysts.end()
         for task in self._tasks:
             task.cancel()
         if self._handing_over is None and not isinstance(self.folder, Path):
@@ -150,6 +137,7 @@ class ServerContext:
             async with asyncio.timeout(PATIENCE):
                 if self._handing_over is not None:
                     await self._handing_over
+                await self.loops.analysts.wait()
                 await self.loops.close_all()
                 while any(pool.left for pool in pools):
                     await asyncio.sleep(0.01)
@@ -167,54 +155,3 @@ class ServerContext:
                 await self.loops.finish_forgetting()
             except Exception:
                 log.exception("loops that nobody uses could not be closed")
-
-
-def _log_cause(cause: str, error: Exception) -> None:
-    """Log an error of the `cause`, for all loops once in a while."""
-    log.error("%s: %s", cause, error, extra={"cause": cause})
-
-
-def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
-    """Return the Problem that answers an error; a LookupError becomes one of the kind `lookup`.
-
-    An error that is not the caller's fault is logged here, and the answer gives no details of it. A Problem is returned
-    itself, but without traceback and cause. Otherwise each refusal would leave a reference cycle: the caller keeps the
-    Problem in a variable, and its traceback refers to the frame that has this variable."""
-    if isinstance(error, Problem):
-        error.__context__ = error.__cause__ = None
-        return error.with_traceback(None)
-    if isinstance(error, FileExistsError):
-        return Problem("exists", "there is a loop of that name")
-    if isinstance(error, Owned):
-        detail = "another server owns this loop at the moment; nothing was changed: send it there, or again"
-        problem = unavailable(detail)
-        problem.members |= {"owner": error.owner} if error.owner else {}
-        return problem
-    if isinstance(error, Newer):
-        _log_cause("a log of another version", error)
-        detail = "a newer heedful has written the log of this loop; nothing was changed: ask a server of that version"
-        return unavailable(detail, 60)
-    if isinstance(error, OutOfConnections):
-        _log_cause("out of connections", error)
-        return unavailable("the database has no connection left; nothing was changed: send it again")
-    if isinstance(error, Unreachable):
-        detail = "the database cannot be reached; whether anything was changed is not known: send it again, with its id"
-        return unavailable(detail)
-    if isinstance(error, TimeoutError | InterruptedError):
-        return unavailable("somebody else has been writing for too long; nothing was changed: send it again")
-    if isinstance(error, OSError) and out_of_files(error):
-        _log_cause("no more files may be opened", error)
-        return unavailable("the server has as many files open as it may; nothing was changed: send it again")
-    if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
-        _log_cause(_OF_THE_DISK[error.errno], error)
-        return unavailable(f"{_OF_THE_DISK[error.errno]}; nothing was changed", 60)
-    if isinstance(error, Moved):  # the next request gets what is in its place
-        log.warning("%s", error)
-        return unavailable("the loop's folder was moved or replaced; nothing was changed: send it again")
-    inside = isinstance(error, Closed | Damaged | KeyError | IndexError)
-    if isinstance(error, LookupError) and not inside:
-        return bad_input(str(error)) if lookup == "bad-input" else Problem(lookup, str(error))
-    if isinstance(error, ValueError) and not inside:
-        return bad_input(str(error))
-    log.error("a request failed", exc_info=error)
-    return Problem("damaged", "the request failed for a reason that is in the server's log; nothing of it was kept")

@@ -9,7 +9,6 @@ from heedful.core.validation import describe
 from heedful.results.answers import Answer, LostDecision
 from heedful.server import codecs
 from heedful.server.codecs import FLOAT32
-from heedful.server.loop_worker import FEW
 from heedful.server.parameters import DECISION, read_query
 from heedful.server.problems import Problem, mask_keys
 from heedful.server.request import ApiRequest
@@ -81,11 +80,7 @@ async def take_feedback(request: ApiRequest) -> dict[str, Any] | list[dict[str, 
         request.note("feedback", outcome(answer))
         return answer_fields(answer)
     request.service.authenticator.spend(request.caller, len(body))
-    if request.large or len(body) <= FEW:  # a large body has the turn of its tenant already
-        answers = await worker.feedback_many(body, request.large)
-    else:
-        async with request.service.turns.of(request.caller.tenant, "large"):
-            answers = await worker.feedback_many(body)
+    answers = await worker.feedback_many(body, request.large)
     for answer in answers:
         request.note("feedback", outcome(answer))
     return [_fields(answer) for answer in answers]

@@ -11,8 +11,9 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import Executor
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cache, partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from heedful.loop.feedback import UnknownDecision
 from heedful.loop.records import check_id
 from heedful.loop.writer import AGAIN, PendingEvent
 from heedful.results.answers import Answer, Decision
+from heedful.server.analyst import QUESTIONS
+from heedful.server.analysts import Analysts
+from heedful.server.problems import Problem
 from heedful.server.server_log import log
 from heedful.server.threads import AT_ONCE, Turn, Turns
 from heedful.storage import Moved
@@ -40,9 +44,15 @@ GROUP = 256
 """The number of waiting requests from which on they are committed without waiting for more. A group with more events
 than this is committed in another thread."""
 
-LARGE, FEW, NUMBERS, TEXT = 2000, 100, 2**20, 4000
+LARGE, FEW, NUMBERS, COSTLY = 2000, 100, 2**20, 4000
 """The sizes from which on a request is handled in another thread: candidates that are names, mappings or events in a
-list, bytes of raw numbers, characters of texts (whose words take a millisecond)."""
+list, bytes of raw numbers, what content costs (`cost`), of which so much takes .4 to 1 ms."""
+VALUE = 5
+"""What a value costs, in characters: a number takes .6 microseconds, a category 1.2, a character of a text .1."""
+
+SHORT = 200
+"""The most events of a log that is analysed in a thread: that takes a tenth of a second for most kinds of feedback, and
+to begin a process takes half a second."""
 
 
 class LoopWorker:
@@ -50,10 +60,11 @@ class LoopWorker:
 
     As a context manager it counts a request under way, during which the loop is not closed."""
 
-    def __init__(self, loop: Loop, pool: Executor, turns: Turns, tenant: str) -> None:
-        """Serve `loop`, which belongs to `tenant`; long work is done in the threads of `pool`, when it is the tenant's
-        turn. This has to be called within the running event loop."""
+    def __init__(self, loop: Loop, pool: Executor, analysts: Analysts, turns: Turns, tenant: str) -> None:
+        """Serve `loop`, which belongs to `tenant`; long work is done in the threads of `pool` or by `analysts`, when it
+        is the tenant's turn. This has to be called within the running event loop."""
         self.loop = loop
+        self._analysts = analysts
         self._turns, self._tenant = turns, tenant
         self._tasks = set[asyncio.Task[Any]]()
         self._own_turn = Turn(*AT_ONCE["loop"])
@@ -118,30 +129,42 @@ class LoopWorker:
             [answer] = await self.submit([draft])
             if answer.reason != AGAIN:
                 return self.loop.decider.decision_of(draft, answer), answer.status == "duplicate"
-        return await self.decide_in_thread(partial(self.loop.decide, **arguments), arguments.get("id"))
+        return await self.decide_in_thread(partial(self.loop.decide, **arguments), arguments, large)
 
-    async def decide_in_thread(self, work: Callable[[], Decision], id: object) -> tuple[Decision, bool]:
-        """Return (the decision that `work` makes in another thread, whether the log had this `id` before)."""
+    async def decide_in_thread(
+        self, work: Callable[[], Decision], arguments: dict[str, Any], large: bool
+    ) -> tuple[Decision, bool]:
+        """Return (the decision that `work` makes of these `arguments` in another thread, whether the log had its id
+        before); of a `large` request the caller has the turn."""
+        id = arguments.get("id")
 
         def work_once() -> tuple[Decision, bool]:
             there = id is not None and self.projection.find_decision(check_id("id", id)) is not None
             return work(), there
 
-        return await self.run(work_once)
+        async with self.turn(not large and self.is_costly(arguments)):
+            return await self.run(work_once)
+
+    def is_costly(self, arguments: dict[str, Any]) -> bool:
+        """Return whether a request with these `arguments` of `Loop.decide` takes more than a millisecond or two."""
+        among = arguments.get("candidates")
+        size = len(among) if isinstance(among, Sized) else len(self.projection.catalogue.current)
+        if isinstance(among, np.ndarray):
+            return size > LARGE or among.nbytes > NUMBERS
+        rows = among if type(among) is list and among and type(among[0]) is dict else []
+        return size > LARGE or len(rows) > FEW or cost([rows, arguments.get("context")]) > COSTLY
+
+    def turn(self, costly: bool) -> AbstractAsyncContextManager[object]:
+        """Return the tenant's turn for one piece of work that keeps a processor busy, if this is so `costly`; threads
+        that do so take the interpreter's lock from all others in turn."""
+        return self._turns.of(self._tenant, "large") if costly else nullcontext()
 
     def decision_of(self, arguments: dict[str, Any]) -> PendingEvent | Decision | None:
         """Return the event of a new decision, which the caller has to submit, or an earlier decision with the same id.
 
         `arguments` are the arguments of `Loop.decide`. Return None for a request that takes long, or that names an item
         which only another process may know; `decide_once` handles these in another thread."""
-        among = arguments.get("candidates")
-        size = len(among) if isinstance(among, Sized) else len(self.projection.catalogue.current)
-        if self._slow or size > LARGE:
-            return None
-        rows = among if type(among) is list and among and type(among[0]) is dict else []
-        if len(rows) > FEW or text_size([rows, arguments.get("context")]) > TEXT:
-            return None
-        if isinstance(among, np.ndarray) and among.nbytes > NUMBERS:
+        if self._slow or self.is_costly(arguments):
             return None
         try:
             request = self.loop.decider.read(**arguments)
@@ -152,9 +175,11 @@ class LoopWorker:
 
     async def feedback(self, event: dict[str, Any], large: bool = False) -> Answer:
         """Learn from one `event`, as `Loop.feedback` does; a `large` one is handled in another thread."""
-        draft = None if large else self.feedback_of(event)
+        costly = not large and cost(event) > COSTLY
+        draft = None if large or costly else self.feedback_of(event)
         if draft is None:
-            return await self.run(self.loop.feedback, event)
+            async with self.turn(costly):
+                return await self.run(self.loop.feedback, event)
         if isinstance(draft, Answer):
             return draft
         [answer] = await self.submit([draft])
@@ -164,10 +189,8 @@ class LoopWorker:
         """Return the event of the feedback in the JSON object `event`, which the caller has to submit, or the answer
         that rejects it.
 
-        Return None if its texts are long, or if its decision is not known here. Another process may have made it, so
-        `feedback` looks again in a thread."""
-        if text_size(event) > TEXT:
-            return None
+        Return None if its decision is not known here. Another process may have made it, so `feedback` looks again in a
+        thread."""
         form = event.copy()
         decision, id, at = form.pop("decision", None), form.pop("id", None), form.pop("time", None)
         draft = self.loop.feedback_reader.read(decision, id, at, form)
@@ -176,8 +199,9 @@ class LoopWorker:
     async def feedback_many(self, events: list[Any], large: bool = False) -> list[Answer]:
         """Learn from many `events`, as `Loop.feedback_many` does, and return their answers in order; many, or `large`
         ones, are handled in another thread."""
-        if large or len(events) > FEW or text_size(events) > TEXT:
-            return await self.run(self.loop.feedback_many, events)
+        if large or (costly := len(events) > FEW or cost(events) > COSTLY):
+            async with self.turn(not large and costly):
+                return await self.run(self.loop.feedback_many, events)
         drafts = self.loop.feedback_reader.read_many(events)
         if any(isinstance(draft, UnknownDecision) for draft in drafts):
             return await self.run(self.loop.feedback_many, events)
@@ -202,10 +226,21 @@ class LoopWorker:
         async with self._own_turn:
             return await self._in_turn("long", self._run_here, partial(work, *args, **kwargs))
 
-    async def analyse(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do what `read` does with work that reads much of the log: one piece of it at a time for each tenant, as it
-        holds the interpreter's lock."""
-        return await self._in_turn("analyses", self._run_here, partial(work, *args, **kwargs))
+    async def analyse(self, question: Callable[Concatenate[Loop, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what `question`, which reads much of the log, says of the loop with these arguments.
+
+        One piece of such work is done at a time for each tenant. A method of `Loop` is called in another process if the
+        log is long, as in a thread it would hold the interpreter's lock. Raise what `read` raises."""
+        if question not in QUESTIONS or self.projection.head <= SHORT:
+            return await self._in_turn("analyses", self._run_here, partial(question, self.loop, *args, **kwargs))
+        async with self._turns.of(self._tenant, "analyses"):
+            try:
+                self._check_same()
+                found: T = await self._analysts.ask(self.loop.path, question.__name__, args, kwargs)
+            except Problem:
+                self._check_same()
+                raise
+            return found
 
     async def _in_turn(self, what: str, work: Callable[..., T], *args: Any) -> T:
         return await self._turns.run(self._pool, self._tenant, what, work, *args)
@@ -222,10 +257,13 @@ class LoopWorker:
 
         under_way.add_done_callback(finish)
 
-    def _run_here(self, work: Callable[[], T]) -> T:
+    def _check_same(self) -> None:
         if self.has_moved():
             at = self.projection.log.path
             raise Moved(f"{at}: the file was removed or replaced while it was open: the loop is opened again")
+
+    def _run_here(self, work: Callable[[], T]) -> T:
+        self._check_same()
         try:
             return work()
         except Exception:
@@ -367,11 +405,13 @@ class LoopWorker:
         return str(self.loop.path)
 
 
-def text_size(content: object) -> int:
-    """Return the number of characters of all texts in a value of JSON, however deep they are in it."""
+def cost(content: object) -> int:
+    """Return about what it costs to make features of a value of JSON, or to read it as feedback, in characters of
+    text."""
     size, left = 0, [content]
     while left:
         value = left.pop()
+        size += VALUE
         if type(value) is str:
             size += len(value)
         elif type(value) is list:

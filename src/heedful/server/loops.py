@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from heedful.core.paths import path_kind
 from heedful.learners.registry import is_own
 from heedful.loop import Loop
+from heedful.server.analysts import Analysts
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem
 from heedful.server.server_log import log
@@ -66,6 +67,8 @@ class Loops:
         self.folder = folder
         self._pool, self._turns, self._options = pool, turns, options
         self._own = tuple(spec for spec in options.own if is_own(spec))
+        self.analysts = Analysts(self._own, pool)
+        """the processes in which logs of these loops are analysed"""
         self.workers: dict[tuple[str, str], LoopWorker] = {}
         """the open loops, by (tenant, name)"""
         self._moving: dict[tuple[str, str], asyncio.Future[None]] = {}  # being opened or closed
@@ -141,9 +144,9 @@ class Loops:
         aio = asyncio.get_running_loop()
         self._moving[key] = moved = aio.create_future()
         try:
-            loop = await self._turns.run(self._pool, key[0], "opening", opening)
+            loop = await self._turns.run(self._pool, key[0], "opening", _ready, opening)
             loop.projection.log.store.keep_owning(self._options.lease, self._options.address)
-            worker = self.workers[key] = LoopWorker(loop, self._pool, self._turns, key[0])
+            worker = self.workers[key] = LoopWorker(loop, self._pool, self.analysts, self._turns, key[0])
         finally:
             del self._moving[key]
             moved.set_result(None)
@@ -241,7 +244,8 @@ class Loops:
     def _too_many(self) -> list[tuple[str, str]]:
         """Return (tenant, name) of the loops to close so that `most_open` stay open.
 
-        Each is the longest unused of the tenant that has the most open, so that none takes the places of others."""
+        Each is the longest unused of the tenant that has the most open, so that none takes the places of others. While
+        requests use all of theirs, more are open for a moment."""
         opened = Counter(tenant for tenant, _ in self.workers)
         idle: dict[str, list[tuple[float, str]]] = {}
         for (tenant, name), worker in self.workers.items():
@@ -250,16 +254,18 @@ class Loops:
         for workers in idle.values():
             workers.sort(reverse=True)
         surplus: list[tuple[str, str]] = []
-        while len(self.workers) - len(surplus) > self._options.most_open and idle:
-            tenant = max(idle, key=lambda name: opened[name])
+        while len(self.workers) - len(surplus) > self._options.most_open:
+            tenant = max(opened, key=lambda name: opened[name])
+            if not idle.get(tenant):
+                break
             surplus.append((tenant, idle[tenant].pop()[1]))
             opened[tenant] -= 1
-            if not idle[tenant]:
-                del idle[tenant]
         return surplus
 
     async def close_idle(self) -> None:
-        """Close loops that were not used for `idle` seconds, and those beyond the `most_open` that may be open."""
+        """Close loops that were not used for `idle` seconds, and those beyond the `most_open` that may be open; end
+        processes that have nothing to analyse."""
+        self.analysts.end_idle()
         now = time.monotonic()
         for key, worker in list(self.workers.items()):
             if not worker.busy and now - worker.used > self._options.idle:
@@ -314,6 +320,14 @@ class Loops:
             for key in list(self.workers):
                 await self.close(key)
             await asyncio.sleep(0.05 if self.workers else 0.0)
+
+
+def _ready(opening: Callable[[], Loop]) -> Loop:
+    """Return the loop that `opening` opens, after importing what its first lesson imports, which takes a quarter of a
+    second: here no request waits for it."""
+    import scipy.linalg  # noqa: F401
+
+    return opening()
 
 
 @cache

@@ -149,8 +149,10 @@ class Server(uvicorn.Server):
             await server.wait_closed()
 
 
-def config(app: App, grace: int = 10) -> uvicorn.Config:
-    """Return uvicorn's configuration for `app`; at its end it waits `grace` seconds for requests in progress."""
+def config(app: App, grace: int = 2) -> uvicorn.Config:
+    """Return uvicorn's configuration for `app`; at its end it waits `grace` seconds for requests in progress.
+
+    With `heedful.server.context.PATIENCE`, for closing the loops, it is less than five seconds."""
     try:
         import uvloop  # noqa: F401
 

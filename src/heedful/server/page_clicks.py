@@ -22,10 +22,10 @@ from heedful.core.validation import describe
 from heedful.loop.records import check_id
 from heedful.server import codecs
 from heedful.server.codecs import Receive, Send
-from heedful.server.context import ServerContext, as_problem
+from heedful.server.context import ServerContext
 from heedful.server.decisions import answer_fields, outcome
 from heedful.server.page_tokens import check_token
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, as_problem
 from heedful.server.rate_limit import Buckets
 from heedful.server.schema import Click
 

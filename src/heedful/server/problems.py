@@ -10,6 +10,9 @@ from typing import Any
 
 import msgspec
 
+from heedful.server.server_log import log
+from heedful.storage import Closed, Damaged, Moved, Newer, OutOfConnections, Owned, Unreachable
+
 TITLES = {
     "malformed": (400, "The request cannot be read"),
     "no-key": (401, "A key is required"),
@@ -34,6 +37,18 @@ TITLES = {
 
 FILES = 6
 """The number of files that an open loop has open."""
+
+_FULL, _CLOSED = "the disk is full", "a file of the server cannot be read, or cannot be written, by its user"
+_OF_THE_DISK = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: "a file of the server may not grow any more",
+    errno.EACCES: _CLOSED,
+    errno.EPERM: _CLOSED,
+    errno.EROFS: "a file of the server cannot be written, and is only read",
+    errno.EIO: "a file of the server cannot be read or written: a full or broken disk, or one that is read-only",
+}
+"""What the system says of a file, in words for answers: nothing is damaged, and it may pass."""
 
 _KEY = re.compile(r"(hk[_-][a-z0-9_-]{8})[a-z0-9_-]{20,}", re.IGNORECASE)
 _FIELD = re.compile(r"([A-Za-z_][\w-]*(?:\[[^\]]*\])*): ")
@@ -104,3 +119,54 @@ def bad_input(message: str) -> Problem:
     """Return the error text `message`, "field: expected ..., got ...", as a Problem (422) that names the field."""
     match = _FIELD.match(message)
     return Problem("bad-input", message, field=match[1] if match else None)
+
+
+def _log_cause(cause: str, error: Exception) -> None:
+    """Log an error of the `cause`, for all loops once in a while."""
+    log.error("%s: %s", cause, error, extra={"cause": cause})
+
+
+def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
+    """Return the Problem that answers an error; a LookupError becomes one of the kind `lookup`.
+
+    An error that is not the caller's fault is logged here, and the answer gives no details of it. A Problem is returned
+    itself, but without traceback and cause. Otherwise each refusal would leave a reference cycle: the caller keeps the
+    Problem in a variable, and its traceback refers to the frame that has this variable."""
+    if isinstance(error, Problem):
+        error.__context__ = error.__cause__ = None
+        return error.with_traceback(None)
+    if isinstance(error, FileExistsError):
+        return Problem("exists", "there is a loop of that name")
+    if isinstance(error, Owned):
+        detail = "another server owns this loop at the moment; nothing was changed: send it there, or again"
+        problem = unavailable(detail)
+        problem.members |= {"owner": error.owner} if error.owner else {}
+        return problem
+    if isinstance(error, Newer):
+        _log_cause("a log of another version", error)
+        detail = "a newer heedful has written the log of this loop; nothing was changed: ask a server of that version"
+        return unavailable(detail, 60)
+    if isinstance(error, OutOfConnections):
+        _log_cause("out of connections", error)
+        return unavailable("the database has no connection left; nothing was changed: send it again")
+    if isinstance(error, Unreachable):
+        detail = "the database cannot be reached; whether anything was changed is not known: send it again, with its id"
+        return unavailable(detail)
+    if isinstance(error, TimeoutError | InterruptedError):
+        return unavailable("somebody else has been writing for too long; nothing was changed: send it again")
+    if isinstance(error, OSError) and out_of_files(error):
+        _log_cause("no more files may be opened", error)
+        return unavailable("the server has as many files open as it may; nothing was changed: send it again")
+    if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+        _log_cause(_OF_THE_DISK[error.errno], error)
+        return unavailable(f"{_OF_THE_DISK[error.errno]}; nothing was changed", 60)
+    if isinstance(error, Moved):  # the next request gets what is in its place
+        log.warning("%s", error)
+        return unavailable("the loop's folder was moved or replaced; nothing was changed: send it again")
+    inside = isinstance(error, Closed | Damaged | KeyError | IndexError)
+    if isinstance(error, LookupError) and not inside:
+        return bad_input(str(error)) if lookup == "bad-input" else Problem(lookup, str(error))
+    if isinstance(error, ValueError) and not inside:
+        return bad_input(str(error))
+    log.error("a request failed", exc_info=error)
+    return Problem("damaged", "the request failed for a reason that is in the server's log; nothing of it was kept")

@@ -30,13 +30,13 @@ from heedful.results.style import Style
 from heedful.server import api, codecs, parameters, schema
 from heedful.server.auth import Caller, source
 from heedful.server.codecs import Receive, Send
-from heedful.server.context import LARGE, ServerContext, as_problem
+from heedful.server.context import LARGE, ServerContext
 from heedful.server.decisions import decide, read_decision, read_feedback, take_feedback
 from heedful.server.description import EVENTS, SCRIPT, TEXT, openapi
 from heedful.server.metrics import ELSEWHERE
 from heedful.server.page_clicks import ClickEndpoint, send_script
 from heedful.server.parameters import Parameter
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, as_problem
 from heedful.server.request import ApiRequest
 
 
@@ -236,7 +236,7 @@ class Endpoint:
             tenant, name = caller.tenant, path["loop"]
             worker = await service.loops.open(tenant, name)
         with _NOTHING if worker is None else worker:
-            request = ApiRequest(service, caller, headers, query, path, None, worker)
+            request = ApiRequest(service, caller, headers, query, path, None, worker, receive)
             if route.takes is None:
                 return await route.work(request)
             kind = codecs.media_type(headers)

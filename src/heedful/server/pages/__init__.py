@@ -19,13 +19,13 @@ from starlette.routing import Route
 from heedful.core.validation import describe
 from heedful.server.auth import Caller
 from heedful.server.codecs import unique_fields
-from heedful.server.context import ServerContext, as_problem
+from heedful.server.context import ServerContext
 from heedful.server.keys import in_order
 from heedful.server.page_clicks import digested
 from heedful.server.pages import compare, health, keys, learned, loops, participant, proof, results, session, teach, why
 from heedful.server.pages.formatting import join_names
 from heedful.server.pages.page import SAFE, Page, Visit, back, folder_for, form_of, problem_page, static_files
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, as_problem
 
 PAGES: tuple[Page, ...] = (
     *teach.PAGES,

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from heedful.loop import Loop
 from heedful.loop.interactions import telling
 from heedful.server.pages.page import Page, Visit, render
 
 
 async def show(visit: Visit) -> Response:
     """Render whether a loop's feedback is sound and its model still predicts it."""
-    health = await visit.worker.analyse(visit.loop.health)
+    health = await visit.analyse(Loop.health)
     return render(
         visit,
         "health.html",

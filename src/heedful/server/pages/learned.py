@@ -19,7 +19,7 @@ from heedful.loop import Loop
 from heedful.loop.interactions.findings import Picture, Stroke
 from heedful.loop.interactions.protocol import prediction_scale
 from heedful.results.history import LessonTold
-from heedful.results.report import MeasuredRegret
+from heedful.results.report import MeasuredRegret, Report
 from heedful.server.codecs import whole
 from heedful.server.decisions import answer_fields
 from heedful.server.pages.card_feedback import take_back
@@ -83,7 +83,8 @@ async def undo(visit: Visit) -> Response:
 
 async def _render(visit: Visit, query: LessonQuery, message: str = "") -> Response:
     """Render the page of what a loop learned; `message` is on the visitor's last request."""
-    context, oldest = await visit.worker.analyse(_context, visit.loop, query, visit.service.options.words)
+    report = await visit.analyse(Loop.report)
+    context, oldest = await visit.analyse(_context, report, query, visit.service.options.words)
     path = f"{visit.base}/learned"
     return render(
         visit,
@@ -102,13 +103,13 @@ async def _render(visit: Visit, query: LessonQuery, message: str = "") -> Respon
     )
 
 
-def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, object], int | None]:
+def _context(loop: Loop, report: Report, query: LessonQuery, words: Words) -> tuple[dict[str, object], int | None]:
     """Return (values for the template by name, where the list of feedback goes on, None if it has no more)."""
     loop.projection.look()  # another process may have written to it
     log, interaction = loop.projection.log, loop.projection.interaction
     head, _ = log.last()
     lessons = with_titles(loop, loop.lessons(LESSONS + 1, before=query.before, person=query.person))
-    report, by_features = _report_context(loop), interaction.shows_weights
+    by_features = interaction.shows_weights
     visited = query.person is not None and log.newest("decision", query.person) > 0
     personal = loop.settings.shrink > 0.0 or not by_features
     state, view = loop.projection.reading(query.person if visited else None)
@@ -143,7 +144,7 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
         "lesson_text": partial(describe_lesson, loop),
         "explained": _explained(loop, lessons[:LESSONS]),
         "events": _events(loop, head),
-        **report,
+        **_report_context(loop, report),
     }
     return context, lessons[LESSONS - 1].seq if len(lessons) > LESSONS else None
 
@@ -184,9 +185,9 @@ def _events(loop: Loop, head: int) -> list[tuple[int, int, str]]:
     return rows
 
 
-def _report_context(loop: Loop) -> dict[str, object]:
-    """Return the values that the template needs to show the report of a loop, by name. This reads much of the log."""
-    report, interaction = loop.report(), loop.projection.interaction
+def _report_context(loop: Loop, report: Report) -> dict[str, object]:
+    """Return the values that the template needs to show the `report` of a loop, by name."""
+    interaction = loop.projection.interaction
     return {
         "words": interaction.words,
         "findings": interaction.findings(report),

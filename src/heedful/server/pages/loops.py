@@ -12,9 +12,8 @@ from starlette.responses import Response
 from heedful.loop import Loop
 from heedful.server.api import about
 from heedful.server.codecs import whole
-from heedful.server.context import as_problem
 from heedful.server.pages.page import Page, Visit, back, render
-from heedful.server.problems import unavailable
+from heedful.server.problems import as_problem, unavailable
 from heedful.server.server_log import log
 
 AT_ONCE = 50

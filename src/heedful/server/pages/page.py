@@ -12,7 +12,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import parse_qsl, urlencode
 from urllib.parse import quote as url_quote
 
@@ -27,6 +27,7 @@ from heedful.server.context import ServerContext
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.formatting import FILTERS
 from heedful.server.problems import Problem
+from heedful.server.request import until_gone
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -100,6 +101,10 @@ class Visit(NamedTuple):
     def scripted(self) -> bool:
         """True if a script on the page sent the request: then the answer has only the parts of the page that change."""
         return "hx-request" in self.request.headers
+
+    async def analyse(self, question: Callable[Concatenate[Loop, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do what `LoopWorker.analyse` does, until the visitor leaves."""
+        return await until_gone(self.request.receive, self.worker.analyse(question, *args, **kwargs))
 
     def may(self, *scopes: str) -> bool:
         """Return whether the caller's key has all of these `scopes`."""

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from heedful.server.context import ServerContext, as_problem
+from heedful.server.context import ServerContext
 from heedful.server.links import NOBODY, Link
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages import question_flow, session
@@ -26,7 +26,7 @@ from heedful.server.pages.arena import arena_parts
 from heedful.server.pages.card_selection import compares_pairs
 from heedful.server.pages.page import back, form_of, in_thread, page, problem_page
 from heedful.server.pages.standing import MANY, segments, summary
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, as_problem
 from heedful.server.rate_limit import Buckets
 from heedful.studies.answers import attempt_of
 from heedful.studies.arena import outputs_of

@@ -7,7 +7,7 @@ works without it. Looking takes the scope `read`, and every button that changes 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from starlette.responses import Response
@@ -23,7 +23,7 @@ from heedful.loop.serving import NOT_INTERLEAVED
 from heedful.loop.settings import candidate_manifest
 from heedful.results import experiment as results
 from heedful.results.evaluation import Evaluation
-from heedful.results.experiment import Experiment, PlannedExperiment
+from heedful.results.experiment import Experiment, PlannedExperiment, Promotion
 from heedful.server.api import check_known
 from heedful.server.codecs import number
 from heedful.server.decisions import answer_fields, outcome
@@ -96,7 +96,7 @@ async def _with_evaluation(visit: Visit, shown: Shown) -> Shown:
         for name in names:
             check_known(visit.loop, name.partition("@")[0])
         alpha = number({**FIRST, **visit.query}, "alpha")
-        evaluation = await visit.worker.analyse(visit.loop.evaluate, *names, alpha=alpha)
+        evaluation = await visit.analyse(Loop.evaluate, *names, alpha=alpha)
     except ValueError as error:
         return shown._replace(unevaluated=_refusal(error))
     return shown._replace(evaluation=evaluation)
@@ -108,7 +108,7 @@ async def _with_plan(visit: Visit, shown: Shown) -> Shown:
         check_interleaves(visit.loop.projection)
         part, days = _share(visit.query), number({**FIRST, **visit.query}, "days")
         alpha = number({**FIRST, **visit.query}, "alpha")
-        plan = await visit.worker.analyse(visit.loop.plan_experiment, part, days=days, alpha=alpha)
+        plan = await visit.analyse(Loop.plan_experiment, part, days=days, alpha=alpha)
     except ValueError as error:
         return shown._replace(unstarted=_refusal(error))
     return shown._replace(plan=plan, part=part)
@@ -196,7 +196,13 @@ def _share(fields: Mapping[str, str]) -> float:
 
 async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
     """Render the page with `shown`, what answers the visitor's request, and the loop's experiment and promotions."""
-    context = await visit.worker.analyse(_context, visit.loop, bool(visit.query.get("evidence")))
+    try:
+        experiment = await visit.analyse(Loop.experiment)
+    except LookupError:
+        experiment = None
+    again = bool(visit.query.get("evidence")) or visit.loop.version <= AT_ONCE
+    promoted = await visit.analyse(Loop.promotions) if again else None
+    context = await visit.analyse(_context, experiment, promoted)
     fields = visit.form if visit.request.method == "POST" else visit.query
     return render(
         visit,
@@ -219,16 +225,12 @@ async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
     )
 
 
-def _context(loop: Loop, again: bool) -> dict[str, Any]:
-    """Return the values that the template needs of the loop, by name."""
+def _context(loop: Loop, experiment: Experiment | None, checked: Sequence[Promotion] | None) -> dict[str, Any]:
+    """Return the values that the template needs of the loop, by name: with its newest `experiment`, and with its
+    promotions, `checked` if their evidence was computed again."""
     loop.projection.look()  # another process may have written to it
     interaction = loop.projection.interaction
-    try:
-        experiment = loop.experiment()
-    except LookupError:
-        experiment = None
-    checked = again or loop.version <= AT_ONCE
-    promoted = promotions(loop.projection, checked)
+    promoted = promotions(loop.projection, False) if checked is None else checked
     refusal = NOT_INTERLEAVED.format(loop=interaction.words.loop)
     return {
         "arena": compares_pairs(loop) and study_of(loop.path).kind == "answers",
@@ -238,7 +240,7 @@ def _context(loop: Loop, again: bool) -> dict[str, Any]:
         "experiment": experiment,
         "evidence": 0.0 if experiment is None else evidence(experiment),
         "promotions": promoted,
-        "checked": checked,
+        "checked": checked is not None,
         "rollback": next((promotion.seq - 1 for promotion in promoted if promotion.in_effect), None),
         "former": next((promotion.before for promotion in promoted if promotion.in_effect), ""),
     }

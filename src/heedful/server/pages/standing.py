@@ -122,7 +122,7 @@ async def _compute(worker: LoopWorker, people: Sequence[str] | None, segment: st
     """Compute the ranking by the answers of `people`, and put it into the cache under `segment` and `version`."""
     with worker:
         began = time.monotonic()
-        ranking = await worker.analyse(summarise, worker.loop, people)
+        ranking = await worker.analyse(summarise, people)
         now = time.monotonic()
         if len(_cache[worker.loop]) >= CACHED:
             _cache[worker.loop].clear()
