@@ -68,9 +68,9 @@ def test_an_analyst_answers_as_the_loop_does(tmp_path: Path, kind: Kind) -> None
         in_both(analyst, loop, Loop.health, alpha=7)
         decisions = [event for event in loop.projection.log.events() if event.kind == "decision"]
         for event in (decisions[3], decisions[-1]):
-            in_both(analyst, loop, Loop.explain, event.id)
+            in_both(analyst, loop, Loop.why, event.id)
             in_both(analyst, loop, Loop.why, event.id, loop.projection.decision(event).names[-1])
-        in_both(analyst, loop, Loop.explain, "none")
+        in_both(analyst, loop, Loop.why, "none")
         in_both(analyst, loop, Loop.why, "none", "i0")
 
 
@@ -99,11 +99,11 @@ def test_a_forgotten_person_is_gone_from_what_an_analyst_says_at_once(tmp_path: 
             shown = loop.decide(id=f"d{n}", person=f"p{n % 2}").shown
             loop.feedback(f"d{n}", id=f"e{n}", clicks=[shown[2]])
         assert asked(analyst, path, Loop.report).feedback.given == 8
-        asked(analyst, path, Loop.explain, "d7")
+        asked(analyst, path, Loop.why, "d7")
         loop.forget("p1")
         assert asked(analyst, path, Loop.report).feedback.given == 4
         with pytest.raises(LookupError, match="d7"):
-            asked(analyst, path, Loop.explain, "d7")
+            asked(analyst, path, Loop.why, "d7")
         with pytest.raises(LookupError, match="d7 was forgotten"):
             asked(analyst, path, Loop.why, "d7", "i0")
         for question in (Loop.report, Loop.health, Loop.evaluate):
@@ -227,7 +227,7 @@ def test_a_process_answers_and_has_a_place_behind_the_server(tmp_path: Path, all
             with pytest.raises(ValueError, match="alpha: expected"):
                 await worker.analyse(Loop.health, alpha=7.0)
             with pytest.raises(LookupError, match="decision none is not in the log"):
-                await worker.analyse(Loop.explain, "none")
+                await worker.analyse(Loop.why, "none")
             [pid] = children(service)
             assert os.getpriority(os.PRIO_PROCESS, pid) == min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
             d = await worker.decide({"id": "new"})
