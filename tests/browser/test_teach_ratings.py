@@ -232,7 +232,7 @@ def test_readable_by_all_and_fits_a_small_phone(opened: Opened, server: Process,
     expect(page.locator("#report canvas")).to_have_count(2)
     good()
     page.get_by_role("link", name="See why").tap()
-    expect(page.locator("#explanation")).to_contain_text("a rating of")
+    expect(page.locator("#explanation")).to_contain_text("ratings by person")
     good()
     page.go_back()
     page.set_viewport_size({"width": 1280, "height": 800})

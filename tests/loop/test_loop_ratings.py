@@ -280,6 +280,9 @@ def test_why_says_from_which_ratings_it_comes(folder: Path) -> None:
         assert (told.prediction["ratings_of_item"], told.prediction["mean_of_item"]) == (3.0, 4.0)
         assert (told.prediction["ratings_by_person"], told.prediction["own_mean"]) == (0.0, None)
         assert {moved.event: moved.by for moved in told.events} == {"e0": 0.5, "e2": -0.5}
+        loop.decide(["i0"], person="p0", id="again", repeats=True)
+        known = loop.why("again").prediction
+        assert [known[name] for name in ("ratings_by_person", "own_ratings", "own_mean")] == [2.0, 1.0, 5.0]
         loop.undo("e2")
         loop.decide(["i0"], person="new", id="then")
         assert loop.why("then").score == 4.5

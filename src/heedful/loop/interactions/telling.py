@@ -128,7 +128,7 @@ def why(told: Why, top: int = 0) -> list[Part]:
         undone = [Line(f"Not listed: {many} that the model had learned and that were undone since.")]
     sure = [] if told.sure is None else [Line(f"It is better than {told.next} with probability {told.sure:.2f}.")]
     return there([
-        Line(f"{head}."), *sure, Table("What was expected", ("", "number"), tuple(known)),
+        Line(f"{head}."), *sure, Table("What was expected", ("what", "number"), tuple(known)),
         features, sentence(told.features_about),
         events, sentence(told.events_about), *undone,
     ])  # fmt: skip
