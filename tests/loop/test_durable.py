@@ -20,6 +20,7 @@ from budget import examples
 from heedful import Loop, Settings
 from heedful.loop.log import Log
 from heedful.results.answers import LostDecision
+from heedful.server.analysts import Analysts
 from heedful.server.loop_worker import LoopWorker
 from loops import bits, bits_from_scratch, small_loop
 from processes import here, problem
@@ -313,7 +314,7 @@ def at_worker() -> Callable[..., Any]:
     def run(loop: Loop, work: Callable[[LoopWorker], Any]) -> Any:
         async def working() -> Any:
             with ThreadPoolExecutor(4) as pool:
-                worker = LoopWorker(loop, pool, Turns(), "main")
+                worker = LoopWorker(loop, pool, Analysts((), pool), Turns(), "main")
                 try:
                     return await asyncio.wait_for(work(worker), 30)
                 finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from browsing import Visitor, words
 
 from loops import small_loop
@@ -11,6 +12,7 @@ from loops import small_loop
 T0, SECOND = 1_700_000_000_000_000, 1_000_000
 
 
+@pytest.mark.slow
 def test_an_alarm_says_what_to_do(visitor: Visitor, tmp_path: Path) -> None:
     with small_loop(tmp_path / "cars.heedful", "perceptron") as loop:
         for i in range(150):

@@ -223,6 +223,7 @@ def test_the_verdict_says_what_the_interval_says() -> None:
     assert (open_.kind, open_.short) == ("open", "No difference can be shown yet.")
 
 
+@pytest.mark.slow
 def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folder: Path) -> None:
     with taught(folder / "cars.heedful", 120) as loop:
         loop.feedback("d0", id="again", clicks=[])

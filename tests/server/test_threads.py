@@ -97,6 +97,8 @@ def test_one_analysis_runs_at_a_time_for_a_tenant(folder: Path) -> None:
                 for worker in (*workers, other):
                     assert await asyncio.wait_for(worker.read(lambda: "answered"), 1) == "answered"
                 assert await asyncio.wait_for(other.analyse(lambda _: "answered"), 1) == "answered"
+                while not begun:
+                    await asyncio.sleep(0.001)
                 assert len(begun) == 1
                 more = [asyncio.create_task(workers[0].analyse(lambda _: long())) for _ in range(30)]
                 await asyncio.sleep(0)

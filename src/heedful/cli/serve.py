@@ -6,7 +6,6 @@ import logging
 import os
 import re
 import signal
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
@@ -165,9 +164,10 @@ def _keys_note(keys: Sequence[Key], create: str) -> str:
 
 def _run(folder: Place, host: str, port: int, options: Options, hosts: int) -> None:
     from heedful.server.main import listening, serve
+    from heedful.server.server_log import write_log
     from heedful.storage import Damaged
 
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    write_log()
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     try:
         with listening(folder, host, port, options, hosts) as (app, listener):

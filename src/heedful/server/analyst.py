@@ -27,6 +27,7 @@ from heedful.results.health import Health
 from heedful.results.report import Report
 from heedful.results.style import Style
 from heedful.server.problems import Problem, as_problem
+from heedful.server.server_log import write_log
 from heedful.storage import Address, Place
 
 QUESTIONS: dict[Callable[..., Any], Any] = {
@@ -104,6 +105,7 @@ class Analyst:
 
 def main(own: Sequence[str]) -> None:
     """Answer what comes by the standard input, a socket, until its other end is closed."""
+    write_log()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
     with contextlib.suppress(OSError):  # what a container forbids; where memory runs out, this goes before the server
         os.nice(NICE)

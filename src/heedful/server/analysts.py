@@ -22,6 +22,8 @@ MOST = 2
 """The most of these processes. A tenant has one question under way at a time, so each has its share of them."""
 IDLE = 60.0
 """Seconds after which one is ended that nobody asked anything."""
+GRACE = 1.0
+"""Seconds that one has left whose answer nobody waits for any more: a new one takes most of that to begin."""
 
 
 class _Process:
@@ -56,21 +58,27 @@ class Analysts:
         """Return what the method `name` of the loop at `place` returns, called with these arguments in a process.
 
         Raise what it raises: ValueError, LookupError, or the Problem that answers anything else. If the caller is
-        cancelled, the process is ended."""
+        cancelled, the process is ended, unless it is done in a moment."""
         question = pack(place, name, arguments, named)
         async with self._free:
             process = await self._take(place)
+            asked = asyncio.ensure_future(process.ask(question))
             try:
-                answer = await process.ask(question)
-            except BaseException as error:
-                self._end(process)
-                if not isinstance(error, asyncio.IncompleteReadError | OSError):
-                    raise
+                answer = await asyncio.shield(asked)
+            except asyncio.CancelledError:
+                await asyncio.wait((asked,), timeout=GRACE)
+                raise
+            except (asyncio.IncompleteReadError, OSError):
                 self._check_ended()
                 log.error("%s: the process that was to %s ended", place, name)
                 raise unavailable("the process that worked on it ended; nothing was changed: send it again") from None
-            process.used = time.monotonic()
-            self._idle.append(process)
+            finally:
+                if asked.done() and not asked.cancelled() and asked.exception() is None:
+                    process.used = time.monotonic()
+                    self._idle.append(process)
+                else:
+                    asked.cancel()
+                    self._end(process)
         return unpack(name, answer)
 
     async def _take(self, place: Place) -> _Process:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 import traceback
@@ -44,3 +45,8 @@ def _is_new(record: logging.LogRecord) -> bool:
 
 
 log.addFilter(_is_new)
+
+
+def write_log() -> None:
+    """Write the log of this process to stderr, with the time and the level."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
