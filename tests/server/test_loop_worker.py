@@ -623,9 +623,10 @@ def test_a_loop_of_choices_takes_one_core(tmp_path: Path) -> None:
     code = (
         "import asyncio; from concurrent.futures import ThreadPoolExecutor; from threadpoolctl import threadpool_info\n"
         "from heedful import Loop; from heedful.server.loop_worker import LoopWorker\n"
-        "from heedful.server.threads import Turns\n"
+        "from heedful.server.analysts import Analysts; from heedful.server.threads import Turns\n"
         "async def opened():\n"
-        "    LoopWorker(loop, ThreadPoolExecutor(1), Turns(), 'main')\n"
+        "    pool = ThreadPoolExecutor(1)\n"
+        "    LoopWorker(loop, pool, Analysts((), pool), Turns(), 'main')\n"
         f"with Loop.open({str(path)!r}) as loop:\n"
         "    asyncio.run(opened())\n"
         "threads = [each['num_threads'] for each in threadpool_info() if each['user_api'] == 'blas']\n"

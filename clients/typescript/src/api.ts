@@ -480,26 +480,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/loops/{loop}/decisions/{id}/explanation": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Why the first stood first
-         * @description Needs the scope read.
-         */
-        get: operations["get_explanation"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/loops/{loop}/decisions/{id}/why": {
         parameters: {
             query?: never;
@@ -1977,63 +1957,6 @@ export interface components {
             movement: number;
         };
         /**
-         * Explanation
-         * @description Why the first item of a decision stands before the second, by the model that made the decision.
-         */
-        Explanation: {
-            /** @description the id of the decision */
-            decision: string;
-            /** @description how the decision was made: "learned", "control", "sampled", "interleaved" or "imported" */
-            arm: string;
-            /** @description the name of the item shown first */
-            first: string;
-            /** @description the name of the item that it is compared with; None if there was no other candidate: then the first is compared with an item of average features, or explained by itself */
-            second: string | null;
-            /** @description a sentence on what put the first item there: the model, the caller's order, or chance */
-            because: string;
-            /** @description score of the first minus score of the second: the sum of `counts` over the features */
-            margin: number | null;
-            /** @description the shares of the features in the margin, the largest in size first; those that are 0 are left out */
-            features: components["schemas"]["Part"][];
-            /** @description the feedback that moved the margin, the largest move in size first; the moves and the caller's own score sum to the margin */
-            lessons: components["schemas"]["Moved"][];
-            /** @description the prediction for the first item and the numbers that it is made from, by name as its kind of feedback calls them; None if nothing is predicted. If the first item is explained by itself (`second` is None), `margin` is its score or the prediction */
-            prediction?: Record<string, unknown>;
-            /** @description how probable it is, by what was learned, that the first is better than the second; None if that cannot be told */
-            sure?: number;
-        };
-        /**
-         * Part
-         * @description The contribution of one feature to the score of the first item of a decision minus that of the second.
-         */
-        Part: {
-            /** @description the feature */
-            name: string;
-            /** @description its weight in the model of that time, for the person that the decision was for */
-            weight: number | null;
-            /** @description the value of the feature for the first item */
-            first: number;
-            /** @description the value for the second item; if there is none, that of an item of average features, or 0 where the first is explained by itself */
-            second: number;
-            /** @description weight * (first - second), in units of the score */
-            counts: number | null;
-        };
-        /**
-         * Moved
-         * @description A piece of feedback, and by how much learning it changed the margin: the score of the first item minus that of
-         *     the second.
-         */
-        Moved: {
-            /** @description the id of the feedback, which `Loop.undo` takes */
-            event: string;
-            /** @description its sequence number in the log */
-            seq: number;
-            /** @description the form of the feedback: "clicks", "grade", "thumb", ... */
-            form: string;
-            /** @description the margin after learning from it minus the margin before; above 0 for the first item */
-            by: number | null;
-        };
-        /**
          * Why
          * @description Why a candidate (`item`) of a decision had its score, by the model that made the decision.
          */
@@ -2056,6 +1979,10 @@ export interface components {
             next: string | null;
             /** @description the score minus that of `next` */
             lead: number | null;
+            /** @description how probable it is, by what was learned, that the item is better than `next`; None if that cannot be told */
+            sure: number | null;
+            /** @description the answer that was expected and the numbers that it rests on, by name; None if there are none */
+            prediction: Record<string, unknown> | null;
             /**
              * @description how contributions were computed: exact, gradient, removed, or none
              * @enum {unknown}
@@ -2063,7 +1990,7 @@ export interface components {
             features_by: "exact" | "gradient" | "none" | "removed";
             /** @description that method in words, or why there are none */
             features_about: string;
-            /** @description the largest contribution first; those that are 0 are left out */
+            /** @description the largest contribution first; those that are 0 for both items are left out */
             features: components["schemas"]["Contribution"][];
             /**
              * @description how the influence of feedback was computed. "leave-one-out": the score minus the score of a model made without it; "additive": what it added to the score, which is the same for this learner; "movement": by how much the score changed when it was learned; "none"
@@ -2092,6 +2019,8 @@ export interface components {
             weight: number | null;
             /** @description the contribution, in units of the score */
             counts: number | null;
+            /** @description what it adds to the lead over the item that this one is compared with, in the same units; None if there is none, or if the parts do not sum to the score */
+            lead?: number;
         };
         /**
          * Influence
@@ -3464,47 +3393,10 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
-    get_explanation: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                loop: string;
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Explanation"];
-                    "application/msgpack": components["schemas"]["Explanation"];
-                };
-            };
-            400: components["responses"]["Problem400"];
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            408: components["responses"]["Problem408"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            415: components["responses"]["Problem415"];
-            421: components["responses"]["Problem421"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
-            503: components["responses"]["Problem503"];
-        };
-    };
     get_why: {
         parameters: {
-            query: {
-                item: string;
+            query?: {
+                item?: string;
                 top?: number;
             };
             header?: never;
