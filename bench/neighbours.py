@@ -372,7 +372,6 @@ LOADS: dict[str, Callable[[int, str, float], Awaitable[Counter[int]]]] = {
     "health of 12 loops": analyses("health"),
     "health of 2 loops": analyses("health", loops=2, connections=8),
     "reports of 12 loops": analyses("report"),
-    "explanations of 12 loops": analyses("decisions/d3999/explanation"),
     "why, of 12 loops": analyses("decisions/d3999/why?item=i999"),
     "99 texts of 900 characters": texts(99, 900, 32),
     "99 texts of 900 characters, four at once": texts(99, 900, 4),
