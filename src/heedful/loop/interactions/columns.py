@@ -114,7 +114,7 @@ def in_columns(examples: Sequence[Encoded], columns: Columns) -> Lessons:
 def _ragged(arrays: Sequence[Any], like: Any) -> Ragged:
     """Return a column of `arrays`, whose elements are of the type and shape of those of `like`."""
     starts = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
-    return Ragged(np.concatenate([like[:0], *arrays]).astype(like.dtype), starts)
+    return Ragged(np.concatenate([like[:0], *arrays]).astype(like.dtype, copy=False), starts)
 
 
 @kernel
