@@ -146,6 +146,12 @@ def test_what_the_pages_show_of_the_examples_is_what_they_are() -> None:
     assert (ROOT / "examples" / "clicks.jsonl").read_text().startswith(log)
 
 
+def test_benches_that_are_named_are_there() -> None:
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        for name in re.findall(r"\bbench/[\w/]+\.py\b", page.read_text()):
+            assert (ROOT / name).exists(), f"{page.name}: {name}"
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):

@@ -236,11 +236,11 @@ class LoopWorker:
         async with self._turns.of(self._tenant, "analyses"):
             try:
                 self._check_same()
-                found: T = await self._analysts.ask(self.loop.path, question.__name__, args, kwargs)
+                result: T = await self._analysts.ask(self.loop.path, question.__name__, args, kwargs)
             except Problem:
                 self._check_same()
                 raise
-            return found
+            return result
 
     async def _in_turn(self, what: str, work: Callable[..., T], *args: Any) -> T:
         return await self._turns.run(self._pool, self._tenant, what, work, *args)

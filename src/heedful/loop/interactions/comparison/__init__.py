@@ -127,8 +127,8 @@ class Comparison(Interaction[ChoiceModel]):
         if items.size < 2 or items.max() >= view.shared.n:
             return None
         upper: Ints = np.arange(items.size - 1)
-        found: list[float] = view.model.posterior(view, items).better(upper, upper + 1).tolist()
-        return found
+        probabilities: list[float] = view.model.posterior(view, items).better(upper, upper + 1).tolist()
+        return probabilities
 
     def item_scores(self, view: View[ChoiceModel], x: Ints, places: Sequence[int]) -> Floats:
         items: Ints = np.array(x[list(places)], np.int64)
