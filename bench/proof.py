@@ -3,7 +3,7 @@
 `python bench/proof.py` writes bench/results/proof.json. 1,000 runs of 3,000 sessions, 60 % of which are ties; the
 others are won by B with the share that is stated; alpha = .05, looked at after each session. Four ways to decide:
 
-* one hedged bet on all sessions, whoever has them (`confidence.Betting` against 1/2);
+* one hedged bet on all sessions, whoever has them (as in `heedful.evaluation.ratio`, against 1/2);
 * the mean of such bets, one for each of a number of people that is fixed beforehand, who come in turns (looked at
   after each turn of all of them);
 * `Match`, with sessions of people drawn at random;
@@ -37,7 +37,6 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from heedful.evaluation.confidence import Betting
 from heedful.evaluation.interleaving import Match, plan
 from heedful.evaluation.sample_ratio import log_evidence, steps
 from heedful.loop.arms import arm_difference
@@ -45,17 +44,35 @@ from heedful.loop.cluster_robust import difference
 
 ALPHA, TIES, SESSIONS = 0.05, 0.6, 3_000
 SHARES, PEOPLE = (0.5, 0.55, 0.6), (1, 100, 1_000)
-AGAINST_HALF = Betting(ALPHA, candidates=1)
+
+
+class Bets:
+    """The log of the hedged capital of bets against a mean of 1/2, one each of an array of sequences; every bet is the
+    gap of the mean so far over variance and squared gap, and at most all of half the capital.
+    """
+
+    def __init__(self, shape: tuple[int, ...] = ()) -> None:
+        self.n, self.mean, self.squares = 1, np.full(shape, 0.5), np.full(shape, 0.25)
+        self.higher, self.lower = np.zeros(shape), np.zeros(shape)
+
+    def add(self, x: Any) -> Any:
+        gap = self.mean - 0.5
+        bet = np.clip(gap / (self.squares / self.n + gap * gap), -1.0, 1.0)
+        self.higher += np.log1p(np.maximum(bet, 0.0) * (x - 0.5))
+        self.lower += np.log1p(-np.maximum(-bet, 0.0) * (x - 0.5))
+        self.n, before = self.n + 1, self.mean
+        self.mean = before + (x - before) / self.n
+        self.squares += (x - before) * (x - self.mean)
+        return np.logaddexp(self.higher, self.lower) - math.log(2.0)
 
 
 def mean_of_bets(people: int, share: float, runs: int) -> dict[str, Any]:
     """The mean over `people` of hedged bets against 1/2, one for each; `people` = 1 is one bet on all sessions."""
     rng, ended = np.random.default_rng([people, round(100 * share)]), np.full(runs, math.inf)
-    state = AGAINST_HALF.init((runs, people))
+    bets = Bets((runs, people))
     for turn in range(1, SESSIONS // people + 1):
         ties, wins = rng.random((runs, people)) < TIES, rng.random((runs, people)) < share
-        state = AGAINST_HALF.update(state, np.where(ties, 0.5, wins))
-        mean = np.exp(AGAINST_HALF.log_evidence(state, 0.5)).mean(axis=1)
+        mean = np.exp(bets.add(np.where(ties, 0.5, wins))).mean(axis=1)
         ended = np.minimum(ended, np.where(mean >= 1.0 / ALPHA, turn * people, math.inf))
     return figures(float((ended < math.inf).mean()), float(np.median(ended)))
 
@@ -72,9 +89,9 @@ def figures(decided: float, median: float) -> dict[str, Any]:
 
 def alone(people: int) -> int:
     """How many sessions in a row that B wins decide, all by one person, in a mean over `people`."""
-    state, n = AGAINST_HALF.init(), 0
-    while math.exp(AGAINST_HALF.log_evidence(state, 0.5)) + people - 1 < people / ALPHA:
-        state, n = AGAINST_HALF.update(state, 1.0), n + 1
+    bets, n, capital = Bets(), 0, 1.0
+    while capital + people - 1 < people / ALPHA:
+        capital, n = math.exp(bets.add(1.0)), n + 1
     return n
 
 

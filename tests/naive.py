@@ -493,6 +493,25 @@ def dcg_at_10(r, y):
     return total
 
 
+# ---------------------------------------------------------------------------- betting, Waudby-Smith & Ramdas 2024
+
+
+def capital(x, m, c=0.5):
+    """The logs of the hedged capital of bets against the mean of the values x being m, after each of them."""
+    n, mean, squares = 1, 0.5, 0.25
+    higher = lower = 0.0
+    logs = []
+    for value in x:
+        bet = (mean - m) / (squares / n + (mean - m) ** 2)
+        higher += math.log1p(min(max(bet, 0.0), c / m) * (value - m))
+        lower += math.log1p(-min(max(-bet, 0.0), c / (1 - m)) * (value - m))
+        logs.append(np.logaddexp(higher, lower) - math.log(2.0))
+        n, old = n + 1, mean
+        mean += (value - mean) / n
+        squares += (value - old) * (value - mean)
+    return logs
+
+
 # ---------------------------------------------------------------------------- expected feedback, [J15] 6.2.4
 
 

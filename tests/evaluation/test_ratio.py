@@ -7,23 +7,18 @@ import math
 import numpy as np
 import pytest
 
-from heedful.evaluation.confidence import Betting
 from heedful.evaluation.ratio import ratio
+from naive import capital
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.97])
 def test_with_equal_weights_it_is_betting_on_the_mean(p: float) -> None:
     rng = np.random.default_rng(1)
     x = np.where(rng.random(900) < 0.3, rng.random(900), (rng.random(900) < p).astype(float))
-    sequence = Betting(0.1, 1000)
-    state = sequence.init()
-    for each in x:
-        state = sequence.update(state, each)
-    low, high = (float(end) for end in sequence.interval(state))
-    value, least, most = ratio(x, np.ones(900), alpha=0.1)
+    value, low, high = ratio(x, np.ones(900), alpha=0.1)
     assert value == pytest.approx(x.mean())
-    assert low - 1e-9 <= least <= low + 0.003  # a candidate that was rejected once does not come back
-    assert high - 0.003 <= most <= high + 1e-9
+    kept = [max(capital(x, m)) < math.log(10.0) for m in (low - 0.0006, low + 0.0016, high - 0.0016, high + 0.0006)]
+    assert kept == [False, True, True, False]
 
 
 def test_it_takes_as_many_people_at_once_as_one_after_the_other() -> None:

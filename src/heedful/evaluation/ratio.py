@@ -6,7 +6,10 @@ interval then holds at one look, and misses more often if it is looked at again 
 
 Person i has a sum of weights w_i >= 0, at most `most`, and a part a_i <= w_i of it: the weight of the answers that are
 counted. The ratio is E a / E w. It equals m where the mean of a_i - m w_i is 0, so it is found by betting against every
-candidate m as `heedful.evaluation.confidence.Betting` does, on m + (a_i - m w_i) / most in [0, 1].
+candidate m: the hedged capital process of Waudby-Smith & Ramdas (JRSS B 2024) on x_i = m + (a_i - m w_i) / most in
+[0, 1]. K(m) = (K+(m) + K-(m)) / 2; each x multiplies K+ by 1 + l (x - m) and K- by 1 - l (x - m), where the bet l
+depends only on earlier people. A candidate is rejected once K(m) >= 1 / alpha, which by Ville's inequality ever happens
+to the true ratio with probability at most alpha. With all weights 1 it is the mean of values in [0, 1].
 """
 
 from __future__ import annotations
@@ -17,10 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heedful.evaluation.confidence import HEADROOM
-
 Array = npt.NDArray[np.float64]
 
+HEADROOM = 0.5
+"""The greatest fraction of its capital that a bet may lose (c)."""
 CANDIDATES = 1000
 ROUNDING = 1e-9
 """By how much inputs may violate their bounds, because they are rounded sums."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from heedful.evaluation.confidence import HEADROOM
+from heedful.evaluation.ratio import HEADROOM
 
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
