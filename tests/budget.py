@@ -1,4 +1,4 @@
-"""How long hypothesis looks: `make test-long` (HEEDFUL_LONG=1) four times as long as otherwise, which ends within the hour."""
+"""How long hypothesis looks: `make test-long` (HEEDFUL_LONG=1) four times as long, which ends within the hour."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A confidence sequence of the share of wins: an interval that holds at all times at once, so that anybody may look at it
+"""A confidence sequence of the share of wins: an interval that holds at all times at once, so that anybody may look
 whenever they like.
 
 An interval for a fixed sample size misses the truth far more often than stated if it is looked at again and again. This
 one misses it, at any time at all, with probability at most `alpha` (Robbins 1970). The numbers of wins and losses are
-all that it needs. Means of values in [0, 1] have `heedful.evaluation.ratio`.
+all that it needs. For means of values in [0, 1] see `heedful.evaluation.ratio`.
 """
 
 from __future__ import annotations
