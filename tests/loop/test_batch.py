@@ -191,6 +191,21 @@ def test_any_life_folds_to_the_same_model(learner: str, acts: list[Any], size: i
             check(loop)
 
 
+def test_what_was_undone_before_it_was_kept_comes_back(tmp_path: Path) -> None:
+    """An undo by which a loop first reads its feedback into columns, without what is undone; then that undo itself is
+    taken back."""
+    with interpreted():
+        life = RatedLife(tmp_path / "l", "bmf")
+        with life.loop as loop:
+            for _ in range(3):
+                life.act("teach", 0)
+            before = loop.version
+            loop.undo("e0")
+            check(loop)
+            loop.rollback(before)
+            check(loop)
+
+
 def test_what_is_learned_comes_from_columns(tmp_path: Path) -> None:
     with taught(tmp_path / "l") as loop, interpreted() as calls:
         check(loop)

@@ -117,13 +117,13 @@ class Kept:
 
     def forget(self) -> None:
         """Drop all of it."""
-        self.begin(0, Retractions(), {})
+        self.begin(0)
 
-    def begin(self, after: int, retractions: Retractions, failed: Collection[int]) -> None:
-        """Keep nothing, and begin after event `after`, without what is left out."""
+    def begin(self, after: int) -> None:
+        """Keep nothing, and begin after event `after`."""
         self.after = self.up_to = after
         """the sequence numbers after which the stretch begins, and with which it ends"""
-        self._retractions, self._failed = retractions, set(failed)
+        self._undone, self._spans, self._failed = set[int](), set[tuple[int, int]](), set[int]()
         self._steps: list[Run | list[int]] = []
         self._idle: list[int] = []
         self._items = set[int]()  # events of items, which no rollback leaves out
@@ -131,13 +131,18 @@ class Kept:
 
     def fits(self, after: int, retractions: Retractions, failed: Collection[int]) -> bool:
         """Return whether all is there that has to be learned after event `after`."""
-        before = self._retractions
         return (
             self.after <= after <= self.up_to
-            and all(seq in retractions for seq in before.undone)
-            and set(before.spans) <= set(retractions.spans)
+            and all(seq in retractions for seq in self._undone)
+            and self._spans <= set(retractions.spans)
             and self._failed <= set(failed)
         )
+
+    def without(self, retractions: Retractions, failed: Collection[int]) -> None:
+        """Remember that what is kept from here on lacks what `retractions` leave out and the learner `failed` on."""
+        self._undone |= {seq for seq in retractions.undone if seq > self.up_to}
+        self._spans |= {span for span in retractions.spans if span[1] > self.up_to}
+        self._failed |= {seq for seq in failed if seq > self.up_to}
 
     def add(self, step: Run | int) -> bool:
         """Keep what is learned next: training examples, or the sequence number of an event that is learned by itself.

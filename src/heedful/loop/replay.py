@@ -59,7 +59,8 @@ def learn(history: History, fold: Fold, position: int, head: int, batched: bool,
             if kept.fits(position, retractions, fold.failed):
                 position = kept.learn(history, batch, position, head, retractions)
             else:
-                kept.begin(position, retractions, fold.failed)
+                kept.begin(position)
+            kept.without(retractions, fold.failed)
             batch.kept = kept if position == kept.up_to else None  # else it ends later, or not all of it is kept
         if position < head and not fold.broken:
             batch.read(history, position, head)
