@@ -37,6 +37,7 @@ from heedful.learners.ratings.bmf_model import (
     learn_rows,
     learn_variances,
     log_predictive,
+    pairs_of,
     total_count,
     user_gaussian,
     user_row,
@@ -44,13 +45,13 @@ from heedful.learners.ratings.bmf_model import (
 )
 from heedful.learners.ratings.interaction_matrix import (
     InteractionMatrix,
-    add_rating,
     empty_matrix,
     grow,
     items_of,
     place_of,
     remove_pair,
     users_of,
+    with_pair,
 )
 from heedful.learners.ratings.mean_field import predictive_moments, set_features, with_rows
 from heedful.learners.ratings.ridge import cholesky
@@ -226,8 +227,9 @@ class BMF(NamedTuple):
             remove_pair(pairs, p)
         for user in users:
             for model in (state.factored, state.plain) if self.automatic else (state.factored,):
-                item_row(pairs, model, item, facts, state.seed)
-                user_row(pairs, model, user, facts)
+                rows = pairs_of(pairs, user, item)
+                item_row(pairs, model, item, rows.of_item, facts, state.seed)
+                user_row(pairs, model, user, rows.of_user, facts)
                 learn_variances(model, facts)
         return state
 
@@ -260,9 +262,10 @@ def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
 @noinline
 @kernel
 def record_rating(
-    state: BMFState, user: int, item: int, rating: float, weight: float
+    state: BMFState, p: int, user: int, item: int, rating: float, weight: float
 ) -> tuple[InteractionMatrix, Array]:
     """Record one `rating` of `item` by `user` (indices), which counts `weight` times; the posteriors stay as they are.
+    `p` is the position of their pair, -1 without any.
 
     Return two new fields of the state: `pairs`, the matrix of ratings, and `told`, three sums for each pair of
     user and item (`BMFState.told`). Arrays with room, and the statistics `state.facts`, are written in place;
@@ -277,17 +280,19 @@ def record_rating(
     d = rating - facts[MEAN]
     facts[MEAN] += d * weight / facts[WEIGHT]
     facts[SQUARES] += weight * (d * (rating - facts[MEAN]))
-    p, scale = place_of(pairs, user, item), facts[SCALE]
-    square, again = 0.0, 0.0
+    scale, square, again = facts[SCALE], 0.0, 0.0
     if p >= 0 and pairs.count[p] > 0.0:
         c = scale * pairs.count[p]
         e = rating - pairs.total[p] / pairs.count[p]
         square, again = e * e * c * weight / (c + weight), 1.0
         facts[WITHIN] += square
         facts[AGAIN] += 1.0
-    pairs = add_rating(pairs, user, item, rating, weight / scale)
+    if p < 0:
+        pairs = with_pair(pairs, user, item)
+        p = pairs.used - 1
+    pairs.count[p] += weight / scale
+    pairs.total[p] += weight / scale * rating
     pair_sums = grow(pair_sums, 3 * pairs.used, 0.0)
-    p = place_of(pairs, user, item)
     pair_sums[3 * p] += square / scale
     pair_sums[3 * p + 1] += again / scale
     pair_sums[3 * p + 2] += 1.0 / scale
@@ -318,15 +323,18 @@ def learn_rating(learner: BMF, state: BMFState, user: int, item: int, rating: fl
     """Return the state after one `rating` of `item` by `user`, which counts `weight` times. It may overwrite the arrays
     of `state`."""
     facts, plain, factored, t = state.facts, state.plain, state.factored, state.t - 1
-    a, b = plain.score, factored.score
+    a, b, p = plain.score, factored.score, place_of(state.pairs, user, item)
     if learner.automatic and facts[RATINGS] > 0.0:
         y = rating - facts[ORIGIN]
-        a = MEMORY * a + log_predictive(state.pairs, plain, user, item, facts, y, weight)
-        b = MEMORY * b + log_predictive(state.pairs, factored, user, item, facts, y, weight)
-    pairs, pair_sums = record_rating(state, user, item, rating, weight)
-    learn_rows(pairs, factored, facts, user, item, state.seed, t)
+        a = MEMORY * a + log_predictive(state.pairs, p, plain, user, item, facts, y, weight)
+        b = MEMORY * b + log_predictive(state.pairs, p, factored, user, item, facts, y, weight)
+    pairs, pair_sums = record_rating(state, p, user, item, rating, weight)
+    n = min(pairs.of_user.size, factored.users.mean.shape[0])
+    m = min(pairs.of_item.size, factored.items.mean.shape[0])
+    own, turn = pairs_of(pairs, user, item), pairs_of(pairs, t % n, t % m)
+    learn_rows(pairs, factored, facts, own, turn, state.seed)
     if learner.automatic:
-        learn_rows(pairs, plain, facts, user, item, state.seed, t)
+        learn_rows(pairs, plain, facts, own, turn, state.seed)
     plain = FactorModel(plain.users, plain.items, plain.hyper, a)
     factored = FactorModel(factored.users, factored.items, factored.hyper, b)
     return BMFState(pairs, pair_sums, facts, plain, factored, state.seed, state.t)

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.jit.blas import solve_definite, symmetric_times
-from heedful.jit.kernel import dot, kernel, noinline
-from heedful.learners.ratings.interaction_matrix import InteractionMatrix, place_of
+from heedful.jit.kernel import Ints, dot, kernel, noinline
+from heedful.learners.ratings.interaction_matrix import InteractionMatrix
 from heedful.learners.ratings.mean_field import (
     PULL,
     GaussianRows,
@@ -98,15 +98,14 @@ def with_capacity(model: FactorModel, users: int, items: int, nobody: int, seed:
 
 @noinline
 @kernel
-def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Array) -> None:
+def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, places: Ints, facts: Array) -> None:
     """Infer the posterior of the bias and factors of the user with index `user` from their ratings, and write it into
     `model.users`, with their statistics; without ratings it is the prior.
 
-    `pairs` are all ratings, `facts` (9,) their statistics (`BMFState.facts`).
+    `pairs` are all ratings, those of the user at `places` (n,); `facts` (9,) their statistics (`BMFState.facts`).
     """
     users, items, hyper, scale = model.users, model.items, model.hyper, facts[SCALE]
     K = users.mean.shape[1]
-    places = places_of(int(pairs.of_user[user]), pairs.after_user)
     A, h = np.empty((K, K)), np.empty(K)
     noise, origin = hyper[NOISE] / scale, facts[ORIGIN]
     row_sums(places, pairs, pairs.item, items.mean, items.cov, noise, hyper[PAIR], origin, A, h)
@@ -131,16 +130,15 @@ def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Arr
 
 @noinline
 @kernel
-def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, facts: Array, seed: int) -> None:
+def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, places: Ints, facts: Array, seed: int) -> None:
     """Infer the posterior of the bias and factors of the item with index `item` from its ratings, and write it into
     `model.items`, with its statistics; without ratings it is the prior.
 
-    `pairs` are all ratings, `facts` (9,) their statistics (`BMFState.facts`). The prior means of the factors are drawn
-    with `seed`.
+    `pairs` are all ratings, those of the item at `places` (n,); `facts` (9,) their statistics (`BMFState.facts`). The
+    prior means of the factors are drawn with `seed`.
     """
     users, items, hyper = model.users, model.items, model.hyper
     K = items.mean.shape[1]
-    places = places_of(int(pairs.of_item[item]), pairs.after_item)
     A, h = np.empty((K, K)), np.empty(K)
     noise = hyper[NOISE] / facts[SCALE]
     row_sums(places, pairs, pairs.user, users.mean, users.cov, noise, hyper[PAIR], facts[ORIGIN], A, h)
@@ -208,31 +206,49 @@ def learn_variances(model: FactorModel, facts: Array) -> None:
         hyper[USER + a] = max((users[a] + TRUST * first) / n, least)
 
 
+class RowPairs(NamedTuple):
+    """A user and an item whose rows are to be inferred, and where their pairs are."""
+
+    user: int
+    item: int
+    of_user: Ints
+    """the positions of the user's pairs, the newest first (n,)"""
+    of_item: Ints
+    """the positions of the item's pairs, the newest first (m,)"""
+
+
+@noinline
+@kernel
+def pairs_of(pairs: InteractionMatrix, user: int, item: int) -> RowPairs:
+    """Return where in `pairs` those of a `user` and of an `item` are."""
+    of_user = places_of(int(pairs.of_user[user]), pairs.after_user)
+    return RowPairs(user, item, of_user, places_of(int(pairs.of_item[item]), pairs.after_item))
+
+
 @noinline
 @kernel
 def learn_rows(
-    pairs: InteractionMatrix, model: FactorModel, facts: Array, user: int, item: int, seed: int, t: int
+    pairs: InteractionMatrix, model: FactorModel, facts: Array, own: RowPairs, turn: RowPairs, seed: int
 ) -> None:
-    """Update `model` in place after a new rating of the item with index `item` by the user with index `user`.
+    """Update `model` in place after a new rating: the posteriors of its item and its user, `own`, are inferred, then
+    those of the user and the item whose `turn` it is, then the variances.
 
-    The posteriors of this item and this user are inferred, then those of one more user and one more item, whose turn it
-    is in round `t`, then the variances. `pairs` are all ratings with the new one, `facts` (9,) their statistics
-    (`BMFState.facts`). `seed` is that of the prior means of item factors.
+    `pairs` are all ratings with the new one, `facts` (9,) their statistics (`BMFState.facts`). `seed` is that of the
+    prior means of item factors.
     """
     users, items, K = model.users, model.items, model.users.mean.shape[1]
-    if users.adds[user, K + 1] <= 0.0:  # a new user starts from the prior
+    if users.adds[own.user, K + 1] <= 0.0:  # a new user starts from the prior
         for a in range(K):
-            users.mean[user, a] = 0.0
+            users.mean[own.user, a] = 0.0
             for b in range(K):
-                users.cov[user, a, b] = model.hyper[USER + a] if a == b else 0.0
-    item_row(pairs, model, item, facts, seed)
-    user_row(pairs, model, user, facts)
+                users.cov[own.user, a, b] = model.hyper[USER + a] if a == b else 0.0
+    item_row(pairs, model, own.item, own.of_item, facts, seed)
+    user_row(pairs, model, own.user, own.of_user, facts)
     # The rows of the others depend on these two, so in every round one more of each is updated.
-    n, m = min(pairs.of_user.size, users.mean.shape[0]), min(pairs.of_item.size, items.mean.shape[0])
-    if users.adds[t % n, K + 1] > 0.0:
-        user_row(pairs, model, t % n, facts)
-    if items.adds[t % m, K + 1] > 0.0:
-        item_row(pairs, model, t % m, facts, seed)
+    if users.adds[turn.user, K + 1] > 0.0:
+        user_row(pairs, model, turn.user, turn.of_user, facts)
+    if items.adds[turn.item, K + 1] > 0.0:
+        item_row(pairs, model, turn.item, turn.of_item, facts, seed)
     learn_variances(model, facts)
 
 
@@ -259,19 +275,19 @@ def user_gaussian(model: FactorModel, user: int) -> tuple[Array, Array]:
 @noinline
 @kernel
 def log_predictive(
-    pairs: InteractionMatrix, model: FactorModel, user: int, item: int, facts: Array, y: float, weight: float
+    pairs: InteractionMatrix, p: int, model: FactorModel, user: int, item: int, facts: Array, y: float, weight: float
 ) -> float:
     """Return the log density that `model` predicts for a next rating of item `item` by user `user` (indices), in nats.
 
-    `y` is this rating less the first rating that was ever learned; it counts `weight` times, which divides the variance
-    of its noise. `pairs` are the ratings so far, `facts` (9,) their statistics (`BMFState.facts`).
+    `p` is the position of their pair, -1 without any. `y` is this rating less the first rating that was ever learned;
+    it counts `weight` times, which divides the variance of its noise. `pairs` are the ratings so far, `facts` (9,)
+    their statistics (`BMFState.facts`).
     """
     w, S = user_gaussian(model, user)
     indices, mean, var = np.full(1, item), np.empty(1), np.empty(1)
     predictive_moments(model.items, indices, w, S, model.hyper[ITEM], mean, var)
     noise, pair = model.hyper[NOISE], model.hyper[PAIR]
     m, v = mean[0], var[0] + pair
-    p = place_of(pairs, user, item)
     if p >= 0 and pairs.count[p] > 0.0:
         gain = pair / (pair + noise / (facts[SCALE] * pairs.count[p]))
         m += gain * (pairs.total[p] / pairs.count[p] - facts[ORIGIN] - m)

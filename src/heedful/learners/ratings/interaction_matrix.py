@@ -97,23 +97,31 @@ def place_of(pairs: InteractionMatrix, user: int, item: int) -> int:
 
 @noinline
 @kernel
-def add_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, weight: float = 1.0) -> InteractionMatrix:
-    """Add a rating of `item` by `user`, counted `weight` times; return the updated matrix.
+def with_pair(pairs: InteractionMatrix, user: int, item: int) -> InteractionMatrix:
+    """Return the matrix with one more pair, of a `user` and an `item` that have none, without a rating yet.
 
     The arrays of `pairs` are written in place; those that are full are replaced by longer copies, so use only the
     matrix that is returned.
     """
+    pairs = with_room(pairs, user, item)
+    p = pairs.used
+    pairs.user[p], pairs.item[p] = user, item
+    pairs.after_user[p], pairs.after_item[p] = pairs.of_user[user], pairs.of_item[item]
+    pairs.of_user[user] = pairs.of_item[item] = p
+    return InteractionMatrix(
+        pairs.user, pairs.item, pairs.count, pairs.total, pairs.after_user, pairs.after_item,
+        pairs.of_user, pairs.of_item, p + 1,
+    )  # fmt: skip
+
+
+@noinline
+@kernel
+def add_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, weight: float = 1.0) -> InteractionMatrix:
+    """Add a rating of `item` by `user`, counted `weight` times; return the updated matrix, as `with_pair` does."""
     p = place_of(pairs, user, item)
     if p < 0:
-        pairs = with_room(pairs, user, item)
-        p = pairs.used
-        pairs.user[p], pairs.item[p] = user, item
-        pairs.after_user[p], pairs.after_item[p] = pairs.of_user[user], pairs.of_item[item]
-        pairs.of_user[user] = pairs.of_item[item] = p
-        pairs = InteractionMatrix(
-            pairs.user, pairs.item, pairs.count, pairs.total, pairs.after_user, pairs.after_item,
-            pairs.of_user, pairs.of_item, p + 1,
-        )  # fmt: skip
+        pairs = with_pair(pairs, user, item)
+        p = pairs.used - 1
     pairs.count[p] += weight
     pairs.total[p] += weight * rating
     return pairs

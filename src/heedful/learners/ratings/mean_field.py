@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.kernel import Ints, dot, kernel, noinline, primitive
+from heedful.jit.kernel import Ints, dot, kernel, no_refcount, noinline, primitive
 from heedful.learners.ratings.interaction_matrix import InteractionMatrix
 from heedful.learners.ratings.ridge import cholesky, invert_triangle, normals_of, solve_cholesky
 
@@ -111,6 +111,7 @@ def _row_sums_loop(
 
 
 @noinline
+@no_refcount
 @primitive(_row_sums_loop)
 def row_sums(
     places: Ints,
@@ -163,22 +164,22 @@ def prior_mean(rows: GaussianRows, row: int) -> float:
 def _predictive_moments_loop(
     rows: GaussianRows, items: Ints, w: Array, S: Array, prior: float, mean: Array, var: Array
 ) -> None:
-    K = w.size
-    for j in range(items.size):
-        z, s = rows.mean[items[j]], rows.cov[items[j]]
-        rated = rows.adds[items[j], K + 1] > 0.0
-        m = w[0] + (z[0] if rated else prior_mean(rows, items[j]))
+    K, z, s = w.size, rows.mean, rows.cov  # whole arrays: a view of a row would be counted up and down for each item
+    for i in range(items.size):
+        j = items[i]
+        rated = rows.adds[j, K + 1] > 0.0
+        m = w[0] + (z[j, 0] if rated else prior_mean(rows, j))
         for a in range(1, K):
-            m += w[a] * z[a]
-        mean[j] = m
+            m += w[a] * z[j, a]
+        mean[i] = m
         if var.size:
-            q = S[0, 0] + (s[0, 0] if rated else prior)
+            q = S[0, 0] + (s[j, 0, 0] if rated else prior)
             for a in range(1, K):
-                q += 2.0 * (z[a] * S[a, 0] + w[a] * s[a, 0])
+                q += 2.0 * (z[j, a] * S[a, 0] + w[a] * s[j, a, 0])
                 for b in range(1, a):
-                    q += 2.0 * ((z[a] * z[b] + s[a, b]) * S[a, b] + w[a] * w[b] * s[a, b])
-                q += (z[a] * z[a] + s[a, a]) * S[a, a] + w[a] * w[a] * s[a, a]
-            var[j] = q
+                    q += 2.0 * ((z[j, a] * z[j, b] + s[j, a, b]) * S[a, b] + w[a] * w[b] * s[j, a, b])
+                q += (z[j, a] * z[j, a] + s[j, a, a]) * S[a, a] + w[a] * w[a] * s[j, a, a]
+            var[i] = q
 
 
 @noinline
@@ -322,6 +323,7 @@ def _gram_loop(M: Array, out: Array) -> None:
 
 
 @noinline
+@no_refcount
 @primitive(_gram_loop)
 def gram(M: Array, out: Array) -> None:
     """Write the product M' M of a lower triangular matrix M = `M` (K x K) into `out` (K x K)."""
