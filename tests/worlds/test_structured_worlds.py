@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from budget import FACTOR, examples
+from budget import examples
 from heedful.core.fold import play, trace
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.spaces.structured import Path
@@ -228,7 +228,7 @@ def test_a_learner_learns(kind: str) -> None:
     world: Any
     world, _ = synthetic_paths(200, 5, 5, 8, STRICT) if kind == "paths" else synthetic_subsets(200, 10, 4, 8, STRICT)
     # To compile it takes ten times as long; that it is the same is a promise, kept in test_conformance.py.
-    regrets = trace(PreferencePerceptron(8, world.space), world, 1200, seed=0, interpreted=FACTOR == 1)
+    regrets = trace(PreferencePerceptron(8, world.space), world, 1200, seed=0, interpreted=True)
     late = [float(regrets[a:b].mean()) for a, b in pairwise([0, 20, 200, 1200])]
     assert late[2] < late[1] < late[0]
     assert regrets[-200:].mean() < 0.1 * regrets[:5].mean()
