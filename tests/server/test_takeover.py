@@ -80,7 +80,6 @@ def test_whatever_happens_to_the_owner(
     told = f"{way}: {len(faults)} faults, {n} events, service back after {median} s in the median, {slowest} s at most"
     record_property("told", f"{told}, {late} times after more than {BACK:g} s; {dict(trial.crowd.statuses)}")
     assert trial.crowd.statuses["duplicate"] > 0.05 * trial.crowd.statuses["applied"]
-    assert FACTOR == 1 or late <= len(faults) // 50, took
 
 
 class Act(threading.Thread):
