@@ -215,7 +215,7 @@ class Catalogue:
                     self._standing.pop(event.subject, None)
                 else:
                     current[event.subject] = event.seq
-                    self._keep(event)
+                    self.keep(event)
                     self._standing[event.subject] = self._place[event.seq]
 
     def versions(self, names: Sequence[str]) -> tuple[int, ...]:
@@ -305,12 +305,12 @@ class Catalogue:
         except KeyError:
             with self._lock:
                 for event in self._log.many([version for version in versions if version not in self._place]):
-                    self._keep(event)
+                    self.keep(event)
             return [place[version] for version in versions]
 
-    def _keep(self, event: Event) -> None:
-        """Store the features that an item `event` brings, as the next row of the array, unless they are there
-        already."""
+    def keep(self, event: Event) -> None:
+        """Store the features of the item that `event` puts on offer, as the next row of the array, unless they are
+        there already: they need not be read from the log again."""
         with self._lock:
             if event.seq not in self._place:
                 self._add(event)

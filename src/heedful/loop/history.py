@@ -270,12 +270,19 @@ class History:
         It begins after the event with sequence number `after` and ends with `up_to`, which is included; None is the end
         of the log. Left out is what `retractions` say, by default what was undone or rolled back by an event up to
         `up_to`."""
+        for event, decided in self._answers(after, up_to, retractions):
+            yield event, self.decision(decided), records.decode_feedback(event.payload)
+
+    def _answers(
+        self, after: int, up_to: int | None, retractions: Retractions | None
+    ) -> Iterator[tuple[Event, Event]]:
+        """Yield (event, event of the decision that it answers) of what `lessons` yields, as the log has them."""
         retractions = self.log.retractions(up_to) if retractions is None else retractions
         for event, decided in self.log.lessons(after):
             if up_to is not None and event.seq > up_to:
                 return
             if event.seq not in retractions:
-                yield event, self.decision(decided), records.decode_feedback(event.payload)
+                yield event, decided
 
     def item_events(self, after: int = 0, up_to: int | None = None) -> Iterator[Event]:
         """Yield the events of items, put on offer or withdrawn, that models are made of besides feedback, in order:
@@ -302,12 +309,14 @@ class History:
         what `retractions` say, by default what was undone by an event up to `up_to`. In kinds of feedback whose models
         depend on which items are on offer, such as ratings, `models` are told on the way, in the log's order, of each
         item that was put on offer or withdrawn."""
-        lessons = self.lessons(after, up_to, retractions)
-        items = ((event, None, None) for event in self.item_events(after, up_to))
-        for event, decision, feedback in merge(lessons, items, key=lambda step: step[0].seq):
-            if decision is not None and feedback is not None:
-                yield event, decision, feedback
+        answers: Iterator[tuple[Event, Event | None]] = self._answers(after, up_to, retractions)
+        items = ((event, None) for event in self.item_events(after, up_to))
+        for event, decided in merge(answers, items, key=lambda step: step[0].seq):
+            if decided is not None:
+                yield event, self.decision(decided), records.decode_feedback(event.payload)
             else:
+                if event.arrays is not None:
+                    self.catalogue.keep(event)
                 for model in models:
                     self.offer(model, event)
 
