@@ -34,13 +34,12 @@ from heedful.loop.records import DecisionRecord, encode
 N_FEATURES, N_ITEMS, CANDIDATES = 50, 10_000, 20
 
 
-def new_loop(folder: Path, learner: str, snapshot_every: int = 10**9) -> Loop:
+def new_loop(folder: Path, learner: str, snapshot_every: int = 10**9, **settings: Any) -> Loop:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N_ITEMS, N_FEATURES))
     rows = [{"id": f"i{j}", **{f"f{k}": float(v) for k, v in enumerate(row)}} for j, row in enumerate(X)]
-    return Loop.create(
-        folder, encoding=infer(rows), items=rows, learner=learner, settings=Settings(snapshot_every=snapshot_every)
-    )
+    how = Settings(snapshot_every=snapshot_every, **settings)
+    return Loop.create(folder, encoding=infer(rows), items=rows, learner=learner, settings=how)
 
 
 def fill(loop: Loop, decisions: int) -> list[tuple[str, list[str]]]:
