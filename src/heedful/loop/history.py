@@ -273,9 +273,7 @@ class History:
         for event, decided in self._answers(after, up_to, retractions):
             yield event, self.decision(decided), records.decode_feedback(event.payload)
 
-    def _answers(
-        self, after: int, up_to: int | None, retractions: Retractions | None
-    ) -> Iterator[tuple[Event, Event]]:
+    def _answers(self, after: int, up_to: int | None, retractions: Retractions | None) -> Iterator[tuple[Event, Event]]:
         """Yield (event, event of the decision that it answers) of what `lessons` yields, as the log has them."""
         retractions = self.log.retractions(up_to) if retractions is None else retractions
         for event, decided in self.log.lessons(after):

@@ -32,6 +32,7 @@ from heedful.learners.ratings.bmf_model import (
     WITHIN,
     FactorModel,
     add_own_ratings,
+    coefficients_by_pair,
     empty_model,
     item_row,
     learn_rows,
@@ -104,7 +105,8 @@ class BMF(NamedTuple):
     more item, by turns. All variances, and the mean of the b_j, are learned (empirical Bayes) in units of the variance
     of the ratings so far: as soon as two ratings differ, scaling or shifting all ratings changes nothing. A model
     without factors is learned next to it; with `automatic`, the one that predicted recent ratings better (log
-    likelihood, discounted by .999 a rating) decides.
+    likelihood, discounted by .999 a rating) decides. The `ratings` that it predicts of an item without any are of what
+    people choose to rate: there each item counts as often as it was rated, since what is rated often is liked better.
 
     Proposes the items (as many as `space` says) with the highest mean + c standard deviations of the rating. This value
     is cut off at the highest rating so far (once two ratings differ, or if that rating is the highest possible). With
@@ -163,15 +165,18 @@ class BMF(NamedTuple):
     # ------------------------------------------------------------------ predictions
 
     def ratings(self, state: BMFState, x: SlateContext) -> Array:
-        w, S = user_gaussian(active_model(self, state), x.user)
-        out: Array = predict(self, state, x, w, S, 0)[0] + state.facts[ORIGIN]
+        model = active_model(self, state)
+        w, S = user_gaussian(model, x.user)
+        mean, _ = predict(self, state, x, w, S, coefficients_by_pair(model, state.facts), 0)
+        out: Array = mean + state.facts[ORIGIN]
         return out
 
     def deviations(self, state: BMFState, x: SlateContext) -> Array:
         """Return the posterior standard deviation, without noise, of the rating of each item of `x.items` by the user
         of the context `x`: (c,) for c items."""
-        w, S = user_gaussian(active_model(self, state), x.user)
-        return np.sqrt(predict(self, state, x, w, S, 1)[1])
+        model = active_model(self, state)
+        w, S = user_gaussian(model, x.user)
+        return np.sqrt(predict(self, state, x, w, S, model.items.coefficients, 1)[1])
 
     def parts(self, state: BMFState, x: SlateContext) -> tuple[tuple[str | int, Array], ...]:
         """Return the terms whose sum is the predicted `ratings` of the c items of the context `x`, as pairs (name,
@@ -186,7 +191,7 @@ class BMF(NamedTuple):
         w, _ = user_gaussian(model, x.user)
         K, n = w.size, x.items.size
         rated = items.adds[x.items, K + 1] > 0.0
-        expected = items.covariates[x.items] * items.coefficients
+        expected = items.covariates[x.items] * coefficients_by_pair(model, facts)
         item = np.where(rated, items.mean[x.items, 0] - expected.sum(axis=1), 0.0)
         taste = items.mean[x.items, 1:] @ w[1:]
         level, person = expected[:, 0] + facts[ORIGIN], np.full(n, w[0])
@@ -352,17 +357,20 @@ def active_model(learner: BMF, state: BMFState) -> FactorModel:
 
 @noinline
 @kernel
-def predict(learner: BMF, state: BMFState, x: SlateContext, w: Array, S: Array, uncertain: int) -> tuple[Array, Array]:
+def predict(
+    learner: BMF, state: BMFState, x: SlateContext, w: Array, S: Array, coefficients: Array, uncertain: int
+) -> tuple[Array, Array]:
     """Return the posterior mean and variance, (c,) each, of a user's ratings of the c items of the context `x`.
 
     The mean is less the first rating that was ever learned; the variance is without noise. `w` (K,) and `S` (K x K),
     with K = 1 + the number of factors, are the mean and covariance of the user's bias and factors: a posterior, or a
-    draw with covariance 0. If `uncertain` is 0 (otherwise 1), no variance is computed, and (0,) is returned for it.
+    draw with covariance 0. The bias of an item without ratings has the mean x . `coefficients` (P,), with x its
+    covariates. If `uncertain` is 0 (otherwise 1), no variance is computed, and (0,) is returned for it.
     """
     model = active_model(learner, state)
     items = with_rows(model.items, x.items[-1] + 1, state.seed)
     mean, var = np.empty(x.items.size), np.empty(x.items.size * uncertain)
-    predictive_moments(items, x.items, w, S, model.hyper[ITEM], mean, var)
+    predictive_moments(items, x.items, w, S, coefficients, model.hyper[ITEM], mean, var)
     add_own_ratings(state.pairs, model.hyper, state.facts, x, mean, var)
     return mean, var
 
@@ -383,7 +391,8 @@ def scores_of(learner: BMF, state: BMFState, x: SlateContext, rng: np.random.Gen
     """Return the upper bound of the rating of each item of the context `x` or, if the learner is `sampled`, a draw of
     it from `rng`: (c,) for c items."""
     width = exploration_width(learner, state.facts, total_count(state.pairs, x.user) * state.facts[SCALE])
-    w, S = user_gaussian(active_model(learner, state), x.user)
+    model = active_model(learner, state)
+    w, S = user_gaussian(model, x.user)
     z = np.ones(1)
     if learner.sampled:  # one draw of the user's row for all items; given that, items are independent
         L, K = S.copy(), w.size
@@ -394,7 +403,7 @@ def scores_of(learner: BMF, state: BMFState, x: SlateContext, rng: np.random.Gen
                 w[a] += width * (L[a, b] * z[b])
                 S[a, b] = S[b, a] = 0.0
         z = rng.standard_normal(x.items.size if width > 0.0 else 0)
-    mean, var = predict(learner, state, x, w, S, 1 if width > 0.0 else 0)
+    mean, var = predict(learner, state, x, w, S, model.items.coefficients, 1 if width > 0.0 else 0)
     facts = state.facts
     bounded = facts[SQUARES] > 0.0 or facts[HIGHEST] >= learner.space.high
     return upper_bounds(mean, var, width, z, facts[ORIGIN], facts[HIGHEST] if bounded else math.inf)

@@ -25,7 +25,6 @@ from heedful.learners.ratings.mean_field import (
     GaussianRows,
     places_of,
     predictive_moments,
-    prior_mean,
     row_posterior,
     row_sums,
     update_sums,
@@ -74,7 +73,7 @@ def empty_model(K: int, n_features: int, facts: Array) -> FactorModel:
     sides = [
         GaussianRows(
             np.empty((0, K)), np.empty((0, K, K)), np.empty((0, K + 4)), np.zeros(K + 4),
-            np.empty((0, P)), np.zeros((P, P)), np.zeros(P), np.zeros(P),
+            np.empty((0, P)), np.zeros((P, P)), np.zeros(P), np.zeros(P), np.zeros((P, P)), np.zeros(P),
         )
         for P in (0, 1 + n_features)
     ]  # fmt: skip
@@ -115,7 +114,8 @@ def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, places: In
     if rated > 0.0:
         rated_items = pairs.item[places]
         mean, var = np.empty(places.size), np.empty(places.size)
-        predictive_moments(items, rated_items, users.mean[user], users.cov[user], hyper[ITEM], mean, var)
+        w, S = users.mean[user], users.cov[user]
+        predictive_moments(items, rated_items, w, S, items.coefficients, hyper[ITEM], mean, var)
         for i in range(places.size):
             c = pairs.count[places[i]]
             if c > 0.0:
@@ -145,30 +145,42 @@ def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, places: In
     rated = 1.0 if A[0, 0] > 0.0 else 0.0
     precision, pull = np.full(K, 1.0 / (1.0 - PULL * PULL)), np.empty(K)
     precision[0] = 1.0 / hyper[ITEM]
-    pull[0] = precision[0] * prior_mean(items, item)
+    pull[0] = precision[0] * dot(items.covariates[item], items.coefficients)
     first = np.empty(K - 1)
     normals_of(seed, item, first)
     for a in range(1, K):
         pull[a] = precision[a] * (PULL * first[a - 1])
     row_posterior(items, item, precision, pull, A, h)
-    update_sums(items, item, rated, float(items.mean[item, 0]), 0.0, 0.0)
+    update_sums(items, item, rated, float(items.mean[item, 0]), float(places.size), 0.0)
 
 
 @noinline
 @kernel
-def learn_coefficients(items: GaussianRows, middle: float, share: float) -> None:
-    """Estimate the coefficients of the items' biases by ridge regression of their posterior means, in place.
+def coefficients_of(gram: Array, moments: Array, middle: float, share: float) -> Array:
+    """Return the coefficients (P,) of the items' biases by ridge regression of their posterior means, from the sums
+    `gram` (P x P) and `moments` (P,) of `GaussianRows`.
 
     A prior guess of the intercept, `middle`, counts as five items. The other P - 1 have a normal prior by which all
     features together vary as much as a bias was guessed to vary; `share` is the variance that features leave
     unexplained, by the present estimate, over that guess.
     """
-    P = items.moments.size
-    S, r = items.gram.copy(), items.moments.copy()
+    P = moments.size
+    S, r = gram.copy(), moments.copy()
     for a in range(P):
         S[a, a] += TRUST if a == 0 else share * (P - 1.0)
     r[0] += TRUST * middle
-    items.coefficients[:] = solve_definite(S, r)
+    return solve_definite(S, r)
+
+
+def coefficients_by_pair(model: FactorModel, facts: Array) -> Array:
+    """Return the coefficients (P,) by which the bias of an item without ratings is predicted where people chose
+    themselves what to rate: in the regression each item counts as often as it was rated.
+
+    What is rated often is liked better than an item drawn at random (ratings are not missing at random)."""
+    items, middle = model.items, facts[MEAN] - facts[ORIGIN]
+    return coefficients_of(
+        items.gram_by_pair, items.moments_by_pair, middle, model.hyper[ITEM] / (FIRST_ITEM * variance_of(facts))
+    )
 
 
 @kernel
@@ -181,6 +193,12 @@ def spread_of(items: GaussianRows) -> float:
     return dot(w, products) - 2.0 * dot(w, items.moments)
 
 
+@kernel
+def variance_of(facts: Array) -> float:
+    """Return the variance of all ratings, from their statistics `facts` (9,); 1 as long as they do not differ."""
+    return facts[SQUARES] / facts[WEIGHT] if facts[WEIGHT] > 0.0 and facts[SQUARES] > 0.0 else 1.0
+
+
 @noinline
 @kernel
 def learn_variances(model: FactorModel, facts: Array) -> None:
@@ -191,13 +209,14 @@ def learn_variances(model: FactorModel, facts: Array) -> None:
     ratings, from their statistics `facts` (9,) (`BMFState.facts`).
     """
     hyper, K = model.hyper, model.users.mean.shape[1]
-    variance = facts[SQUARES] / facts[WEIGHT] if facts[WEIGHT] > 0.0 and facts[SQUARES] > 0.0 else 1.0
+    variance = variance_of(facts)
     least = 1e-6 * variance
     hyper[NOISE] = (facts[WITHIN] + FIRST_NOISE * variance) / (facts[AGAIN] + 1.0)
     users, items = model.users.sums, model.items.sums
     n = users[K] + TRUST
     hyper[PAIR] = max((users[K + 2] - hyper[NOISE] * users[K + 3] + TRUST * FIRST_PAIR * variance) / n, least)
-    learn_coefficients(model.items, facts[MEAN] - facts[ORIGIN], hyper[ITEM] / (FIRST_ITEM * variance))
+    rows, middle = model.items, facts[MEAN] - facts[ORIGIN]
+    rows.coefficients[:] = coefficients_of(rows.gram, rows.moments, middle, hyper[ITEM] / (FIRST_ITEM * variance))
     squares = items[0] + spread_of(model.items)
     hyper[ITEM] = max((squares + TRUST * FIRST_ITEM * variance) / (items[K + 1] + TRUST), least)
     n = users[K + 1] + TRUST
@@ -285,7 +304,7 @@ def log_predictive(
     """
     w, S = user_gaussian(model, user)
     indices, mean, var = np.full(1, item), np.empty(1), np.empty(1)
-    predictive_moments(model.items, indices, w, S, model.hyper[ITEM], mean, var)
+    predictive_moments(model.items, indices, w, S, model.items.coefficients, model.hyper[ITEM], mean, var)
     noise, pair = model.hyper[NOISE], model.hyper[PAIR]
     m, v = mean[0], var[0] + pair
     if p >= 0 and pairs.count[p] > 0.0:

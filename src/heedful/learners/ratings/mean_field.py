@@ -42,8 +42,8 @@ class GaussianRows(NamedTuple):
     adds: Array
     """The statistics of each row that the variances of the model are learned from, n x (K + 4); 0 for a row without
     ratings. In order: the K second moments of the numbers; for an item its mean bias, for a user the number of pairs; 1
-    if the row has ratings; and, for a user only, the expected squared errors of the mean ratings of the user's pairs,
-    and 1 / count (the number of ratings of a pair), each summed over these pairs."""
+    if the row has ratings; for an item the number of its pairs, for a user the expected squared errors of the mean
+    ratings of their pairs, summed; and, for a user only, the sum of 1 / count (the number of ratings of a pair)."""
     sums: Array
     """the sums over the rows of the statistics in `adds` (K + 4,)"""
     covariates: Array
@@ -54,6 +54,10 @@ class GaussianRows(NamedTuple):
     """the sum of x times the mean bias over the rows with ratings (P,)"""
     coefficients: Array
     """the prior mean of a row's bias is x . coefficients (P,)"""
+    gram_by_pair: Array
+    """the same as `gram`, with each row counted as often as it has pairs, P x P"""
+    moments_by_pair: Array
+    """the same as `moments`, with each row counted as often as it has pairs (P,)"""
 
 
 # ---------------------------------------------------------------------------- a row from its pairs
@@ -155,20 +159,14 @@ def row_sums(
     A[:] = 0.0 + np.add.accumulate(weight[:, None, None] * (x[:, :, None] * x[:, None] + S))[-1]
 
 
-@kernel
-def prior_mean(rows: GaussianRows, row: int) -> float:
-    """Return the prior mean of the bias of row number `row`: its covariates times the coefficients; 0 without any."""
-    return dot(rows.covariates[row], rows.coefficients)
-
-
 def _predictive_moments_loop(
-    rows: GaussianRows, items: Ints, w: Array, S: Array, prior: float, mean: Array, var: Array
+    rows: GaussianRows, items: Ints, w: Array, S: Array, coefficients: Array, prior: float, mean: Array, var: Array
 ) -> None:
     K, z, s = w.size, rows.mean, rows.cov  # whole arrays: a view of a row would be counted up and down for each item
     for i in range(items.size):
         j = items[i]
         rated = rows.adds[j, K + 1] > 0.0
-        m = w[0] + (z[j, 0] if rated else prior_mean(rows, j))
+        m = w[0] + (z[j, 0] if rated else dot(rows.covariates[j], coefficients))
         for a in range(1, K):
             m += w[a] * z[j, a]
         mean[i] = m
@@ -185,19 +183,20 @@ def _predictive_moments_loop(
 @noinline
 @primitive(_predictive_moments_loop)
 def predictive_moments(
-    rows: GaussianRows, items: Ints, w: Array, S: Array, prior: float, mean: Array, var: Array
+    rows: GaussianRows, items: Ints, w: Array, S: Array, coefficients: Array, prior: float, mean: Array, var: Array
 ) -> None:
     """Write the predictive mean and variance of one user's ratings of n items into `mean` and `var` (n,).
 
     Means are relative to the origin of the model (see `row_sums`). Variances leave out the pair term and the noise;
     none are computed if `var` is (0,). The user's row [bias, factors] of K numbers has the mean `w` (K,) and the
     covariance `S` (K x K). `items` (n,) are indices into `rows`, the posteriors of the items. The bias of an item
-    without ratings has its prior mean, and the variance `prior`.
+    without ratings has the mean x . `coefficients` (P,), with x its covariates, and the variance `prior`.
     """
     K = w.size
     z, s = rows.mean[items], rows.cov[items]
     rated = rows.adds[items, K + 1] > 0.0
-    means = [0.0 if known else prior_mean(rows, item) for item, known in zip(items.tolist(), rated.tolist())]
+    x = rows.covariates
+    means = [0.0 if known else dot(x[item], coefficients) for item, known in zip(items.tolist(), rated.tolist())]
     m = w[0] + np.where(rated, z[:, 0], means)
     for a in range(1, K):
         m += w[a] * z[:, a]
@@ -206,11 +205,11 @@ def predictive_moments(
         q = S[0, 0] + np.where(rated, s[:, 0, 0], prior)
         if K > 1:
             left, right = (indices[1:] for indices in np.tril_indices(K))
-            x, y = z.copy(), w.copy()
-            x[:, 0] = y[0] = 1.0
+            own, y = z.copy(), w.copy()
+            own[:, 0] = y[0] = 1.0
             inner = np.where(right > 0, s[:, left, right], 0.0)
             terms = np.where(left == right, 1.0, 2.0) * (
-                (x[:, left] * x[:, right] + inner) * S[left, right] + y[left] * y[right] * s[:, left, right]
+                (own[:, left] * own[:, right] + inner) * S[left, right] + y[left] * y[right] * s[:, left, right]
             )
             q = np.add.accumulate(np.column_stack((q, terms)), axis=1)[:, -1]
         var[:] = q
@@ -240,7 +239,10 @@ def _with_rows_loop(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
             for a in range(1, K):
                 mean[j, a] = PULL * first[a - 1]
                 cov[j, a, a] = 1.0 - PULL * PULL
-    return GaussianRows(mean, cov, adds, rows.sums, covariates, rows.gram, rows.moments, rows.coefficients)
+    return GaussianRows(
+        mean, cov, adds, rows.sums, covariates, rows.gram, rows.moments, rows.coefficients, rows.gram_by_pair,
+        rows.moments_by_pair,
+    )  # fmt: skip
 
 
 @noinline
@@ -268,48 +270,59 @@ def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
             mean[j, 1:] = PULL * first
         factors = np.arange(1, K)
         cov[had:, factors, factors] = 1.0 - PULL * PULL
-    return GaussianRows(mean, cov, adds, rows.sums, covariates, rows.gram, rows.moments, rows.coefficients)
+    return GaussianRows(
+        mean, cov, adds, rows.sums, covariates, rows.gram, rows.moments, rows.coefficients, rows.gram_by_pair,
+        rows.moments_by_pair,
+    )  # fmt: skip
 
 
 @noinline
 @kernel
-def update_sums(rows: GaussianRows, row: int, rated: float, first: float, missed: float, inverse: float) -> None:
-    """Compute the statistics of row number `row` in `rows.adds` again, and add the change to `rows.sums`, `rows.gram`
-    and `rows.moments`, in place.
+def update_sums(rows: GaussianRows, row: int, rated: float, first: float, second: float, third: float) -> None:
+    """Compute the statistics of row number `row` in `rows.adds` again, and add the change to `rows.sums` and the sums
+    of products of covariates, in place.
 
     They are described in `GaussianRows`. `rated` is 1 if the row has ratings, else 0, which makes all its statistics 0.
-    `first` is the mean bias of an item, or the number of pairs of a user. `missed` (expected squared errors) and
-    `inverse` (1 / number of ratings) are sums over the pairs of a user, and 0 for an item.
+    `first`, `second` and `third` are, of an item, its mean bias, the number of its pairs and 0; of a user, the number
+    of their pairs, and the sums over these of expected squared errors and of 1 / number of ratings.
     """
     K = rows.mean.shape[1]
     adds, sums, x = rows.adds[row], rows.sums, rows.covariates[row]
-    more, moved = rated - adds[K + 1], (first if rated > 0.0 else 0.0) - adds[K]
+    if rated <= 0.0:
+        first = second = third = 0.0
+    more, moved = rated - adds[K + 1], first - adds[K]
+    pairs, moved_by_pair = second - adds[K + 2], second * first - adds[K + 2] * adds[K]
     for a in range(x.size):
         rows.moments[a] += moved * x[a]
-        if more != 0.0:
+        rows.moments_by_pair[a] += moved_by_pair * x[a]
+        if pairs != 0.0:
             for b in range(a + 1):
                 rows.gram[a, b] += more * (x[a] * x[b])
+                rows.gram_by_pair[a, b] += pairs * (x[a] * x[b])
     for a in range(K + 4):
         sums[a] -= adds[a]
         adds[a] = 0.0
     if rated > 0.0:
         for a in range(K):
             adds[a] = rows.mean[row, a] * rows.mean[row, a] + rows.cov[row, a, a]
-        adds[K], adds[K + 1], adds[K + 2], adds[K + 3] = first, rated, missed, inverse
+        adds[K], adds[K + 1], adds[K + 2], adds[K + 3] = first, rated, second, third
     for a in range(K + 4):
         sums[a] += adds[a]
 
 
 def set_features(rows: GaussianRows, row: int, features: Array) -> None:
-    """Write the `features` (P - 1,) of row number `row` into its covariates, and the change into `rows.gram` and
-    `rows.moments`, in place."""
+    """Write the `features` (P - 1,) of row number `row` into its covariates, and the change into the sums of products
+    of covariates, in place."""
     K = rows.mean.shape[1]
-    x, bias, rated = rows.covariates[row], rows.adds[row, K], rows.adds[row, K + 1]
+    x, (bias, rated, pairs) = rows.covariates[row], rows.adds[row, K : K + 3]
     before = x.copy()
     x[1:] = features
     rows.moments[:] += bias * (x - before)
+    rows.moments_by_pair[:] += pairs * bias * (x - before)
     if rated > 0.0:
-        rows.gram[:] += np.tril(np.outer(x, x) - np.outer(before, before))
+        change = np.tril(np.outer(x, x) - np.outer(before, before))
+        rows.gram[:] += change
+        rows.gram_by_pair[:] += pairs * change
 
 
 def _gram_loop(M: Array, out: Array) -> None:
