@@ -206,6 +206,25 @@ def test_what_was_undone_before_it_was_kept_comes_back(tmp_path: Path) -> None:
             check(loop)
 
 
+def test_thumbs_rewards_and_clicks_on_one_item_are_columns(tmp_path: Path) -> None:
+    said: list[dict[str, Any]] = [
+        {"clicks": True},
+        {"none": True},
+        {"thumb": "down"},
+        {"reward": 0.25},
+        {"action": "buy"},
+    ]
+    with small_loop(tmp_path / "l", "posterior", k=1, control=0.2) as loop, interpreted() as calls:
+        for i in range(40):
+            [shown] = loop.decide(NAMES[i % 4 :], id=f"d{i}").shown
+            told = {"clicks": [shown]} if i % 5 == 0 else said[i % 5] | ({"item": shown} if i % 5 == 4 else {})
+            loop.feedback(f"d{i}", id=f"e{i}", **told)
+        calls.clear()
+        loop.undo("e3")
+        assert learned(calls) == 39
+        check(loop)
+
+
 def test_what_is_learned_comes_from_columns(tmp_path: Path) -> None:
     with taught(tmp_path / "l") as loop, interpreted() as calls:
         check(loop)
@@ -213,10 +232,20 @@ def test_what_is_learned_comes_from_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learner", ["perceptron", "posterior", "ordinal-logistic:n_ranks=5", *RATERS])
-def test_compiled_it_is_the_same_model(learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("named", "learner"),
+    [
+        ("coactive", "perceptron"),
+        ("coactive", "posterior"),
+        ("one", "posterior"),
+        ("ordinal", "ordinal-logistic:n_ranks=5"),
+        *(("rating", learner) for learner in RATERS),
+    ],
+)
+def test_compiled_it_is_the_same_model(
+    named: str, learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(batch, "LEAST", 0)
-    named = "rating" if learner in RATERS else "ordinal" if "n_ranks" in learner else "coactive"
     kind = next(kind for kind in KINDS if kind.name == named)
     with kind.make(tmp_path / "l", learner, **({} if named == "rating" else {"shrink": 0.0})) as loop:
         teach(kind, loop, range(30))

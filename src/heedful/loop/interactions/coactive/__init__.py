@@ -6,6 +6,7 @@ long because `Coactive` answers every method of `Interaction`."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ import numpy.typing as npt
 from heedful.evaluation.expected import Compared, Expected
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.loop.interactions.coactive import texts
-from heedful.loop.interactions.coactive.compiled import learn_answers, learn_orders
-from heedful.loop.interactions.coactive.model import Lesson, Model
+from heedful.loop.interactions.coactive.compiled import ALONE, CLICKED, JUDGED, ORDER, learn_answers, learn_orders
+from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
 from heedful.loop.interactions.columns import Columns, Encoded
 from heedful.loop.interactions.forms import read_answer
 from heedful.loop.interactions.lists import Lists, propose_list
@@ -149,18 +150,27 @@ class Coactive(Lists[Model]):
 
 
 def correction_columns(model: Model) -> Columns | None:
-    """Return how the training examples of `model` become columns of numbers: its better lists.
-
-    Thumbs and weighted actions have another form, and are learned one at a time. Return None for a learner that learns
-    from its own proposals alone."""
-    learner, tells = model.learner, model.learns_all
-    if isinstance(model.probe, tuple) and not tells:
+    """Return how the training examples of `model` become columns of numbers: better lists or, of a learner that takes
+    any answer, all. Return None for a learner that learns from its own proposals alone."""
+    learner = model.learner
+    if model.learns_all:
+        return Columns(learner.n_features, (0, 1.0), partial(_any_answer, model), learn_answers)
+    if isinstance(model.probe, tuple):
         return None
+    return Columns(learner.n_features, (), _better_list, learn_orders)
 
-    def encode(lesson: Any, context: Any) -> Encoded | None:
-        if not isinstance(lesson, Lesson) or lesson.weight != 1.0 or (tells and not model.teaches(lesson)):
-            return None
-        return Encoded(lesson.x, lesson.y, lesson.feedback, (int(lesson.clicked),) if tells else ())
 
-    kernel = learn_answers if tells else learn_orders
-    return Columns(learner.n_features, (0,) if tells else (), encode, kernel)
+def _better_list(lesson: Any, context: Any) -> Encoded | None:
+    if not isinstance(lesson, Lesson) or lesson.weight != 1.0:
+        return None
+    return Encoded(lesson.x, lesson.y, lesson.feedback)
+
+
+def _any_answer(model: Model, lesson: Lesson | Thumb, context: Any) -> Encoded | None:
+    if isinstance(lesson, Thumb):
+        nothing = np.zeros(0, np.int64)
+        judged = ALONE if lesson.alone else JUDGED
+        return Encoded(np.array([lesson.z, lesson.among]), nothing, nothing, (judged, lesson.up))
+    if not model.teaches(lesson):
+        return None
+    return Encoded(lesson.x, lesson.y, lesson.feedback, (CLICKED if lesson.clicked else ORDER, lesson.weight))
