@@ -238,6 +238,7 @@ def test_what_is_learned_comes_from_columns(tmp_path: Path) -> None:
         ("coactive", "perceptron"),
         ("coactive", "posterior"),
         ("one", "posterior"),
+        ("routing", "posterior"),
         ("ordinal", "ordinal-logistic:n_ranks=5"),
         *(("rating", learner) for learner in RATERS),
     ],

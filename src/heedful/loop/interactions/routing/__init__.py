@@ -19,7 +19,6 @@ from heedful.evaluation.expected import Compared
 from heedful.features.columns import Vector
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.coactive.model import Model, tells
-from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import EXACT, sort_parts
 from heedful.loop.interactions.one import One, reward
 from heedful.loop.interactions.one.model import sigmoid
@@ -126,9 +125,6 @@ class Routing(One):
         return ["--context", f'{{"{name}": [...]}}' if numbers else f'{{"{name}": "THE {name.upper()}"}}']
 
     # ------------------------------------------------------------------------ the fold
-
-    def columns(self, model: Any) -> Columns | None:
-        return None
 
     def order(self, view: View[Any], x: Floats) -> Ints:
         found: Ints = view.model.order(view, x)
