@@ -137,6 +137,15 @@ def test_every_docstring_says_what_the_learner_is_and_where_it_is_from() -> None
     assert summarise(PRank) == ("PRank", "[P01] Figure 2", "ordinal")
 
 
+def test_the_name_of_a_kind_may_have_a_hyphen() -> None:
+    class Mine(PreferencePerceptron):
+        """A learner of one's own: ours. Interaction: best-worst.
+
+        More about it."""
+
+    assert summarise(Mine) == ("A learner of one's own", "ours", "best-worst")
+
+
 def test_about_a_class_that_says_nothing() -> None:
     class Mute(PreferencePerceptron):
         """Words. Without the form."""

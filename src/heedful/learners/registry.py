@@ -35,7 +35,7 @@ ALIASES = {"batch": ("perceptron", {"batch": "10"})}
 """names of a learner with preset parameters: name -> (learner, the parameters that it sets)"""
 
 _OWN = re.compile(r"(?P<place>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<assignments>.*))?", re.DOTALL)
-_DOCSTRING = re.compile(r"(?P<title>[^:]+): (?P<source>.+?)\.? Interaction: (?P<interaction>\w+)\.?", re.DOTALL)
+_DOCSTRING = re.compile(r"(?P<title>[^:]+): (?P<source>.+?)\.? Interaction: (?P<interaction>[\w-]+)\.?", re.DOTALL)
 _OWN_MODULE = "heedful_own_"
 """how the name of the module of a user's own file begins"""
 _FROM_DATA = ("n_features", "space")
