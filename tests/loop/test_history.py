@@ -15,6 +15,7 @@ from heedful.evaluation.answers import chosen_over, said_pairs
 from heedful.loop.decide import DecisionRequest
 from heedful.loop.interactions.forms import BETTER
 from heedful.loop.log import Log
+from heedful.loop.log.reader import LogReader
 from heedful.loop.records import FeedbackRecord
 from heedful.results.answers import plain
 from heedful.results.history import LessonTold
@@ -332,3 +333,23 @@ def test_what_cannot_be_ranked_is_refused_as_for_a_decision(loop: Loop) -> None:
     with Loop.open(loop.path) as other:
         other.put_items([{"id": "new", "f0": 1.0}])
         assert loop.rank(["new"]) == ("new",)  # another process put it there
+
+
+def test_items_are_read_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a log says of items is not asked for one by one: over a network each question takes its time."""
+    with small_loop(tmp_path / "l", n_items=1200) as loop:
+        names = loop.items
+    reads: list[tuple[int, int]] = []
+    between = LogReader.between
+
+    def counted(self: LogReader, first: int, last: int, kind: str) -> Any:
+        reads.append((first, last))
+        return between(self, first, last, kind)
+
+    monkeypatch.setattr(LogReader, "between", counted)
+    with Loop.open(tmp_path / "l") as loop:
+        catalogue = loop.projection.catalogue
+        versions = list(catalogue.current.values())
+        assert [catalogue.called_at([version])[0][0] for version in versions] == list(names)
+        assert len(reads) <= 3
+        assert len(set(reads)) == len(reads)

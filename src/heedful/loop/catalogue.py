@@ -26,6 +26,8 @@ Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
+BLOCK = 500
+"""How many events are looked at for items when one is missing: most are put on offer together."""
 CATALOGUES = 4
 """How many of the lists of all items on offer at some version (`CatalogueVersion`) are kept in memory."""
 
@@ -304,15 +306,18 @@ class Catalogue:
             return [place[version] for version in versions]  # faster than map
         except KeyError:
             with self._lock:
-                for event in self._log.many([version for version in versions if version not in self._place]):
-                    self.keep(event)
+                for version in versions:
+                    if version not in place:
+                        first = version - version % BLOCK
+                        for event in self._log.between(first, first + BLOCK - 1, "item"):
+                            self.keep(event)
             return [place[version] for version in versions]
 
     def keep(self, event: Event) -> None:
         """Store the features of the item that `event` puts on offer, as the next row of the array, unless they are
         there already: they need not be read from the log again."""
         with self._lock:
-            if event.seq not in self._place:
+            if event.arrays is not None and event.seq not in self._place:
                 self._add(event)
 
     def _add(self, event: Event) -> None:

@@ -313,8 +313,7 @@ class History:
             if decided is not None:
                 yield event, self.decision(decided), records.decode_feedback(event.payload)
             else:
-                if event.arrays is not None:
-                    self.catalogue.keep(event)
+                self.catalogue.keep(event)
                 for model in models:
                     self.offer(model, event)
 

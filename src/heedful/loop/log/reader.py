@@ -6,13 +6,12 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 from heedful.core.retractions import Retractions, find_retractions
-from heedful.loop.log.event import COLUMNS, WIDTH, Event, to_event
+from heedful.loop.log.event import COLUMNS, Event, to_event
 from heedful.loop.log.retractions import rollback_target
-from heedful.loop.log.store import Store
+from heedful.loop.log.store import Run, Store
 
 PAGE = 200
 """How many events `newest_first` reads at a time."""
-SUBJECT = Event._fields.index("subject")
 OF_PERSON = """WITH RECURSIVE gone (seq) AS (
     SELECT seq FROM event WHERE kind IN ('decision', 'style') AND subject = ?
     UNION SELECT e.seq FROM event e JOIN gone ON e.target = gone.seq
@@ -61,12 +60,18 @@ class LogReader:
     def many(self, seqs: Sequence[int]) -> list[Event]:
         """Return the events with these sequence numbers, in no particular order; those that are not there are left
         out."""
-        found: list[Event] = []
+        return list(self._many(self.store.few, seqs))
+
+    def _many(self, run: Run, seqs: Sequence[int]) -> Iterator[Event]:
         for start in range(0, len(seqs), 500):
             part = seqs[start : start + 500]
             query = f"SELECT {COLUMNS} FROM event WHERE seq IN ({', '.join('?' * len(part))})"
-            found += map(self._event, self.store.few(query, part))
-        return found
+            yield from map(self._event, run(query, part))
+
+    def between(self, first: int, last: int, kind: str) -> list[Event]:
+        """Return the events of one `kind` with sequence numbers from `first` to `last`, both included."""
+        query = f"SELECT {COLUMNS} FROM event WHERE seq BETWEEN ? AND ? AND +kind = ?"
+        return [self._event(row) for row in self.store.few(query, (first, last, kind))]
 
     def newest(self, kind: str, subject: str) -> int:
         """Return the sequence number of the last event of `kind` about `subject` (a person or an item); 0 if there is
@@ -190,14 +195,17 @@ class LogReader:
         order.
 
         `person` takes only decisions for that person (None: all). Feedback that was undone is included."""
-        one, two = (", ".join(f"{table}.{column}" for column in COLUMNS.split(", ")) for table in "fd")
-        query = (
-            f"SELECT {one}, {two} FROM event f JOIN event d ON d.seq = f.target "
-            "WHERE f.seq > ? AND +f.kind = 'feedback' ORDER BY f.seq LIMIT 5000"
-        )
-        for row in self._pages(query, [], after):
-            if person in (None, row[WIDTH + SUBJECT]):
-                yield self._event(row[:WIDTH]), self._event(row[WIDTH:])
+        query = f"SELECT {COLUMNS} FROM event WHERE seq > ? AND +kind = 'feedback' ORDER BY seq LIMIT 5000"
+        with self.store.scanning() as run:
+            while rows := run(query, [after]):
+                # No join: a database that has no statistics of this loop yet would compare each with each.
+                answers = [self._event(row) for row in rows]
+                decided = {each.seq: each for each in self._many(run, sorted({each.target or 0 for each in answers}))}
+                for each in answers:
+                    decision = decided.get(each.target or 0)
+                    if decision is not None and person in (None, decision.subject):
+                        yield each, decision
+                after = answers[-1].seq
 
     def _pages(self, query: str, parameters: list[Any], after: int, page: int = 5000) -> Iterator[Any]:
         """Yield the rows of a `query` page after page, in the order of their first column, a sequence number above
