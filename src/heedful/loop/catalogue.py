@@ -26,7 +26,7 @@ Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-BLOCK = 500
+BLOCK = 512
 """How many events are looked at for items when one is missing: most are put on offer together."""
 CATALOGUES = 4
 """How many of the lists of all items on offer at some version (`CatalogueVersion`) are kept in memory."""
@@ -308,8 +308,7 @@ class Catalogue:
             with self._lock:
                 for version in versions:
                     if version not in place:
-                        first = version - version % BLOCK
-                        for event in self._log.between(first, first + BLOCK - 1, "item"):
+                        for event in self._log.between(version & -BLOCK, version | (BLOCK - 1), "item"):
                             self.keep(event)
             return [place[version] for version in versions]
 
