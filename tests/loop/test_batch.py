@@ -225,6 +225,22 @@ def test_thumbs_rewards_and_clicks_on_one_item_are_columns(tmp_path: Path) -> No
         check(loop)
 
 
+def test_a_thumb_that_teaches_nothing_is_no_lesson_in_columns_either(tmp_path: Path) -> None:
+    """All that is shown is alike: what is judged is what is usual."""
+    items = [{"id": f"i{j}", "f0": float(j > 5)} for j in range(12)]
+    encoding = infer(items, identifier="id", kinds={"f0": "number"})
+    with Loop.create(tmp_path / "l", encoding=encoding, items=items, learner="posterior") as loop, interpreted():
+        told = []
+        for i in range(6):
+            loop.decide(NAMES[:6] if i < 4 else NAMES, id=f"d{i}")
+            told.append(loop.feedback(f"d{i}", id=f"e{i}", thumb="up").learned)
+        assert told[:4] == [False] * 4
+        loop.undo("e1")
+        check(loop)
+        loop.undo("e5")
+        check(loop)
+
+
 def test_what_is_learned_comes_from_columns(tmp_path: Path) -> None:
     with taught(tmp_path / "l") as loop, interpreted() as calls:
         check(loop)
