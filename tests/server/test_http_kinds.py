@@ -105,9 +105,9 @@ def test_a_loop_over_http_is_the_loop(ask: Caller, kind: Kind, folder: Path, tmp
         assert ok(ask.post(f"{path}/rank", {}))["ranking"] == list(loop.rank())
         assert without_times(ok(ask.get(f"{path}/report"))) == without_times(as_json(loop.report()))
         gone = as_json(loop.forget("p0")) | {"exports": [], "unreached": [], "erased": True}
-        assert ok(ask("DELETE", f"{path}/people/p0")) == gone
+        assert ok(ask("POST", f"{path}/forget", {"person": "p0"})) == gone
         assert gone["events"] > 16
-        assert ok(ask("DELETE", f"{path}/people/p0"))["events"] == 0
+        assert ok(ask("POST", f"{path}/forget", {"person": "p0"}))["events"] == 0
         assert ok(ask.post(f"{path}/undo", {"event": "e1"})) == loop.undo("e1")._asdict()
         with Loop.open(folder / f"{name}.heedful", learner=kind.own) as other:
             assert bits(other) == bits(loop) == bits_from_scratch(other)

@@ -185,7 +185,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("POST", "/v1/loops/{loop}/promotions", {"learner": "second-order:epsilon=0.1", "force": True, "reason": "tried"}),
     ("GET", "/v1/loops/{loop}/promotions", None),
     ("GET", "/v1/loops/{loop}/events", None),
-    ("DELETE", "/v1/loops/{loop}/people/{person}", None),
+    ("POST", "/v1/loops/{loop}/forget", {"person": "p"}),
     ("GET", "/metrics", None),
     ("GET", "/healthz", None),
     ("GET", "/openapi.json", None),
@@ -301,7 +301,7 @@ def test_a_life_of_each_kind_is_as_described(tmp_path: Path, kind: Kind) -> None
             for id in ("d1", other["id"]):
                 ask("GET", f"{ONE}/decisions/{{id}}/why", id=id)
                 ask("GET", f"{ONE}/decisions/{{id}}/why", query="?item=i2&top=2", id=id, statuses=(200, 404))
-        ask("DELETE", f"{ONE}/people/{{person}}", person="p1")
+        ask("POST", f"{ONE}/forget", {"person": "p1"})
 
 
 @pytest.mark.slow

@@ -449,7 +449,7 @@ FIRST: dict[str, tuple[str, str, Any]] = {
     "put": ("PUT", "/items", [{"id": "new"}]),
     "record": ("POST", "/records", {"id": "r9", "candidates": ["i0", "i1"], "shown": ["i0", "i1"]}),
     "undo": ("POST", "/undo", {"event": "e9"}),
-    "forget": ("DELETE", "/people/ann", None),
+    "forget": ("POST", "/forget", {"person": "ann"}),
     "events": ("GET", "/events?follow=false", None),
 }
 

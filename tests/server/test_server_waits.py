@@ -93,7 +93,7 @@ def test_a_lock_of_another_process_that_stays(tmp_path: Path) -> None:
             ),
             "items": lambda: client.put("/v1/loops/a/items", json=[{"id": "new", "f0": 1.0}]),
             "withdraw": lambda: client.delete("/v1/loops/a/items/i1"),
-            "forget": lambda: client.delete("/v1/loops/a/people/p1"),
+            "forget": lambda: client.post("/v1/loops/a/forget", json={"person": "p1"}),
         }
         with Loop.open(folder / "a.heedful") as before:
             was = bits(before), list(before.projection.log.events())
@@ -264,7 +264,7 @@ def test_erasing_while_another_process_reads(tmp_path: Path, monkeypatch: pytest
             reader.execute("BEGIN")
             reader.execute("SELECT count(*) FROM event").fetchone()
             with httpx.Client(base_url=client.base_url, timeout=60.0) as other:
-                gone = pool.submit(other.delete, "/v1/loops/a/people/marker-p2")
+                gone = pool.submit(other.post, "/v1/loops/a/forget", json={"person": "marker-p2"})
                 time.sleep(0.3)
                 unheard = {"decision": "unheard of", "clicks": ["i1"]}
                 asked = pool.submit(other.post, "/v1/loops/a/feedback", json=unheard)
@@ -274,7 +274,7 @@ def test_erasing_while_another_process_reads(tmp_path: Path, monkeypatch: pytest
                 assert asked.result().status_code == 409
             assert traces()
         until(lambda: not traces(), 60)
-        assert client.delete("/v1/loops/a/people/marker-p2").json()["erased"]
+        assert client.post("/v1/loops/a/forget", json={"person": "marker-p2"}).json()["erased"]
     check(folder / "a.heedful", told, 20)
 
 

@@ -534,11 +534,27 @@ export interface paths {
         get: operations["get_person"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/loops/{loop}/forget": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
         /**
          * Forget a person
          * @description Needs the scope admin.
          */
-        delete: operations["delete_person"];
+        post: operations["post_forget"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2054,6 +2070,14 @@ export interface components {
             alike: string[];
         };
         /**
+         * Forget
+         * @description Erases a `person`: their decisions, the answers to these, and all that was learned from them.
+         */
+        Forget: {
+            /** @description 1 to 200 printable characters */
+            person: string;
+        };
+        /**
          * Forgotten
          * @description The result of `Loop.forget`: what was erased of a person, and what could not be.
          */
@@ -3518,17 +3542,21 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
-    delete_person: {
+    post_forget: {
         parameters: {
             query?: never;
             header?: never;
             path: {
                 loop: string;
-                person: string;
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Forget"];
+                "application/msgpack": components["schemas"]["Forget"];
+            };
+        };
         responses: {
             /** @description Done */
             200: {

@@ -251,8 +251,7 @@ export class Loop {
   /** Erase a person: every decision made for them and every answer to it. */
   async forget(person: string, ending: Ending = {}): Promise<Schemas["Forgotten"]> {
     this.#untold.forget(this.name, person);
-    const how = { path: { loop: this.name, person }, repeat: false, long: true, ...ending };
-    return this.#client.call("delete", "/v1/loops/{loop}/people/{person}", how);
+    return this.#call("post", "/v1/loops/{loop}/forget", { body: { person }, repeat: false, long: true, ...ending });
   }
 
   /** Put items on offer, new or changed; return how many were. A thousand go into one request. */

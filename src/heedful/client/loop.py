@@ -133,7 +133,7 @@ class FeedbackOperations(DecisionOperations):
         Decisions that this client made for them while the server did not answer, and did not report yet, are
         dropped."""
         self._untold.forget(self.name, str(person))
-        call = Call("DELETE", self._path("people", str(person)))
+        call = Call("POST", self._path("forget"), messages.body({"person": str(person)}))
         return messages.read_as((yield from self._ask(call, repeat=False, long=True)), Forgotten)
 
 

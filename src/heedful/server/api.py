@@ -181,7 +181,7 @@ async def person(request: ApiRequest) -> object:
 
 async def forget(request: ApiRequest) -> object:
     try:
-        gone = await request.worker.run(request.loop.forget, request.path["person"])
+        gone = await request.worker.run(request.loop.forget, require(request.body, "person")["person"])
     except Unerased as error:  # somebody else is reading: it is tried again until nobody is
         gone = error.forgotten
         request.worker.unerased = time.monotonic()

@@ -177,7 +177,7 @@ ROUTES = (
           gives=EVENTS, query=parameters.STREAM, headers=("Last-Event-ID",)),
     Route("GET", f"{_ONE}/people/{{person:path}}", "read", "What the loop has about a person", api.person,
           gives=PersonEvents),
-    Route("DELETE", f"{_ONE}/people/{{person:path}}", "admin", "Forget a person", api.forget, gives=Forgotten),
+    Route("POST", f"{_ONE}/forget", "admin", "Forget a person", api.forget, schema.Forget, Forgotten),
     Route("GET", "/metrics", "read", "For Prometheus", api.metrics, gives=TEXT),
     Route("GET", "/healthz", None, "Whether the server answers", healthz, gives=schema.Serving),
     Route("GET", "/openapi.json", None, "This description", openapi_document),

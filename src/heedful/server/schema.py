@@ -162,6 +162,12 @@ class Undo(_Body):
     id: Id | UnsetType = UNSET
 
 
+class Forget(_Body):
+    """Erases a `person`: their decisions, the answers to these, and all that was learned from them."""
+
+    person: Id
+
+
 class Rollback(_Body):
     """Takes the model back to an earlier version. `id` is the id of this rollback: sent again under it, it counts once.
     `reason` is logged with it."""
