@@ -32,7 +32,7 @@ def test_a_key_is_printed_alone_and_once(folder: Path) -> None:
     [key] = Keys(folder).all()
     assert (key.prefix, key.name, key.tenant, key.scopes, key.rate) == (text[:11], "ci", "main", set(SCOPES), None)
     first, second, third, fourth = got.err.splitlines()
-    may = f"heedful: {key.prefix} may decide, feedback, read, admin, for tenant main; "
+    may = f"heedful: {key.prefix} may decide, feedback, read, admin, metrics, for tenant main; "
     assert first == f"{may}the key is shown this once: keep it now"
     assert second == "heedful: the first key: from now on a server of this folder wants one with every request"
     assert third.startswith(f"heedful: there is no loop in {folder}: is that the folder that is served?")
@@ -78,6 +78,8 @@ def test_what_a_key_is_for_is_said(folder: Path) -> None:
         "rate": 2.5,
         "created": key.created,
         "revoked": None,
+        "expires": None,
+        "used": None,
     }
     assert (key.tenant, key.scopes, key.rate) == ("acme", {"decide", "read"}, 2.5)
     assert list(folder.iterdir()) == [folder / "served"]
@@ -86,7 +88,10 @@ def test_what_a_key_is_for_is_said(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("create ci --scope wirte", "scopes: expected a list of some of decide, feedback, read, admin, got 'wirte'"),
+        (
+            "create ci --scope wirte",
+            "scopes: expected a list of some of decide, feedback, read, admin, metrics, got 'wirte'",
+        ),
         ("create ci --tenant ../x", "tenant: expected 1 to 40 of a-z, 0-9 and -, the first of them no -, got '../x'"),
         (
             "create ci --rate 0",
@@ -99,7 +104,7 @@ def test_what_a_key_is_for_is_said(folder: Path) -> None:
             "scopes hk_x --scope read",
             "prefix: expected one that `heedful keys list` shows, such as hk_ab12cd34, got 'hk_x'",
         ),
-        ("scopes hk_x", "--scope: expected at least one of decide, feedback, read, admin, got none of them"),
+        ("scopes hk_x", "--scope: expected at least one of decide, feedback, read, admin, metrics, got none of them"),
     ],
 )
 def test_what_makes_no_sense_is_a_sentence_and_makes_nothing(folder: Path, line: str, told: str) -> None:
@@ -128,14 +133,16 @@ def test_keys_are_listed(folder: Path) -> None:
     assert heedful(f"keys revoke {prefixes[0]}").code == 0
     got = done("keys list")
     when = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
-    assert re.search(rf"{prefixes[0]} +\[red\] +main +decide, feedback, read, admin +{when} +{when}", got.out)
+    assert re.search(
+        rf"{prefixes[0]} +\[red\] +main +decide, feedback, read, admin, metrics +{when} +revoked {when}", got.out
+    )
     assert re.search(rf"{prefixes[1]} +two +t2 +read +5 +{when} *\n", got.out)
-    for title in ("prefix", "name", "tenant", "scopes", "rate", "made", "revoked"):
+    for title in ("prefix", "name", "tenant", "scopes", "rate", "made", "last used", "ends"):
         assert title in got.out
     listed = heedful("keys list --json").json
     assert [each["prefix"] for each in listed] == prefixes
     assert [each["revoked"] is None for each in listed] == [False, True]
-    assert set(listed[0]) == {"prefix", "name", "tenant", "scopes", "rate", "created", "revoked"}
+    assert set(listed[0]) == {"prefix", "name", "tenant", "scopes", "rate", "created", "revoked", "expires", "used"}
     narrow = heedful("keys list", width=60).out
     assert all(prefix in narrow for prefix in prefixes)  # whole: it is what `revoke` wants
 
@@ -167,7 +174,7 @@ def test_scopes_are_set(folder: Path) -> None:
     assert heedful(f"keys scopes {prefix} --scope admin --json").json["scopes"] == ["admin"]
     [key] = Keys(folder).all()
     assert key.scopes == {"admin"}
-    told = "--scope: expected at least one of decide, feedback, read, admin, got none of them"
+    told = "--scope: expected at least one of decide, feedback, read, admin, metrics, got none of them"
     bad(heedful(f"keys scopes {prefix}"), told)
 
 

@@ -194,7 +194,7 @@ def test_what_a_key_may_do_is_changed_and_nothing_else(keys: Keys, vault: Place)
     assert keys.all() == [now]
 
 
-SCOPES_WANTED = "expected a list of some of decide, feedback, read, admin, got"
+SCOPES_WANTED = "expected a list of some of decide, feedback, read, admin, metrics, got"
 RATE_WANTED = "expected requests per second, from 0.001 to 1,000,000, or nothing for no limit, got"
 
 

@@ -187,7 +187,9 @@ GOOD: list[tuple[str, str, Any]] = [
     ("GET", "/v1/loops/{loop}/events", None),
     ("POST", "/v1/loops/{loop}/forget", {"person": "p"}),
     ("GET", "/metrics", None),
+    ("GET", "/v1/audit", None),
     ("GET", "/healthz", None),
+    ("GET", "/readyz", None),
     ("GET", "/openapi.json", None),
     ("GET", "/heedful.js", None),
 ]
@@ -386,11 +388,11 @@ def test_all_is_described(url: str) -> None:
     for path, methods in DESCRIBED["paths"].items():
         for method, operation in methods.items():
             assert operation["summary"]
-            opened, tokened = path in ("/healthz", "/openapi.json", "/heedful.js"), path.endswith("/clicks")
+            opened, tokened = path in ("/healthz", "/readyz", "/openapi.json", "/heedful.js"), path.endswith("/clicks")
             assert ("security" in operation) is not (opened or tokened)
             if opened:
                 continue
-            needed = "a token" if tokened else r"the scope (decide|feedback|read|admin)\."
+            needed = "a token" if tokened else r"the scope (decide|feedback|read|admin|metrics)\."
             assert re.match(f"Needs {needed}", operation["description"])
             statuses = {str(status) for kind, (status, _) in TITLES.items() if kind != "not-allowed"}
             assert statuses <= operation["responses"].keys()

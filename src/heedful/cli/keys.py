@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -17,6 +19,7 @@ from heedful.storage.address import shown_path
 if TYPE_CHECKING:
     from heedful.server.keys import Key, Keys
 
+SCOPES_TOLD = "decide, feedback, read, admin or metrics"
 Folder = Annotated[Path, typer.Option("--folder", metavar="DIR", help="The folder that is served.", show_default=True)]
 Prefix = Annotated[str, typer.Argument(metavar="PREFIX", help="The first 11 characters of the key: hk_ab12cd34.")]
 
@@ -49,13 +52,15 @@ def create(
     ] = "main",
     scope: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="SCOPE", help="decide, feedback, read or admin; may be repeated.", show_default="all of them"
-        ),
+        typer.Option(metavar="SCOPE", help=f"{SCOPES_TOLD}; may be repeated.", show_default="all of them"),
     ] = None,
     rate: Annotated[
         float | None,
         typer.Option(metavar="N", help="How many requests per second it may make.", show_default="the server's own"),
+    ] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="After how many days or hours it ends: 90d, 12h.", show_default="never"),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -66,15 +71,17 @@ def create(
     with open_keys(folder) as keys:
         from heedful.server.keys import SCOPES
 
-        first = not keys.exist()
+        first, ends = not keys.exist(), None if expires is None else _end_of(expires)
         in_folder = database() is None
         bare = in_folder and not any(folder.glob("*.heedful/log.db")) and not any(folder.glob("*/*.heedful/log.db"))
-        key, text = keys.create(name, tenant=tenant, scopes=SCOPES if scope is None else scope, rate=rate)
+        key, text = keys.create(name, tenant=tenant, scopes=SCOPES if scope is None else scope, rate=rate, expires=ends)
     if json:
         print_json({"key": text} | _as_json(key))
     else:
         typer.echo(text)
     note(f"{key.prefix} may {_words(key)}, for tenant {key.tenant}; the key is shown this once: keep it now")
+    if ends is not None:
+        note(f"it expires on {day(ends)}")
     if first:
         of = "folder" if in_folder else "database"
         note(f"the first key: from now on a server of this {of} wants one with every request")
@@ -84,7 +91,8 @@ def create(
 
 
 def list_(folder: Folder = Path("."), json: Json = False) -> None:
-    """The list has a key's first characters (the prefix), its name, what it may do, and when it was made and revoked.
+    """The list has a key's first characters (the prefix), its name, what it may do, when it was made and last used
+    (to the minute; what a running server has not written yet is not in it), and when it ends or was revoked.
 
     Exit codes: 0 listed; 1 the database cannot be read; 2 bad input.
     """
@@ -98,11 +106,13 @@ def list_(folder: Folder = Path("."), json: Json = False) -> None:
         return
     from rich.markup import escape
 
-    columns = ("prefix", "name", "tenant", "scopes", "rate", "made", "revoked")
+    columns = ("prefix", "name", "tenant", "scopes", "rate", "made", "last used", "ends")
     table = new_table(f"{folder}: keys", columns, right=("rate",), whole="prefix")
     for key in listed:
         cells = [key.prefix, escape(key.name), key.tenant, _words(key), "" if key.rate is None else f"{key.rate:g}"]
-        table.add_row(*cells, _when(key.created), _when(key.revoked), style="dim" if key.revoked is not None else "")
+        ends = _when(key.expires) if key.revoked is None else f"revoked {_when(key.revoked)}"
+        gone = key.revoked is not None or (key.expires is not None and key.expires <= 1e6 * time.time())
+        table.add_row(*cells, _when(key.created), _when(key.used), ends, style="dim" if gone else "")
     console().print(table)
 
 
@@ -125,16 +135,14 @@ def revoke(prefix: Prefix, folder: Folder = Path("."), json: Json = False) -> No
 
 def scopes(
     prefix: Prefix,
-    scope: Annotated[
-        list[str] | None, typer.Option(metavar="SCOPE", help="decide, feedback, read or admin; may be repeated.")
-    ] = None,
+    scope: Annotated[list[str] | None, typer.Option(metavar="SCOPE", help=f"{SCOPES_TOLD}; may be repeated.")] = None,
     folder: Folder = Path("."),
     json: Json = False,
 ) -> None:
     """Exit codes: 0 set; 1 the database cannot be read or written; 2 bad input: no such key, or a revoked one."""
     with open_keys(folder) as keys:
         if not scope:
-            raise BadInput("--scope: expected at least one of decide, feedback, read, admin, got none of them")
+            raise BadInput("--scope: expected at least one of decide, feedback, read, admin, metrics, got none of them")
         changed = keys.set_scopes(prefix, scope)
     _end(changed, f"{changed.prefix} ({changed.name}) may now {_words(changed)}", json)
 
@@ -150,6 +158,14 @@ def _words(key: Key) -> str:
     from heedful.server.keys import in_order
 
     return ", ".join(in_order(key.scopes))
+
+
+def _end_of(expires: str) -> int:
+    """Return the time, in microseconds since 1970, that is so many days or hours from now as `expires` says."""
+    match = re.fullmatch(r"([1-9][0-9]{0,4})([dh])", expires)
+    if match is None:
+        raise BadInput(f"--expires: expected a number of days or hours, such as 90d or 12h, got {expires!r:.100}")
+    return int(1e6 * (time.time() + int(match[1]) * (86_400 if match[2] == "d" else 3_600)))
 
 
 def _when(micros: int | None) -> str:

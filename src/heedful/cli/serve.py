@@ -98,6 +98,9 @@ def serve(
             show_default="by this process",
         ),
     ] = 0,
+    log: Annotated[
+        str, typer.Option("--log", metavar="FORM", help="How the log on stderr is written: as text or json lines.")
+    ] = "text",
 ) -> None:
     """Before the first key is made (`heedful keys create`) it listens only on addresses of this machine itself
     (loopback), and anyone on this machine may do everything. /openapi.json on the server describes all requests.
@@ -127,6 +130,8 @@ def serve(
             learner_class(spec)
         except (ValueError, OSError) as error:
             raise BadInput(f"--own: {error}") from error
+    if log not in ("text", "json"):
+        raise BadInput(f"--log: expected text or json, got {log!r}")
     if hosts and isinstance(home, Path):
         raise BadInput("--hosts: expected loops in a --database, got a folder, which only this machine can read")
     if hosts:
@@ -134,6 +139,7 @@ def serve(
     from heedful.server.codecs import Limits
     from heedful.server.context import Options
     from heedful.server.page_clicks import check_origin
+    from heedful.server.server_log import write_log
 
     with asking():
         origins = tuple(check_origin(url) for url in origin or ())
@@ -142,6 +148,7 @@ def serve(
     about = Options(
         limits, rate, tuple(own_learners or ()), most_open, idle, address=address, lease=lease, origins=origins
     )
+    write_log(log == "json")
     _run(home, host, port, about, hosts)
 
 
@@ -164,10 +171,8 @@ def _keys_note(keys: Sequence[Key], create: str) -> str:
 
 def _run(folder: Place, host: str, port: int, options: Options, hosts: int) -> None:
     from heedful.server.main import listening, serve
-    from heedful.server.server_log import write_log
     from heedful.storage import Damaged
 
-    write_log()
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     try:
         with listening(folder, host, port, options, hosts) as (app, listener):

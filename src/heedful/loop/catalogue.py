@@ -141,6 +141,12 @@ class Catalogue:
                 self._current = dict(zip(*history.on_offer(history.version)))
             return self._current
 
+    @property
+    def count(self) -> int | None:
+        """how many items are on offer; None if that would have to be read from the log first"""
+        current = self._current
+        return None if current is None else len(current)
+
     def _came_and_went(self) -> _History:
         if self._history is None:
             history = _History()

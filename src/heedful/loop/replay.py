@@ -14,6 +14,10 @@ Start = Callable[[LoopModel], tuple[int, Moves]]
 learned, how much feedback it is made of)."""
 
 
+FOLDS: set[object] = set()
+"""One object for each `replay` that is under way in this process, for the metrics of a server."""
+
+
 def from_nothing(model: LoopModel) -> tuple[int, Moves]:
     """Leave `model` as it is: it has learned nothing."""
     return 0, Moves()
@@ -35,18 +39,22 @@ def replay(
     from the log, and it keeps the rest. Events after `head`, which other processes append meanwhile, are left for
     later.
     """
-    while True:
-        fold = Fold(history, failed)
-        position, fold.moves = start(fold.model)
-        try:
-            learn(history, fold, position, head, batched, kept)
-        except NotCompiled as error:
-            history.note(str(error))
-            batched = False
-            continue
-        if not fold.broken:
-            return fold
-        failed = fold.failed  # it may have stopped half-way: once more, without that lesson
+    FOLDS.add(this := object())
+    try:
+        while True:
+            fold = Fold(history, failed)
+            position, fold.moves = start(fold.model)
+            try:
+                learn(history, fold, position, head, batched, kept)
+            except NotCompiled as error:
+                history.note(str(error))
+                batched = False
+                continue
+            if not fold.broken:
+                return fold
+            failed = fold.failed  # it may have stopped half-way: once more, without that lesson
+    finally:
+        FOLDS.discard(this)
 
 
 def learn(history: History, fold: Fold, position: int, head: int, batched: bool, kept: Kept | None) -> None:

@@ -285,10 +285,15 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 async def metrics(request: ApiRequest) -> object:
-    caller = request.caller
-    everything = caller.tenant == MAIN and "admin" in caller.scopes
-    text = await request.service.metrics.text(None if everything else caller.tenant)
+    tenant = request.caller.tenant
+    text = await request.service.metrics.text(None if tenant == MAIN else tenant)
     return Response(text, headers={"cache-control": "no-store"}, media_type=TEXT)
+
+
+async def audit(request: ApiRequest) -> object:
+    acts, query = request.service.audit.newest, request.query
+    turns, pool, tenant = request.service.turns, request.service.pool, request.caller.tenant
+    return {"acts": plain(await turns.run(pool, tenant, "long", acts, tenant, query["before"], query["limit"]))}
 
 
 async def events(request: ApiRequest) -> object:

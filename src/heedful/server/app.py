@@ -11,6 +11,7 @@ from heedful.server import pages, routes
 from heedful.server.codecs import Receive, Send
 from heedful.server.context import Options, ServerContext
 from heedful.server.pages import FIRST
+from heedful.server.server_log import begin_request
 from heedful.storage import Address, place_of
 
 ASGI = Callable[[Any, Receive, Send], Awaitable[None]]
@@ -34,6 +35,8 @@ class App:
             shared = scope["path"].startswith(("/s/", "/static/"))
             await (self._pages if shared else nothing)(scope, receive, send)
             return
+        if scope["type"] == "http":
+            begin_request(dict(scope["headers"]))
         if scope["type"] == "http" and scope["method"] == "POST":
             parts = scope["path"].split("/")
             if len(parts) == 5 and parts[1] == "v1" and parts[2] == "loops" and parts[4] in self._direct:

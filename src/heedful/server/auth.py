@@ -3,6 +3,7 @@ loop."""
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -10,6 +11,7 @@ from hashlib import sha256
 from hmac import compare_digest
 from typing import NamedTuple, NoReturn
 
+from heedful.core.times import day
 from heedful.core.validation import describe
 from heedful.server.keys import SCOPES, Key, Keys, Stamp, check_rate, in_order
 from heedful.server.problems import Problem
@@ -44,13 +46,22 @@ class CachedKey(Bucket):
 
     Tokens of pages are signed with its digest (`heedful.server.page_tokens`)."""
 
-    __slots__ = ("caller", "digest", "pages")
+    __slots__ = ("caller", "digest", "ends", "pages", "recorded", "used")
 
     def __init__(self, caller: Caller, digest: bytes, rate: float | None, now: float) -> None:
         super().__init__(rate, _most(rate), now)
         self.caller, self.digest = caller, digest
         self.pages = Bucket(rate, _most(rate), now)
         """the same limit for the clicks of pages, so that visitors cannot use up that of the key's own requests"""
+        self.ends = math.inf
+        """when it expires, in seconds since 1970"""
+        self.used = self.recorded = 0.0
+        """when it was last used, here and as the database says, in seconds since 1970; 0 if never"""
+
+    @property
+    def expired(self) -> bool:
+        """whether its time is over"""
+        return time.time() >= self.ends
 
 
 def _most(rate: float | None) -> float:
@@ -81,7 +92,8 @@ class Authenticator:
         self._by_prefix: dict[str, CachedKey] = {}
         self._anybody = CachedKey(Caller("main", frozenset(SCOPES), ""), b"", self._rate, clock())
         self._ever = False  # whether a key was ever made: from then on one is needed, whatever happens to the file
-        self._broken = ""  # the kind of problem that everybody gets
+        self.broken = ""
+        """the kind of problem that everybody gets as the keys cannot be read; "" if they can"""
         self._keyed = False  # whether keys are what decides
         self._stamp: Stamp | None = None
         self._trace: Stamp | None = ()
@@ -133,6 +145,7 @@ class Authenticator:
         return self._check_scope_and_rate(entry, now, None)
 
     def _check_scope_and_rate(self, entry: CachedKey, now: float, scope: str | None) -> Caller:
+        _note_use(entry)
         if entry.rate is not None:
             entry.take(now)
         caller = entry.caller
@@ -152,9 +165,9 @@ class Authenticator:
         if self._clock() >= self._due:
             self.refresh()
         if not caller.prefix:
-            return not self._keyed and not self._broken
+            return not self._keyed and not self.broken
         entry = self._by_prefix.get(caller.prefix)
-        return self._keyed and entry is not None and scope in entry.caller.scopes
+        return self._keyed and entry is not None and scope in entry.caller.scopes and not entry.expired
 
     def spend(self, caller: Caller, n: int) -> None:
         """Take the tokens of a batch, which counts as `n` requests of `caller`, but for the one that it took."""
@@ -170,7 +183,11 @@ class Authenticator:
         if prefix not in self._by_prefix:
             self._look_for_new_keys(now)
         self._check_readable()
-        return self._by_prefix.get(prefix)
+        entry = self._by_prefix.get(prefix)
+        if entry is None or entry.expired:
+            return None
+        entry.used = time.time()
+        return entry
 
     def spend_page(self, caller: Caller) -> None:
         """Charge a click that a page reports with a token of the key of `caller`. Raise Problem (429) if its rate is
@@ -203,15 +220,25 @@ class Authenticator:
         return self._anybody
 
     def _check_readable(self) -> None:
-        if self._broken:
+        if self.broken:
             detail = "the keys cannot be read, so nobody is let in; the server's log says more"
-            raise Problem(self._broken, detail, headers={"Retry-After": "1"} if self._broken == "unavailable" else None)
+            raise Problem(self.broken, detail, headers={"Retry-After": "1"} if self.broken == "unavailable" else None)
 
     @property
     def takes_keys(self) -> bool:
         """whether requests need a key, by what the database says now"""
         self._refreshed_time()
         return self._keyed
+
+    def entries(self) -> list[CachedKey]:
+        """Return all valid keys, those that have expired among them."""
+        return list(self._by_prefix.values())
+
+    def new_uses(self) -> dict[str, int]:
+        """Return prefix -> when it was last used, in microseconds since 1970, of the keys of which the database does
+        not say so yet."""
+        used = {entry.caller.prefix: entry.used for entry in self.entries() if entry.used > entry.recorded}
+        return {prefix: int(1e6 * seconds) for prefix, seconds in used.items()}
 
     # ------------------------------------------------------------------------ what the database says
 
@@ -223,15 +250,15 @@ class Authenticator:
         try:
             trace = self._keys.trace()
             self._look(now)
-            self._broken = ""
+            self.broken = ""
         except TimeoutError:
             return  # somebody is writing: until that is done what is known holds
         except (OSError, ValueError) as error:
-            if not self._broken:
+            if not self.broken:
                 log.error("%s", error)
-            self._broken = "unavailable" if isinstance(error, OSError) else "damaged"
+            self.broken = "unavailable" if isinstance(error, OSError) else "damaged"
         self._trace = trace
-        self._keyed = self._ever and not self._broken
+        self._keyed = self._ever and not self.broken
 
     def _look(self, now: float, wait: float = 0.0) -> None:
         changes = self._keys.since(self._stamp, wait)
@@ -247,10 +274,21 @@ class Authenticator:
                 caller, entry = Caller(key.tenant, key.scopes, key.prefix), self._entries.get(key.digest)
                 if entry is None:
                     entry = CachedKey(caller, key.digest, self._rate if key.rate is None else key.rate, now)
-                entry.caller = caller  # its scopes may have changed, and nothing else
+                entry.caller = caller  # its scopes may have changed
+                entry.ends = math.inf if key.expires is None else key.expires / 1e6
+                entry.recorded = (key.used or 0) / 1e6
                 entries[key.digest] = entry
         self._entries = entries
         self._by_prefix = {entry.caller.prefix: entry for entry in entries.values()}
+
+
+def _note_use(entry: CachedKey) -> None:
+    """Note that a key is used now. Raise Problem (401) if it has expired."""
+    now = time.time()
+    if now >= entry.ends:
+        detail = f"the key {entry.caller.prefix} expired on {day(int(1e6 * entry.ends))}; heedful keys create makes one"
+        raise Problem("no-key", detail, headers={"WWW-Authenticate": "Bearer"})
+    entry.used = now
 
 
 def source(headers: Mapping[bytes, bytes]) -> bytes | None:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from heedful.server.auth import Authenticator
+from heedful import __version__
+from heedful.server.audit import Actor, Audit
+from heedful.server.auth import Authenticator, Caller
 from heedful.server.codecs import Limits
 from heedful.server.keys import Keys
 from heedful.server.links import Links
 from heedful.server.loops import Loops
-from heedful.server.metrics import Metrics
-from heedful.server.server_log import log
+from heedful.server.metrics import SILENT, Metrics
+from heedful.server.server_log import log, request_id
 from heedful.server.sessions import Sessions
 from heedful.server.threads import Threads, Turns
 from heedful.storage import Place
@@ -28,6 +32,12 @@ LARGE = 100_000
 
 PATIENCE = 2.5
 """Seconds for which a server that stops waits for what its threads are doing, after requests had two to be answered."""
+
+EXPORTED = 3600.0
+"""Seconds in which the audit log has one entry of a key that exports a loop again and again."""
+
+RECORD = 60.0
+"""Seconds between two times that the last uses of keys are written to the database."""
 
 REST = 2.0
 """After a large body was decoded, the next one waits this many times as long, so that other requests have a turn."""
@@ -79,6 +89,8 @@ class ServerContext:
         self.keys = Keys(folder)
         self.sessions = Sessions(folder)
         self.links = Links(folder)
+        self.audit = Audit(folder)
+        self._exported: dict[tuple[str, str], float] = {}  # (key, loop) -> when the audit log was told
         self.authenticator = Authenticator(self.keys, rate=options.rate)
         self.pool = Threads(options.threads, "heedful")
         self.turns = Turns()
@@ -86,12 +98,14 @@ class ServerContext:
         self.signing = Threads(2, "heedful-sessions")
         """threads for look-ups of sessions and links alone: any visitor can cause one, and it must not take a loop's
         thread"""
+        self.observing = Threads(2, "heedful-observing")
+        """threads for what watches the server: they never wait for what else it does"""
         self.loops = Loops(folder, self.pool, self.turns, options)
         self._reading = Threads(1, "heedful-reading")
         self._rested = 0.0  # when the next one may be read
         self.feeds: dict[Any, Any] = {}
         """by loop worker, the stream of a loop's new events for all its followers (`heedful.server.events.Feed`)"""
-        self.metrics = Metrics(self.loops.workers, folder, self.pool)
+        self.metrics = Metrics(self)
         self.stopping = asyncio.Event()
         """set when the server begins to stop, to release requests that wait for events"""
         self._tasks: Sequence[asyncio.Task[None]] = ()
@@ -114,8 +128,9 @@ class ServerContext:
         return await asyncio.get_running_loop().run_in_executor(self._reading, done)
 
     async def start(self) -> None:
-        """Start the task that closes idle loops."""
-        self._tasks = [asyncio.create_task(self._close_idle())]
+        """Start the tasks that close idle loops and note when keys are used."""
+        log.info("heedful %s begins to serve %s", __version__, self.folder)
+        self._tasks = [asyncio.create_task(self._close_idle()), asyncio.create_task(self._record_all_uses())]
         if not isinstance(self.folder, Path):
             self._tasks = [*self._tasks, asyncio.create_task(self.loops.stay_owner())]
 
@@ -132,13 +147,14 @@ class ServerContext:
         """Close all loops, which writes a snapshot of each that has learned something since its last, and end all
         threads. Work that takes longer than `PATIENCE` is not waited for."""
         self.begin_to_stop()
-        pools = self.pool, self.signing, self._reading
+        pools = self.pool, self.signing, self.observing, self._reading
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 if self._handing_over is not None:
                     await self._handing_over
                 await self.loops.analysts.wait()
                 await self.loops.close_all()
+                await self.record_uses()
                 while any(pool.left for pool in pools):
                     await asyncio.sleep(0.01)
         if left := sum(pool.left for pool in pools):
@@ -146,6 +162,58 @@ class ServerContext:
         for pool in pools:
             pool.shutdown(wait=False, cancel_futures=True)
         self.keys.close()
+        log.info("heedful has ended to serve %s", self.folder)
+
+    async def why_unready(self) -> str:
+        """Return why no requests should be sent to this server, as a sentence; "" if they should.
+
+        It asks no database, and waits for the disk for a second at most."""
+        if self.stopping.is_set():
+            return "the server ends"
+        if (silence := self.keys.silence) > SILENT:
+            return f"the database has not answered for {silence:.0f} s"
+        if self.authenticator.broken:
+            return "the keys cannot be read"
+        if isinstance(self.folder, Path):
+            work = partial(os.access, self.folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+            asked = asyncio.get_running_loop().run_in_executor(self.observing, work)
+            await asyncio.wait((asked,), timeout=1.0)
+            if not asked.done():
+                return "the disk does not answer"
+            if not asked.result():
+                return "the folder of the loops cannot be written"
+        return ""
+
+    async def note_act(self, caller: Caller, action: str, loop: str) -> None:
+        """Add to the audit log what the key of `caller` has done to a `loop`; nothing while there is no key.
+
+        An export, such as a stream of events that is followed, is noted once in `EXPORTED` seconds."""
+        if not caller.prefix:
+            return
+        now, export = time.monotonic(), (caller.prefix, loop)
+        if action == "export":
+            if now - self._exported.get(export, -EXPORTED) < EXPORTED:
+                return
+            self._exported = {each: at for each, at in self._exported.items() if now - at < EXPORTED} | {export: now}
+        actor = Actor(caller.prefix, request_id())
+        try:
+            add = asyncio.get_running_loop().run_in_executor
+            await add(self.pool, self.audit.add, actor, caller.tenant, action, loop)
+        except Exception as error:  # it was done, and is answered
+            log.error("audit: %s of %s by %s could not be written: %s", action, loop, caller.prefix, error)
+
+    async def _record_all_uses(self) -> None:
+        while True:
+            await asyncio.sleep(RECORD)
+            await self.record_uses()
+
+    async def record_uses(self) -> None:
+        """Write to the database when keys were last used, which it does not have yet."""
+        if uses := self.authenticator.new_uses():
+            try:
+                await asyncio.get_running_loop().run_in_executor(self.pool, self.keys.record_uses, uses)
+            except Exception as error:
+                log.warning("when keys were last used could not be written: %s", error)
 
     async def _close_idle(self) -> None:
         while True:

@@ -1,4 +1,5 @@
-"""The file `server.db`, in the folder of loops: tables of keys, sessions and links, with a connection for each use."""
+"""The file `server.db`, in the folder of loops: tables of keys, sessions, links and the audit log, with a
+connection for each use."""
 
 from __future__ import annotations
 

@@ -13,18 +13,20 @@ import secrets
 import string
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from heedful.core.validation import describe, is_number
 from heedful.loop.records import check_id
+from heedful.server import audit
+from heedful.server.audit import COMMAND, Actor
 from heedful.server.database import Database, open_database
 from heedful.server.tables import Watch
 from heedful.storage import Damaged, Place
 from heedful.storage.sqlite import Connection
 
-SCOPES = ("decide", "feedback", "read", "admin")
+SCOPES = ("decide", "feedback", "read", "admin", "metrics")
 SHAPE = re.compile(r"hk_[a-z0-9]{8}_[A-Za-z0-9_-]{43}")
 """The form of a key's text."""
 
@@ -34,7 +36,7 @@ RATES = 0.001, 1_000_000.0
 _TENANT = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _SECRET = re.compile(r"(hk_[a-z0-9]{8}_)[A-Za-z0-9_-]+")
 _LETTERS = string.ascii_lowercase + string.digits
-_COLUMNS = "prefix, name, tenant, scopes, rate, digest, created, revoked"
+_COLUMNS = "prefix, name, tenant, scopes, rate, digest, created, revoked, expires, used"
 
 Stamp = tuple[int, ...]
 
@@ -58,6 +60,10 @@ class Key(NamedTuple):
     """when it was made, in microseconds since 1970, UTC"""
     revoked: int | None
     """when it was revoked, in microseconds since 1970, UTC; None if it was not"""
+    expires: int | None = None
+    """when it ends by itself, in microseconds since 1970, UTC; None if it does not"""
+    used: int | None = None
+    """when it was last used, in microseconds since 1970, UTC; None if never. Servers write it once a minute"""
 
 
 class Keys:
@@ -81,13 +87,21 @@ class Keys:
     # ------------------------------------------------------------------------ writing
 
     def create(
-        self, name: str, *, tenant: str = "main", scopes: Iterable[str] = SCOPES, rate: float | None = None
+        self,
+        name: str,
+        *,
+        tenant: str = "main",
+        scopes: Iterable[str] = SCOPES,
+        rate: float | None = None,
+        expires: int | None = None,
+        by: Actor = COMMAND,
     ) -> tuple[Key, str]:
         """Make a key called `name` for a `tenant` and return (the key, its text), which is not stored and cannot be had
         again.
 
         `scopes` is what it may do (some of `SCOPES`), `rate` its limit in requests per second; None for the server's
-        own limit. Raise ValueError, naming the field, on bad input."""
+        own limit; `expires` is when it ends, in microseconds since 1970; None for never. `by` is who makes it, for
+        the audit log, as in the methods that follow. Raise ValueError, naming the field, on bad input."""
         row = _name(name), tenant_name("tenant", tenant), " ".join(_scopes(scopes)), check_rate("rate", rate)
         with self._database.writing(create=True) as connection:
             while True:
@@ -96,11 +110,12 @@ class Keys:
                     break
             key = f"{prefix}_{secrets.token_urlsafe(32)}"
             digest = hashlib.sha256(key.encode()).digest()
-            insertion = f"INSERT INTO keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, NULL)"
-            connection.execute(insertion, (prefix, *row, digest, _now()))
+            insertion = f"INSERT INTO keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, NULL)"
+            connection.execute(insertion, (prefix, *row, digest, _now(), expires))
+            audit.write(connection, by, row[1], "make key", about=prefix)
             return self._key_of(connection, prefix), key
 
-    def revoke(self, prefix: str) -> Key:
+    def revoke(self, prefix: str, by: Actor = COMMAND) -> Key:
         """Revoke the key with this prefix for good and return it; revoking it again changes nothing.
 
         Raise LookupError if no key has that prefix."""
@@ -108,9 +123,9 @@ class Keys:
         with self._database.writing() as connection:
             ended = "UPDATE keys SET revoked = ? WHERE prefix = ? AND revoked IS NULL"
             connection.execute(ended, (_now(), prefix))
-            return self._key_of(connection, prefix)
+            return self._changed(connection, prefix, "revoke key", by)
 
-    def set_scopes(self, prefix: str, scopes: Iterable[str]) -> Key:
+    def set_scopes(self, prefix: str, scopes: Iterable[str], by: Actor = COMMAND) -> Key:
         """Set what the key with this prefix may do (some of `SCOPES`), and return it.
 
         Raise LookupError if no key has that prefix, and ValueError if it was revoked or the scopes are wrong."""
@@ -120,7 +135,25 @@ class Keys:
             if self._key_of(connection, prefix).revoked is not None:
                 raise ValueError(f"prefix: expected a key that was not revoked, got {prefix!r}; make a new one")
             connection.execute("UPDATE keys SET scopes = ? WHERE prefix = ?", (held, prefix))
-            return self._key_of(connection, prefix)
+            return self._changed(connection, prefix, "set scopes", by)
+
+    def _changed(self, connection: Any, prefix: str, action: str, by: Actor) -> Key:
+        key = self._key_of(connection, prefix)
+        audit.write(connection, by, key.tenant, action, about=prefix)
+        return key
+
+    def record_uses(self, uses: Mapping[str, int]) -> None:
+        """Note when keys were last used: prefix -> time, in microseconds since 1970. A later time that another server
+        noted stays."""
+        with self._database.writing() as connection:
+            for prefix, used in uses.items():
+                newer = "UPDATE keys SET used = ? WHERE prefix = ? AND coalesce(used, 0) < ?"
+                connection.execute(newer, (used, prefix, used))
+
+    @property
+    def silence(self) -> float:
+        """for how many seconds the database has not answered, which is asked all the time; 0 for a folder"""
+        return 0.0 if self._far is None else self._far.silence
 
     def close(self) -> None:
         """Close the connection to the file."""
@@ -213,12 +246,12 @@ class Keys:
 
     def _key(self, row: Sequence[Any]) -> Key:
         """Return the key in `row`, a row of the database. Raise Damaged if heedful did not write it so."""
-        prefix, name, tenant, scopes, rate, digest, created, revoked = row
+        prefix, name, tenant, scopes, rate, digest, created, *times = row
         try:
             whole = type(prefix) is type(name) is str and type(digest) is bytes and len(digest) == 32
-            whole = whole and type(created) is int and (revoked is None or type(revoked) is int)
+            whole = whole and type(created) is int and all(time is None or type(time) is int for time in times)
             if whole and (rate is None or RATES[0] <= rate <= RATES[1]):
-                return Key(prefix, name, _read_tenant(tenant), _read_scopes(scopes), rate, digest, created, revoked)
+                return Key(prefix, name, _read_tenant(tenant), _read_scopes(scopes), rate, digest, created, *times)
         except (TypeError, ValueError, AttributeError):
             pass
         message = "expected a key as it was written, got another: the database is damaged, restore a back-up"

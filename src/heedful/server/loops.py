@@ -21,7 +21,7 @@ from heedful.learners.registry import is_own
 from heedful.loop import Loop
 from heedful.server.analysts import Analysts
 from heedful.server.loop_worker import LoopWorker
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, unavailable
 from heedful.server.server_log import log
 from heedful.server.threads import Turns
 from heedful.storage import Address, Moved, Newer, Place, Unreachable
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from heedful.server.context import Options
 
 MAIN = "main"
+PATIENCE = 1.0
+"""Seconds for which a request for the names of loops waits for the database."""
 AGAIN_AFTER = 10.0
 """Seconds between two attempts to remove the bytes of a forgotten person from the files while another process reads
 them."""
@@ -71,6 +73,13 @@ class Loops:
         """the processes in which logs of these loops are analysed"""
         self.workers: dict[tuple[str, str], LoopWorker] = {}
         """the open loops, by (tenant, name)"""
+        self.owned: set[tuple[str, str]] = set()
+        """(tenant, name) of the open loops of a database that this server owned when it last looked"""
+        self.lost = 0
+        """how many loops of a database other servers have taken from this one"""
+        self.lag: dict[tuple[str, str], int] = {}
+        """by (tenant, name) of a loop that another server owns: how many of its events are not known here yet"""
+        self._listing: asyncio.Future[list[str]] | None = None  # one that the database has not answered in time
         self._moving: dict[tuple[str, str], asyncio.Future[None]] = {}  # being opened or closed
         self._closing = set[asyncio.Future[None]]()
         self._untrimmed = 0  # loops closed since memory was returned to the system
@@ -99,8 +108,17 @@ class Loops:
         return [name for name in names if NAME.fullmatch(name) and _is_loop(home / f"{name}{SUFFIX}")]
 
     async def list_names(self, tenant: str) -> list[str]:
-        """Return what `names` does, in another thread, as it looks at every loop's folder."""
-        return await self._turns.run(self._pool, tenant, "long", self.names, tenant)
+        """Return what `names` does, in another thread, as it looks at every loop's folder.
+
+        Raise Problem (503) if that takes longer than a second, as where the database stands still, and at once until
+        it is done."""
+        if self._listing is None or self._listing.done():
+            listing = asyncio.ensure_future(self._turns.run(self._pool, tenant, "long", self.names, tenant))
+            if (await asyncio.wait((listing,), timeout=PATIENCE))[0]:
+                return listing.result()
+            self._listing = listing
+            listing.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody waits for it
+        raise unavailable("the loops could not be listed within a second; the database may stand still: ask again")
 
     # ------------------------------------------------------------------------ opening, closing
 
@@ -199,6 +217,7 @@ class Loops:
                     await aio.run_in_executor(self._pool, self._renew)
                 except Exception as error:
                     log.warning("the ownership of loops could not be renewed: %s", error)
+                self._note_owned()
         finally:
             following.cancel()
 
@@ -208,6 +227,16 @@ class Loops:
         stores = [worker.projection.log.store for worker in list(self.workers.values())]
         if self._directory is not None:
             self._directory.renew([store for store in stores if isinstance(store, LogTable)])
+
+    def _note_owned(self) -> None:
+        """Note, and log, which loops this server owns now, and which ones another server has taken from it."""
+        owned = {key for key, worker in self.workers.items() if worker.projection.log.store.owns}
+        for tenant, name in owned - self.owned:
+            log.info("takes over: loop %s of tenant %s is owned by this server from now on", name, tenant)
+        for tenant, name in (self.owned - owned) & self.workers.keys():
+            self.lost += 1
+            log.warning("lost: loop %s of tenant %s is owned by another server", name, tenant)
+        self.owned = owned
 
     async def hand_over(self) -> None:
         """Let other servers own all loops of a database at once; requests under way are still answered."""
@@ -225,12 +254,18 @@ class Loops:
             except Exception as error:
                 log.warning("loops of other servers could not be followed: %s", error)
                 continue
-            for key, last in owned.items():
-                tenant, _, name = key.rpartition("/")
+            lag = {}
+            for name, last in owned.items():
+                tenant, _, loop = name.rpartition("/")
+                key = tenant or MAIN, loop
                 try:
-                    await self._follow_one((tenant or MAIN, name), last)
+                    await self._follow_one(key, last)
                 except Exception as error:
-                    log.warning("loop %s of another server could not be followed: %s", key, error)
+                    log.warning("loop %s of another server could not be followed: %s", name, error)
+                worker = self.workers.get(key)
+                if worker is not None and not worker.projection.log.store.owns:
+                    lag[key] = max(last - worker.projection.head, 0)
+            self.lag = lag
 
     async def _follow_one(self, key: tuple[str, str], last: int) -> None:
         """Open the loop `key`, which some server owns, and learn what that one has written up to event `last`."""

@@ -6,15 +6,21 @@ import asyncio
 import shutil
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from math import isfinite
 from time import monotonic as clock
 from typing import TYPE_CHECKING, Any
 
-from heedful.storage import Place
+from heedful import __version__
+from heedful.loop.replay import FOLDS
+from heedful.server.problems import unavailable
+from heedful.storage import Address
+from heedful.storage.address import LOG
+from heedful.storage.postgres import open_connections
 
 if TYPE_CHECKING:
+    from heedful.server.context import ServerContext
     from heedful.server.loop_worker import LoopWorker
 
 BOUNDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
@@ -22,6 +28,12 @@ BOUNDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0
 
 EVERY = 1.0
 """Seconds for which the text is served again before a new one is made."""
+
+PATIENCE = 1.0
+"""Seconds for which a request waits for the text. Nothing in it is asked of a database, but a disk may stand still."""
+
+SILENT = 3.0
+"""Seconds without an answer from which on the database counts as not reachable."""
 
 ELSEWHERE = "elsewhere"
 """The label of requests that matched no route, so that unknown paths cannot create new time series."""
@@ -55,19 +67,20 @@ class Durations:
 class Metrics:
     """The counters of one server since it started, and their text for Prometheus."""
 
-    def __init__(self, workers: Mapping[tuple[str, str], LoopWorker], folder: Place, pool: Executor) -> None:
-        """Count for the server of `folder`, with its open loops, `workers`; texts are made in a thread of `pool`."""
-        self.workers, self.folder, self._pool = workers, folder, pool
-        self.requests: Counter[tuple[str, str, int]] = Counter()
-        """requests, by (tenant, route, HTTP status)"""
+    def __init__(self, service: ServerContext) -> None:
+        """Count for the server `service`."""
+        self.service = service
+        self.requests: Counter[tuple[str, str, int | str]] = Counter()
+        """requests, by (tenant, route, HTTP status, or "owned" where another server owned the loop)"""
         self.durations: dict[tuple[str, str], Durations] = {}
         """durations of requests, by (tenant, route)"""
         self.events: Counter[tuple[str, str, str, str]] = Counter()
         """events, by (tenant, loop, kind such as "feedback", outcome such as "duplicate")"""
         self._texts: dict[str | None, tuple[float, asyncio.Future[bytes]]] = {}  # by tenant, since when, and what
 
-    def request(self, tenant: str, route: str, status: int, seconds: float) -> None:
-        """Count a request of `tenant` to `route` that was answered with an HTTP `status` after `seconds`."""
+    def request(self, tenant: str, route: str, status: int | str, seconds: float) -> None:
+        """Count a request of `tenant` to `route` that was answered with an HTTP `status`, or "owned", after
+        `seconds`."""
         self.requests[tenant, route, status] += 1
         durations = self.durations.get((tenant, route))
         if durations is None:
@@ -77,13 +90,16 @@ class Metrics:
     async def text(self, tenant: str | None) -> bytes:
         """Return the metrics of `tenant` in Prometheus's text format; None for all tenants, with those of the process.
 
-        Counters may be up to `EVERY` seconds old."""
+        Counters may be up to `EVERY` seconds old. Raise Problem (503) if it takes longer than `PATIENCE` seconds."""
         now = clock()
         since, text = self._texts.get(tenant, (-EVERY, None))
         if text is None or (text.done() and (now - since > EVERY or text.exception() is not None)):
-            text = asyncio.get_running_loop().run_in_executor(self._pool, exposition, self, tenant)
+            text = asyncio.get_running_loop().run_in_executor(self.service.observing, exposition, self, tenant)
             self._texts[tenant] = now, text
-        return await asyncio.shield(text)  # others wait for it too, even if this request goes away
+        await asyncio.wait((text,), timeout=PATIENCE)  # others wait for it too, even if this request goes away
+        if not text.done():
+            raise unavailable("the metrics could not be read within a second")
+        return text.result()
 
 
 def exposition(metrics: Metrics, tenant: str | None) -> bytes:
@@ -100,7 +116,7 @@ def exposition(metrics: Metrics, tenant: str | None) -> bytes:
 
 class _Collector:
     def __init__(self, metrics: Metrics, tenant: str | None) -> None:
-        self._metrics, self._tenant = metrics, tenant
+        self._metrics, self._service, self._tenant = metrics, metrics.service, tenant
 
     def _mine(self, tenant: str) -> bool:
         return self._tenant is None or tenant == self._tenant
@@ -122,6 +138,10 @@ class _Collector:
             CounterMetricFamily("heedful_events", "What became of events.", labels=labels), self._metrics.events
         )
         yield from self._loops(GaugeMetricFamily, CounterMetricFamily)
+        yield from self._work(GaugeMetricFamily, CounterMetricFamily)
+        yield from self._keys(GaugeMetricFamily)
+        if self._tenant is None:
+            yield from self._process(GaugeMetricFamily, CounterMetricFamily)
 
     def _filled(self, family: Any, counts: Counter[Any]) -> Any:
         """Return `family` with the `counts` of the tenant, by label values; the first label is the tenant."""
@@ -132,25 +152,82 @@ class _Collector:
         return family
 
     def _loops(self, gauge: Any, counter: Any) -> Iterator[Any]:
-        families: tuple[tuple[Any, str, str, Callable[[LoopWorker], int]], ...] = (
+        families: tuple[tuple[Any, str, str, Callable[[LoopWorker], int | None]], ...] = (
             (gauge, "model_version", "the last event learned", lambda worker: worker.loop.version),
-            (gauge, "items", "items on offer", lambda worker: len(worker.projection.catalogue.current)),
+            (gauge, "items", "items on offer", lambda worker: worker.projection.catalogue.count),
             (counter, "commits", "groups of events written", lambda worker: worker.groups),
             (counter, "committed_events", "events in them", lambda worker: worker.committed),
             (gauge, "notes", "what a person should look at", lambda worker: len(worker.loop.notes)),
+            (gauge, "log_events", "the last event of the log", lambda worker: worker.projection.head),
+            (gauge, "log_bytes", "the size of the files of the log", _log_bytes),
         )
-        workers = sorted(dict(self._metrics.workers).items())
+        workers = sorted(dict(self._service.loops.workers).items())
         for kind, name, about, value in families:
             family = kind(f"heedful_{name}", f"Of loops that are open: {about}.", labels=("tenant", "loop"))
             for labels, worker in workers:
-                if self._mine(labels[0]):
-                    family.add_metric(labels, value(worker))
+                if self._mine(labels[0]) and (number := value(worker)) is not None:
+                    family.add_metric(labels, number)
             yield family
-        if self._tenant is None:
-            free = gauge("heedful_disk_free_bytes", "Where the loops are.")
-            if isinstance(self._metrics.folder, Path):
-                free.add_metric((), shutil.disk_usage(self._metrics.folder).free)
-            yield free
-            opened = gauge("heedful_open_loops", "Loops that are open.")
-            opened.add_metric((), len(workers))
-            yield opened
+        lag = gauge(
+            "heedful_follower_lag_events", "Events of loops of other servers not read.", labels=("tenant", "loop")
+        )
+        for labels, behind in sorted(self._service.loops.lag.items()):
+            if self._mine(labels[0]):
+                lag.add_metric(labels, behind)
+        yield lag
+
+    def _work(self, gauge: Any, counter: Any) -> Iterator[Any]:
+        labels = "tenant", "work"
+        waiting = gauge("heedful_work_waiting", "Requests that wait for their tenant's turn.", labels=labels)
+        rejected = counter("heedful_work_rejected", "Requests refused, as too many waited.", labels=labels)
+        for values, turn in sorted(dict(self._service.turns.all).items()):
+            if self._mine(values[0]):
+                waiting.add_metric(values, turn.waiting)
+                rejected.add_metric(values, turn.rejected)
+        yield from (waiting, rejected)
+
+    def _keys(self, gauge: Any) -> Iterator[Any]:
+        labels = "tenant", "prefix"
+        used = gauge("heedful_key_last_used_timestamp_seconds", "When a key was last used; 0: never.", labels=labels)
+        ends = gauge("heedful_key_expires_timestamp_seconds", "When a key expires.", labels=labels)
+        for key in self._service.authenticator.entries():
+            values = key.caller.tenant, key.caller.prefix
+            if self._mine(values[0]):
+                used.add_metric(values, max(key.used, key.recorded))
+                if isfinite(key.ends):
+                    ends.add_metric(values, key.ends)
+        yield from (used, ends)
+
+    def _process(self, gauge: Any, counter: Any) -> Iterator[Any]:
+        service = self._service
+        build = gauge("heedful_build_info", "The version of heedful.", labels=("version",))
+        build.add_metric((__version__,), 1)
+        yield build
+        yield _single(gauge, "open_loops", "Loops that are open.", len(service.loops.workers))
+        yield _single(gauge, "folds_in_progress", "Models that are being made from their log.", len(FOLDS))
+        if isinstance(service.folder, Address):
+            yield _single(gauge, "database_reachable", "Whether the database answers.", service.keys.silence <= SILENT)
+            yield _single(gauge, "database_connections", "Open connections to the database.", open_connections())
+            yield _single(gauge, "leases_held", "Loops that this server owns.", len(service.loops.owned))
+            yield _single(counter, "leases_lost", "Loops that other servers took from this one.", service.loops.lost)
+        else:
+            free = shutil.disk_usage(service.folder).free
+            yield _single(gauge, "disk_free_bytes", "Where the loops are.", free)
+
+
+def _single(kind: Any, name: str, about: str, value: float) -> Any:
+    """Return a family of the `kind` with one sample, which has no labels."""
+    family = kind(f"heedful_{name}", about)
+    family.add_metric((), value)
+    return family
+
+
+def _log_bytes(worker: LoopWorker) -> int | None:
+    """Return the size of the files of a loop's log, in bytes; None for a log in a database."""
+    if isinstance(worker.loop.path, Address):
+        return None
+    size = 0
+    for name in (LOG, f"{LOG}-wal"):
+        with suppress(FileNotFoundError):
+            size += (worker.loop.path / name).stat().st_size
+    return size

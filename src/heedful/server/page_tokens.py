@@ -72,7 +72,7 @@ def check_token(
     signed = f"{parts[1]}.{parts[2]}".encode()
     # Compared as text: the last letter of a signature has two bits that say nothing.
     if signer is None or not compare_digest(_encoded(digest(signer.digest, signed, "sha256")), parts[3]):
-        detail = "this one was changed, or signed with something else, or its key is unknown or revoked"
+        detail = "this one was changed, or signed with something else, or its key is unknown, revoked or expired"
         _refuse("token", f"expected one that was signed with a key of this server; {detail}")
     if "feedback" not in signer.caller.scopes:
         _refuse("token", "expected one that was signed with a key that may 'feedback', got one whose key may not")

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from heedful.server.server_log import log
+from heedful.server.server_log import log, request_id
 from heedful.storage import Closed, Damaged, Moved, Newer, OutOfConnections, Owned, Unreachable
 
 TITLES = {
@@ -68,6 +68,8 @@ class Problem(Exception):
         super().__init__(detail)
         self.kind = kind
         self.status, self.title = TITLES[kind]
+        self.series: int | str = self.status
+        """what the metrics count it as: the status, or "owned" where another server owns the loop"""
         self.headers = dict(headers or {})
         self.members = {
             "type": f"urn:heedful:problem:{kind}",
@@ -80,8 +82,9 @@ class Problem(Exception):
 
     @property
     def body(self) -> bytes:
-        """Return the problem as JSON."""
-        return msgspec.json.encode(self.members)
+        """Return the problem as JSON, with the id of the request."""
+        known = request_id()
+        return msgspec.json.encode(self.members | ({"request_id": known} if known else {}))
 
 
 def unavailable(detail: str, seconds: int = 1) -> Problem:
@@ -141,6 +144,7 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
         detail = "another server owns this loop at the moment; nothing was changed: send it there, or again"
         problem = unavailable(detail)
         problem.members |= {"owner": error.owner} if error.owner else {}
+        problem.series = "owned"
         return problem
     if isinstance(error, Newer):
         _log_cause("a log of another version", error)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import os
+import re
 from typing import Any
 
 import httptools
@@ -24,6 +27,22 @@ needs a while for); and the most connections, so that visitors with a link canno
 may open."""
 FRAMES = 8
 """How many bytes may arrive for each byte of a chunked body: small chunks have large frames."""
+
+
+_SANE_ID = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,100}")
+_FIRST_ID = os.urandom(6).hex().encode()
+_count = itertools.count()
+
+
+def identify(headers: list[tuple[bytes, bytes]]) -> bytes:
+    """Return the id of a request: that in its header X-Request-Id, or a new one, which is put there, if there is no
+    such header, or it is too long, has odd characters or came twice."""
+    given = [value for name, value in headers if name == b"x-request-id"]
+    if len(given) == 1 and _SANE_ID.fullmatch(given[0]):
+        return given[0]
+    id = b"%s-%d" % (_FIRST_ID, next(_count))
+    headers[:] = [*(header for header in headers if header[0] != b"x-request-id"), (b"x-request-id", id)]
+    return id
 
 
 class HeadBuffer:
@@ -69,6 +88,7 @@ class Protocol(HttpToolsProtocol):
     _offered = False  # the parser is at a request that offers another protocol, and is parsed again
     _last = False  # no request is read any more: one was refused, or said that it is the last
     _refusal: Problem | None = None  # what is told once the requests before it are answered
+    _id = b""  # of the request that is arriving, or arrived last; empty until its head is complete
     shared = False
     """whether the connection came by the port for participants"""
     _patience = 0.0  # seconds in which something of an answer has to be taken
@@ -161,7 +181,7 @@ class Protocol(HttpToolsProtocol):
         if self._last:
             raise Refused
         self._unset_keepalive_if_required()
-        self._headers_so_far, self._before_body, self._between = 0, 1, 0
+        self._headers_so_far, self._before_body, self._between, self._id = 0, 1, 0, b""
         if self.began is None:
             self.began = self.loop.time()
         super().on_message_begin()
@@ -200,7 +220,9 @@ class Protocol(HttpToolsProtocol):
         authority, self.url = framing.split_target(self.url)
         if authority is not None:
             self.headers[:] = [(b"host", authority), *[header for header in self.headers if header[0] != b"host"]]
+        self._id = identify(self.headers)
         super().on_headers_complete()
+        self.cycle.default_headers = [*self.server_state.default_headers, (b"x-request-id", self._id)]
         self._cycles = (*self._unanswered_cycles(), self.cycle)
         if not self.expect_100_continue and self.scope["method"] != "HEAD":  # else a head is followed by nothing
             self.cycle.transport = HeadBuffer(self.transport)  # type: ignore[assignment]
@@ -268,8 +290,12 @@ class Protocol(HttpToolsProtocol):
             self._say(problem)
 
     def _say(self, problem: Problem) -> None:
+        id = self._id or identify([])
+        problem.members["request_id"] = id.decode()
         headers, body = problem_bytes(problem)
-        always = b"".join([b"%s: %s\r\n" % header for header in self.server_state.default_headers])
+        always = b"".join(
+            [b"%s: %s\r\n" % each for each in (*self.server_state.default_headers, (b"x-request-id", id))]
+        )
         head = [b"HTTP/1.1 %d %s\r\n" % (problem.status, problem.title.encode()), always, headers]
         self.transport.write(b"".join([*head, b"connection: close\r\n\r\n", body]))
         self.transport.close()

@@ -20,6 +20,7 @@ from starlette.routing import Route as Routed
 from heedful import __version__
 from heedful.results.about import About, Items, Loops, Weights, Withdrawn
 from heedful.results.answers import Answer, Decision, Forgotten, PersonEvents, Put, Ranking, RolledBack
+from heedful.results.audit import Acts
 from heedful.results.board import Board
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotions
@@ -36,8 +37,9 @@ from heedful.server.description import EVENTS, SCRIPT, TEXT, openapi
 from heedful.server.metrics import ELSEWHERE
 from heedful.server.page_clicks import ClickEndpoint, send_script
 from heedful.server.parameters import Parameter
-from heedful.server.problems import Problem, as_problem
+from heedful.server.problems import Problem, as_problem, unavailable
 from heedful.server.request import ApiRequest
+from heedful.server.server_log import label_request
 
 
 class Route(NamedTuple):
@@ -76,6 +78,8 @@ class Route(NamedTuple):
     """whether requests are matched to it by the last segment of the path, without Starlette's router, to save time"""
     missing: str = "bad-input"
     """the kind of problem (a key of `problems.TITLES`) that answers a LookupError"""
+    audit: str = ""
+    """what the audit log calls a request that was answered; "" if it has none of this route"""
 
     @property
     def template(self) -> str:
@@ -109,6 +113,13 @@ async def healthz(request: Request) -> Response:
     return Response(b'{"status":"ok"}', media_type="application/json")
 
 
+async def readyz(request: Request) -> Response:
+    if why := await request.app.state.service.why_unready():
+        problem = unavailable(why)
+        return Response(problem.body, problem.status, problem.headers, codecs.PROBLEM.decode())
+    return Response(b'{"status":"ready"}', media_type="application/json")
+
+
 async def openapi_document(request: Request) -> Response:
     return Response(description(), media_type="application/json")
 
@@ -119,7 +130,8 @@ _ONE = f"{_ALL}/{{loop}}"
 
 ROUTES = (
     Route("GET", _ALL, "read", "The loops there are", api.loops, gives=Loops),
-    Route("POST", _ALL, "admin", "Make a loop", api.new_loop, schema.NewLoop, About, bulk=True, status=201),
+    Route("POST", _ALL, "admin", "Make a loop", api.new_loop, schema.NewLoop, About, bulk=True, status=201,
+          audit="make loop"),
     Route("GET", _ONE, "read", "What there is to know of a loop", api.one_loop, gives=About),
     Route("PUT", f"{_ONE}/items", "admin", "Put items on offer, new or changed", api.put_items,
           list[schema.Object], Put, bulk=True),
@@ -142,19 +154,19 @@ ROUTES = (
     Route("POST", f"{_ONE}/activate", "feedback", "Say that a deferred decision was shown", api.activate,
           schema.Activate, Answer),
     Route("POST", f"{_ONE}/undo", "feedback", "Take one piece of feedback back", api.undo,
-          schema.Undo, Answer, headers=_KEY),
+          schema.Undo, Answer, headers=_KEY, audit="undo"),
     Route("POST", f"{_ONE}/rollback", "admin", "Go back to an earlier version of the model", api.rollback,
-          schema.Rollback, RolledBack, headers=_KEY),
+          schema.Rollback, RolledBack, headers=_KEY, audit="rollback"),
     Route("POST", f"{_ONE}/experiments", "admin", "Try a learner next to the one that serves", api.start_experiment,
-          schema.StartExperiment, Answer, headers=_KEY),
+          schema.StartExperiment, Answer, headers=_KEY, audit="start experiment"),
     Route("POST", f"{_ONE}/experiments/stop", "admin", "End the experiment that is running", api.stop_experiment,
-          schema.StopExperiment, Answer, headers=_KEY, missing="not-found"),
+          schema.StopExperiment, Answer, headers=_KEY, missing="not-found", audit="stop experiment"),
     Route("GET", f"{_ONE}/experiments/latest", "read", "What the newest experiment says so far", api.experiment,
           gives=Experiment, missing="not-found"),
     Route("GET", f"{_ONE}/experiments/plan", "read", "How long an experiment would take", api.plan_experiment,
           gives=PlannedExperiment, query=parameters.PLAN),
     Route("POST", f"{_ONE}/promotions", "admin", "Let another learner serve, if it is better", api.promote,
-          schema.Promote, Promoted, headers=_KEY),
+          schema.Promote, Promoted, headers=_KEY, audit="promote"),
     Route("GET", f"{_ONE}/promotions", "read", "The promotions, and what is left of their evidence", api.promotions,
           gives=Promotions),
     Route("POST", f"{_ONE}/evaluations", "read", "What the log says about learners, and how sure that is",
@@ -174,12 +186,15 @@ ROUTES = (
     Route("GET", f"{_ONE}/decisions/{{id:path}}/why", "read", "Why an item of a decision had its score", api.why,
           gives=Why, query=parameters.OF_ITEM, missing="not-found"),
     Route("GET", f"{_ONE}/events", "read", "The events as they come", api.events,
-          gives=EVENTS, query=parameters.STREAM, headers=("Last-Event-ID",)),
+          gives=EVENTS, query=parameters.STREAM, headers=("Last-Event-ID",), audit="export"),
     Route("GET", f"{_ONE}/people/{{person:path}}", "read", "What the loop has about a person", api.person,
-          gives=PersonEvents),
-    Route("POST", f"{_ONE}/forget", "admin", "Forget a person", api.forget, schema.Forget, Forgotten),
-    Route("GET", "/metrics", "read", "For Prometheus", api.metrics, gives=TEXT),
+          gives=PersonEvents, audit="export"),
+    Route("POST", f"{_ONE}/forget", "admin", "Forget a person", api.forget, schema.Forget, Forgotten,
+          audit="forget"),
+    Route("GET", "/v1/audit", "admin", "What was done with the keys", api.audit, gives=Acts, query=parameters.ACTS),
+    Route("GET", "/metrics", "metrics", "For Prometheus", api.metrics, gives=TEXT),
     Route("GET", "/healthz", None, "Whether the server answers", healthz, gives=schema.Serving),
+    Route("GET", "/readyz", None, "Whether the server should be sent requests", readyz, gives=schema.Ready),
     Route("GET", "/openapi.json", None, "This description", openapi_document),
     Route("GET", "/heedful.js", None, "The script that reports the clicks of a page", send_script, gives=SCRIPT),
 )  # fmt: skip
@@ -204,19 +219,22 @@ class Endpoint:
         try:
             caller = check_caller(service, headers, route.scope)
             tenant = caller.tenant
+            label_request(tenant, caller.prefix, scope["path_params"].get("loop", ""))
             value = await self._value(scope, receive, headers, caller)
-            status = route.status
+            status: int | str = route.status
             if isinstance(value, StreamingResponse) and scope["method"] == "HEAD":
                 response = Response(media_type=value.media_type)
             elif isinstance(value, Response):
                 response = value
             else:
-                messages = codecs.messages(value, codecs.answer_form(headers), status)
+                messages = codecs.messages(value, codecs.answer_form(headers), route.status)
+            if route.audit:
+                await service.note_act(caller, route.audit, _loop_of(scope, value))
             if response is not None:
                 status = response.status_code
         except Exception as error:
             problem, response = as_problem(error, route.missing), None
-            status, messages = problem.status, codecs.problem_messages(problem)
+            status, messages = problem.series, codecs.problem_messages(problem)
         service.metrics.request(tenant, self._label, status, time.perf_counter() - began)
         if response is not None:
             await response(scope, receive, send)
@@ -246,6 +264,12 @@ class Endpoint:
             async with service.turns.of(caller.tenant, "large"):
                 decoded = await service.read(partial(route.read, request, kind, body))
                 return await route.work(request._replace(body=decoded, large=True))
+
+
+def _loop_of(scope: Any, value: Any) -> str:
+    """Return the name of the loop that a request was about: that in its path, or that which it made."""
+    path: Mapping[str, str] = scope["path_params"]
+    return path["loop"] if "loop" in path else str(value["name"])
 
 
 _NOTHING = nullcontext()
@@ -281,6 +305,7 @@ def mount(service: ServerContext) -> Starlette:
     routes = [Routed(route.path, endpoint(route), methods=[route.method]) for route in ROUTES]
     app = Starlette(routes=routes, exception_handlers={HTTPException: refuse})
     app.router.redirect_slashes = False
+    app.state.service = service
     return app
 
 

@@ -291,6 +291,15 @@ class Problem(NamedTuple):
     """the field that is to blame"""
     answer: Answer | None = None
     """what became of the event that was rejected"""
+    request_id: str | None = None
+    """the id of the request: the header X-Request-Id"""
+
+
+class Ready(NamedTuple):
+    """The answer of a server to which requests should be sent."""
+
+    status: Literal["ready"]
+    """that they should"""
 
 
 class Serving(NamedTuple):

@@ -1,4 +1,5 @@
-"""The server's log. What one broken file or full disk makes every request say is counted, not repeated."""
+"""The server's log. What one broken file or full disk makes every request say is counted, not repeated. Each line says
+which request it came from, and never whom that was about."""
 
 from __future__ import annotations
 
@@ -7,6 +8,13 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Mapping
+from contextvars import ContextVar
+from datetime import UTC, datetime
+
+import msgspec
+
+from heedful.storage.address import NAME
 
 QUIET = 60.0
 """Seconds in which equal lines are logged once."""
@@ -47,6 +55,76 @@ def _is_new(record: logging.LogRecord) -> bool:
 log.addFilter(_is_new)
 
 
-def write_log() -> None:
-    """Write the log of this process to stderr, with the time and the level."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+class RequestLabels:
+    """What the lines of the log say of the request that they came from."""
+
+    __slots__ = ("key", "loop", "request", "tenant")
+
+    def __init__(self, request: str) -> None:
+        self.request = request
+        """its id"""
+        self.tenant = self.key = ""
+        """the tenant and the prefix of its key, once that is known"""
+        self.loop = ""
+        """the loop in its path, as it came; lines have it only if it is a name"""
+
+    def plain(self) -> dict[str, str]:
+        """Return what is known, by name."""
+        loop = self.loop if NAME.fullmatch(self.loop) else ""
+        known = {"request": self.request, "tenant": self.tenant, "key": self.key, "loop": loop}
+        return {name: value for name, value in known.items() if value}
+
+
+_labels: ContextVar[RequestLabels | None] = ContextVar("labels", default=None)
+
+
+def begin_request(headers: Mapping[bytes, bytes]) -> None:
+    """Let the lines of the log come from the request with these `headers` from now on, in this task and in what it
+    begins."""
+    _labels.set(RequestLabels(headers.get(b"x-request-id", b"").decode("latin-1")))
+
+
+def label_request(tenant: str, key: str, loop: str) -> None:
+    """Note whose request it is: the tenant and the prefix of the key, and the `loop` in its path."""
+    if (labels := _labels.get()) is not None:
+        labels.tenant, labels.key, labels.loop = tenant, key, loop
+
+
+def request_id() -> str:
+    """Return the id of the request that is handled now; "" if none is."""
+    labels = _labels.get()
+    return "" if labels is None else labels.request
+
+
+class _Lines(logging.Formatter):
+    """Lines for people: time, level, text, and what is known of the request."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        line, labels = super().formatMessage(record), _labels.get()
+        known = {} if labels is None else labels.plain()
+        return f"{line} [{' '.join(f'{name}={value}' for name, value in known.items())}]" if known else line
+
+
+class _Json(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        labels = _labels.get()
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "message": record.getMessage(),
+            **({} if labels is None else labels.plain()),
+            **({} if not record.exc_info else {"error": self.formatException(record.exc_info)}),
+        }
+        return msgspec.json.encode(line).decode()
+
+
+def write_log(json: bool = False) -> None:
+    """Write the log of this process to stderr: as lines of text, or of `json`."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Json() if json else _Lines())
+    logging.basicConfig(handlers=[handler], level=logging.INFO)

@@ -1,4 +1,4 @@
-"""The keys, sessions and links of a server in a PostgreSQL database: the tables that `server.db` holds otherwise."""
+"""The keys, sessions, links and audit log of a server in a PostgreSQL database, which `server.db` holds otherwise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from heedful.storage.tables import STEPS
 
 LOOK = 0.5
 """Seconds between two looks whether keys have changed."""
-_TABLE = re.compile(r"\b(FROM|INTO|UPDATE) (keys|sessions|links)\b")
+_TABLE = re.compile(r"\b(FROM|INTO|UPDATE) (keys|sessions|links|audit)\b")
 
 
 @lru_cache(100)
@@ -26,7 +26,7 @@ def _translate(query: str) -> str:
 
 
 class Tables:
-    """The tables of keys, sessions and links, with one connection that is made again when it is lost."""
+    """The tables of keys, sessions, links and the audit log, with one connection that is made again when it is lost."""
 
     def __init__(self, address: Address) -> None:
         """Use the tables in the database of `address`, which need not exist; only `writing(create=True)` creates
@@ -103,6 +103,11 @@ class Watch:
         self._looked: float | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heedful-keys", daemon=True)
+
+    @property
+    def silence(self) -> float:
+        """for how many seconds the database has not answered"""
+        return 0.0 if self._looked is None else max(time.monotonic() - self._looked - LOOK, 0.0)
 
     def start(self) -> None:
         """Look for changes once, then start the thread that goes on doing so. Do nothing if it was started before."""

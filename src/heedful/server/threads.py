@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
 from math import inf
 from typing import Any, Literal, TypeVar
 
@@ -40,31 +42,35 @@ class Turn(asyncio.Semaphore):
     def __init__(self, most: int, waiting: float) -> None:
         """Let `most` do it at a time, and `waiting` wait for it."""
         super().__init__(most)
-        self._most, self._longest, self._waiting = most, waiting, 0
+        self._most, self._longest = most, waiting
+        self.waiting = self.rejected = 0
+        """how many requests wait for it; how many were turned away, as too many did"""
 
     async def acquire(self) -> Literal[True]:
         """Wait for a turn. Raise Problem (429) if too many wait already."""
-        if self._waiting >= self._longest:
+        if self.waiting >= self._longest:
+            self.rejected += 1
             detail = f"expected at most {self._most} at a time that take long and {self._longest:g} that wait, got more"
             raise Problem("too-many", f"{detail}; nothing was changed: send it again", headers={"Retry-After": "1"})
-        self._waiting += 1
+        self.waiting += 1
         try:
             return await super().acquire()
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
 
 
 class Turns:
     """The turns of all tenants, by what is done."""
 
     def __init__(self) -> None:
-        self._turns: dict[tuple[str, str], Turn] = {}
+        self.all: dict[tuple[str, str], Turn] = {}
+        """the turns that were ever asked for, by (tenant, what is done)"""
 
     def of(self, tenant: str, what: str) -> Turn:
         """Return the turn that what this `tenant` does has to have; `what` is one of `AT_ONCE`."""
-        turn = self._turns.get((tenant, what))
+        turn = self.all.get((tenant, what))
         if turn is None:
-            turn = self._turns[tenant, what] = Turn(*AT_ONCE[what])
+            turn = self.all[tenant, what] = Turn(*AT_ONCE[what])
         return turn
 
     async def run(self, pool: Executor, tenant: str, what: str, work: Callable[..., T], *args: Any) -> T:
@@ -114,7 +120,7 @@ class Threads(Executor):
             if self._ended:
                 raise RuntimeError("the server has ended")
             self.left += 1
-            self._jobs.put((future, lambda: work(*args, **more)))
+            self._jobs.put((future, partial(copy_context().run, work, *args, **more)))  # the log knows the request
             if len(self._threads) < min(self._most, self.left):
                 thread = threading.Thread(target=self._work, name=f"{self._name}_{len(self._threads)}", daemon=True)
                 self._threads.append(thread)

@@ -10,6 +10,7 @@ import errno
 import re
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -44,6 +45,16 @@ def driver() -> ModuleType:
     return psycopg
 
 
+_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+_counting = threading.Lock()
+
+
+def open_connections() -> int:
+    """Return how many connections to databases this process has open."""
+    with _counting:
+        return sum(not connection.broken for connection in _connections)
+
+
 class Connection:
     """A connection to PostgreSQL in autocommit mode, for one thread at a time, which takes the SQL that SQLite
     takes."""
@@ -51,6 +62,8 @@ class Connection:
     def __init__(self, raw: Any, translate: Callable[[str], str]) -> None:
         """Execute SQL on psycopg's connection `raw`, after the function `translate` has translated each statement."""
         self.raw, self._translate = raw, translate
+        with _counting:
+            _connections.add(self)
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> Any:
         """Execute one statement, `query`, with a `?` for each of `parameters`, and return psycopg's cursor."""

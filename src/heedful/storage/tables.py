@@ -1,4 +1,5 @@
-"""The tables of a PostgreSQL database with loops, keys, sessions and links, and the last three of a file of SQLite.
+"""The tables of a PostgreSQL database with loops and of its server (keys, sessions, links, audit log), which SQLite has
+in a file of its own.
 
 A step that was released is never edited."""
 
@@ -20,6 +21,8 @@ SERVER_TABLES = (
         digest BLOB NOT NULL,
         created BIGINT NOT NULL,
         revoked BIGINT,
+        expires BIGINT,
+        used BIGINT,
         PRIMARY KEY (id),
         UNIQUE (prefix),
         UNIQUE (digest)
@@ -49,11 +52,22 @@ SERVER_TABLES = (
         UNIQUE (handle),
         UNIQUE (digest)
     )""",
+    """CREATE TABLE audit (
+        id INTEGER NOT NULL,
+        time BIGINT NOT NULL,
+        prefix VARCHAR(11) NOT NULL,
+        tenant VARCHAR(40) NOT NULL,
+        action VARCHAR(20) NOT NULL,
+        loop VARCHAR(100) NOT NULL,
+        about VARCHAR(11) NOT NULL,
+        request VARCHAR(100) NOT NULL,
+        PRIMARY KEY (id)
+    )""",
 )
 """The tables of a server in words of SQLite. Ids are in the order of creation, digests are SHA-256 (of a key, a
 session's token, a link's token), times are microseconds since 1970, UTC; scopes are words separated by spaces, a rate
 is in requests per second. `links.founded` is when the loop was created: another loop of the same name is another
-study."""
+study. `audit` has what was done with the keys (`heedful.results.audit.Act`)."""
 
 
 def _of_postgres(table: str) -> str:

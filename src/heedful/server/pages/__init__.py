@@ -26,6 +26,7 @@ from heedful.server.pages import compare, health, keys, learned, loops, particip
 from heedful.server.pages.formatting import join_names
 from heedful.server.pages.page import SAFE, Page, Visit, back, folder_for, form_of, problem_page, static_files
 from heedful.server.problems import Problem, as_problem
+from heedful.server.server_log import label_request
 
 PAGES: tuple[Page, ...] = (
     *teach.PAGES,
@@ -80,12 +81,18 @@ def _endpoint(service: ServerContext, by: dict[str, Page]) -> Callable[[Request]
         caller = None
         try:
             caller = await page_caller(service, request)
+            label_request(caller.tenant, caller.prefix, request.path_params.get("loop", ""))
             _check_scopes(service, request, caller, route.scopes)
             response = await _respond(service, route, request, caller)
+            if route.audit and response.status_code < 400:
+                await service.note_act(caller, route.audit, request.path_params["loop"])
+            series: int | str = response.status_code
         except Exception as error:
-            response = _problem(request, as_problem(error, "not-found"), caller)
+            problem = as_problem(error, "not-found")
+            response = _problem(request, problem, caller)
+            series = response.status_code if isinstance(problem.series, int) else problem.series
         label, tenant = f"{route.method} {route.path}", "" if caller is None else caller.tenant
-        service.metrics.request(tenant, label, response.status_code, time.perf_counter() - began)
+        service.metrics.request(tenant, label, series, time.perf_counter() - began)
         return response
 
     return endpoint

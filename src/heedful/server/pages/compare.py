@@ -90,5 +90,5 @@ PAGES = (
     Page("GET", "/loops/{loop}/compare/so-far", ("read",), so_far),
     Page("GET", "/loops/{loop}/compare/pictures/{number}", ("read",), picture),
     Page("POST", "/loops/{loop}/compare/answer", TEACH, answer),
-    Page("POST", "/loops/{loop}/compare/undo", TEACH, undo),
+    Page("POST", "/loops/{loop}/compare/undo", TEACH, undo, "undo"),
 )

@@ -15,6 +15,7 @@ MEANING = {
     "feedback": "correct what was shown, and take corrections back",
     "read": "see these pages, what was learned, and every event",
     "admin": "make loops and keys, change items, forget people, keep snapshots",
+    "metrics": "read the figures for Prometheus",
 }
 """scope -> what a key with it may do, in words"""
 ECHOED = 300
@@ -33,8 +34,10 @@ async def make(visit: Visit) -> Response:
         first = not visit.caller.prefix
         if first and not {"read", "admin"} <= set(scopes):
             raise ValueError("scopes: expected read and admin too, as the first key has to make the others")
-        own_rate, most = _limits(visit, await _all(visit))
+        keys = await _all(visit)
+        own_rate, most = _limits(visit, keys)
         rate = _rate(typed, own_rate, most)
+        expires = next((key.expires for key in keys if key.prefix == visit.caller.prefix), None)
         made, text = await in_thread(
             visit.service.pool,
             visit.service.keys.create,
@@ -42,6 +45,8 @@ async def make(visit: Visit) -> Response:
             tenant=visit.caller.tenant,
             scopes=scopes,
             rate=rate,
+            expires=expires,  # no later than the key that makes it
+            by=visit.actor,
         )
     except ValueError as error:
         again = {"name": mask_prefix(name)[:ECHOED], "scopes": scopes, "rate": mask_prefix(typed)[:ECHOED]}
@@ -79,7 +84,7 @@ async def revoke(visit: Visit) -> Response:
 
     def end() -> None:
         mine = [key.prefix for key in keys.all() if key.tenant == visit.caller.tenant]
-        keys.revoke(prefix if prefix in mine else "")
+        keys.revoke(prefix if prefix in mine else "", visit.actor)
 
     await in_thread(visit.service.pool, end)
     visit.service.authenticator.refresh()  # so that the key is refused from the next request on

@@ -213,5 +213,5 @@ def _regret_picture(simulation: MeasuredRegret) -> Picture | None:
 
 PAGES = (
     Page("GET", "/loops/{loop}/learned", ("read",), show),
-    Page("POST", "/loops/{loop}/learned/undo", ("feedback", "read"), undo),
+    Page("POST", "/loops/{loop}/learned/undo", ("feedback", "read"), undo, "undo"),
 )

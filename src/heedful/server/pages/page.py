@@ -22,12 +22,14 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from heedful.core.validation import describe
 from heedful.loop import Loop
 from heedful.server import codecs
+from heedful.server.audit import Actor
 from heedful.server.auth import Caller
 from heedful.server.context import ServerContext
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.formatting import FILTERS
 from heedful.server.problems import Problem
 from heedful.server.request import until_gone
+from heedful.server.server_log import request_id
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -106,6 +108,11 @@ class Visit(NamedTuple):
         """Do what `LoopWorker.analyse` does, until the visitor leaves."""
         return await until_gone(self.request.receive, self.worker.analyse(question, *args, **kwargs))
 
+    @property
+    def actor(self) -> Actor:
+        """The visitor, for the audit log."""
+        return Actor(self.caller.prefix, request_id())
+
     def may(self, *scopes: str) -> bool:
         """Return whether the caller's key has all of these `scopes`."""
         return self.caller.scopes.issuperset(scopes)
@@ -126,6 +133,8 @@ class Page(NamedTuple):
     """the scopes that the caller's key needs, all of them; `read` is one if the answer shows data of a loop"""
     work: Callable[[Visit], Awaitable[Response]]
     """the handler, from a Visit to the response"""
+    audit: str = ""
+    """what the audit log calls it; "" if it has none of this page"""
 
 
 def render(visit: Visit, template: str, status: int = 200, /, **context: object) -> HTMLResponse:

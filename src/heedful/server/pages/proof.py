@@ -271,7 +271,7 @@ def fitting(loop: Loop) -> list[str]:
 
 PAGES = (
     Page("GET", "/loops/{loop}/proof", ("read",), show),
-    Page("POST", "/loops/{loop}/proof/start", ("admin", "read"), start),
-    Page("POST", "/loops/{loop}/proof/stop", ("admin", "read"), stop),
-    Page("POST", "/loops/{loop}/proof/promote", ("admin", "read"), promote),
+    Page("POST", "/loops/{loop}/proof/start", ("admin", "read"), start, "start experiment"),
+    Page("POST", "/loops/{loop}/proof/stop", ("admin", "read"), stop, "stop experiment"),
+    Page("POST", "/loops/{loop}/proof/promote", ("admin", "read"), promote, "promote"),
 )

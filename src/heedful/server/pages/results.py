@@ -263,9 +263,9 @@ def _with_date(answer: StudyAnswer) -> dict[str, object]:
 
 PAGES = (
     Page("GET", "/loops/{loop}/results", ("read",), _render),
-    Page("GET", "/loops/{loop}/results/answers.{form}", ("read",), export),
+    Page("GET", "/loops/{loop}/results/answers.{form}", ("read",), export, "export"),
     Page("GET", "/loops/{loop}/results/ranking.{form}", ("read",), export_ranking),
     Page("GET", "/loops/{loop}/results/leaderboard.{form}", ("read",), export_board),
-    Page("POST", "/loops/{loop}/links", ("admin", "read"), make),
-    Page("POST", "/loops/{loop}/links/revoke", ("admin", "read"), revoke),
+    Page("POST", "/loops/{loop}/links", ("admin", "read"), make, "make link"),
+    Page("POST", "/loops/{loop}/links/revoke", ("admin", "read"), revoke, "revoke link"),
 )

@@ -306,5 +306,5 @@ PAGES = (
     Page("GET", "/loops/{loop}/hand", ("read",), hand),
     Page("GET", "/loops/{loop}/live", ("read",), live),
     Page("POST", "/loops/{loop}/teach", TEACH, take_answer),
-    Page("POST", "/loops/{loop}/undo", ("feedback", "read"), undo),
+    Page("POST", "/loops/{loop}/undo", ("feedback", "read"), undo, "undo"),
 )
