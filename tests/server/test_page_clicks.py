@@ -398,7 +398,7 @@ def test_a_token_is_neither_kept_nor_told(shop: Shop, caplog: pytest.LogCaptureF
 
 
 def _admin(shop: Shop) -> dict[str, str]:
-    return {"authorization": f"Bearer {shop.keys.create('ops', scopes=['read', 'admin'])[1]}"}
+    return {"authorization": f"Bearer {shop.keys.create('ops', scopes=['read', 'admin', 'metrics'])[1]}"}
 
 
 def test_the_digest_in_the_database_signs(shop: Shop) -> None:

@@ -36,7 +36,7 @@ class App:
             await (self._pages if shared else nothing)(scope, receive, send)
             return
         if scope["type"] == "http":
-            begin_request(dict(scope["headers"]))
+            begin_request(scope["headers"])
         if scope["type"] == "http" and scope["method"] == "POST":
             parts = scope["path"].split("/")
             if len(parts) == 5 and parts[1] == "v1" and parts[2] == "loops" and parts[4] in self._direct:

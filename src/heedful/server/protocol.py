@@ -40,8 +40,10 @@ def identify(headers: list[tuple[bytes, bytes]]) -> bytes:
     given = [value for name, value in headers if name == b"x-request-id"]
     if len(given) == 1 and _SANE_ID.fullmatch(given[0]):
         return given[0]
+    if given:
+        headers[:] = [header for header in headers if header[0] != b"x-request-id"]
     id = b"%s-%d" % (_FIRST_ID, next(_count))
-    headers[:] = [*(header for header in headers if header[0] != b"x-request-id"), (b"x-request-id", id)]
+    headers.append((b"x-request-id", id))
     return id
 
 

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
 
@@ -78,10 +78,13 @@ class RequestLabels:
 _labels: ContextVar[RequestLabels | None] = ContextVar("labels", default=None)
 
 
-def begin_request(headers: Mapping[bytes, bytes]) -> None:
+def begin_request(headers: Sequence[tuple[bytes, bytes]]) -> None:
     """Let the lines of the log come from the request with these `headers` from now on, in this task and in what it
     begins."""
-    _labels.set(RequestLabels(headers.get(b"x-request-id", b"").decode("latin-1")))
+    for name, value in reversed(headers):  # the server itself puts it last
+        if name == b"x-request-id":
+            _labels.set(RequestLabels(value.decode("latin-1")))
+            return
 
 
 def label_request(tenant: str, key: str, loop: str) -> None:
