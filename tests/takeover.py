@@ -46,6 +46,8 @@ class Proxy:
         self.port = int(self._listener.getsockname()[1])
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self.through = True
+        self.still = False
+        """whether messages are held back, as by a database that stands still behind a pooler"""
         self.lost = ""
         """which messages get lost from now on, until their connection is cut: "answers", "requests\""""
         threading.Thread(target=self._accept, daemon=True).start()
@@ -80,6 +82,8 @@ class Proxy:
                         time.sleep(0.2)  # what it said is done meanwhile
                         self.lost = ""
                         raise OSError
+                    while self.still:
+                        time.sleep(0.05)
                     key.data.sendall(data)
         self._close(near, far)
 

@@ -139,7 +139,6 @@ def serve(
     from heedful.server.codecs import Limits
     from heedful.server.context import Options
     from heedful.server.page_clicks import check_origin
-    from heedful.server.server_log import write_log
 
     with asking():
         origins = tuple(check_origin(url) for url in origin or ())
@@ -148,8 +147,7 @@ def serve(
     about = Options(
         limits, rate, tuple(own_learners or ()), most_open, idle, address=address, lease=lease, origins=origins
     )
-    write_log(log == "json")
-    _run(home, host, port, about, hosts)
+    _run(home, host, port, about, hosts, log == "json")
 
 
 def _creates(home: Place) -> str:
@@ -169,10 +167,12 @@ def _keys_note(keys: Sequence[Key], create: str) -> str:
     return f"there is no key yet: everybody on this machine may do everything; {create}"
 
 
-def _run(folder: Place, host: str, port: int, options: Options, hosts: int) -> None:
+def _run(folder: Place, host: str, port: int, options: Options, hosts: int, json: bool) -> None:
     from heedful.server.main import listening, serve
+    from heedful.server.server_log import write_log
     from heedful.storage import Damaged
 
+    write_log(json)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     try:
         with listening(folder, host, port, options, hosts) as (app, listener):

@@ -45,14 +45,14 @@ def driver() -> ModuleType:
     return psycopg
 
 
-_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+_connections: weakref.WeakSet[Any] = weakref.WeakSet()  # psycopg's
 _counting = threading.Lock()
 
 
 def open_connections() -> int:
     """Return how many connections to databases this process has open."""
     with _counting:
-        return sum(not connection.broken for connection in _connections)
+        return sum(not raw.closed for raw in _connections)
 
 
 class Connection:
@@ -62,8 +62,6 @@ class Connection:
     def __init__(self, raw: Any, translate: Callable[[str], str]) -> None:
         """Execute SQL on psycopg's connection `raw`, after the function `translate` has translated each statement."""
         self.raw, self._translate = raw, translate
-        with _counting:
-            _connections.add(self)
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> Any:
         """Execute one statement, `query`, with a `?` for each of `parameters`, and return psycopg's cursor."""
@@ -136,6 +134,8 @@ class Server:
             # A part of a password may have been taken for a host, whose name would be told.
             told = str(error).strip().splitlines()[0] if self.address.plain else f"is that the URL? {ENCODING}"
             raise Unreachable(f"{self.address}: the database cannot be reached; nothing was changed: {told}") from None
+        with _counting:
+            _connections.add(raw)
         return Connection(raw, translate)
 
     # ------------------------------------------------------------------------ the schema
