@@ -411,7 +411,7 @@ def test_a_newer_schema_is_refused(keys: Keys, tmp_path: Path) -> None:
     before = (tmp_path / "server.db").read_bytes()
     asking = (lambda: Keys(tmp_path), keys.all, lambda: keys.create("x"), keys.exist, lambda: keys.since(None))
     for ask in asking:
-        told = "expected a database of keys of schema 1 or older, got 99: a newer heedful wrote it; upgrade heedful"
+        told = "expected a database of keys of schema 2 or older, got 99: a newer heedful wrote it; upgrade heedful"
         with pytest.raises(ValueError, match=told):
             ask()
     assert (tmp_path / "server.db").read_bytes() == before

@@ -157,6 +157,11 @@ COMMANDS = {
     "keys list": CommandEntry(
         "keys:list_", "List every key that was ever made; none of them can be shown again.", "heedful keys list"
     ),
+    "keys audit": CommandEntry(
+        "keys:audit",
+        "List what was done with keys and to them, the newest first: promotions, undos, exports, new keys.",
+        "heedful keys audit",
+    ),
     "keys revoke": CommandEntry(
         "keys:revoke",
         "End a key for good; a server that runs knows within a second.",

@@ -116,6 +116,32 @@ def list_(folder: Folder = Path("."), json: Json = False) -> None:
     console().print(table)
 
 
+def audit(
+    folder: Folder = Path("."),
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many, at most.")] = 100,
+    json: Json = False,
+) -> None:
+    """The list has when it was done, the key's prefix ("" for a command here), tenant, what was done, the loop or the
+    key that it was done to, and the id of the request.
+
+    Exit codes: 0 listed; 1 the database cannot be read; 2 bad input.
+    """
+    with open_keys(folder):  # which says what is wrong with it
+        from heedful.server.audit import Audit
+
+        acts = Audit(database() or folder).newest(None, 2**62, limit)
+    if json:
+        print_json([act._asdict() for act in acts])
+        return
+    if not acts:
+        note("nothing was done with a key yet")
+        return
+    table = new_table(f"{folder}: audit log", ("time", "key", "tenant", "action", "on", "request"), whole="key")
+    for act in acts:
+        table.add_row(_when(act.time), act.key, act.tenant, act.action, act.loop or act.about, act.request)
+    console().print(table)
+
+
 def revoke(prefix: Prefix, folder: Folder = Path("."), json: Json = False) -> None:
     """The key is named by its prefix, which `heedful keys list` shows.
 

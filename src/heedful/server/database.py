@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from heedful.storage import Address, Damaged, Place, sqlite
 from heedful.storage.sqlite import Connection, Schema
-from heedful.storage.tables import SERVER_TABLES
+from heedful.storage.tables import SERVER_ADDED, SERVER_TABLES
 
-SCHEMA = Schema("database of keys", steps=(SERVER_TABLES,))
+SCHEMA = Schema("database of keys", steps=(SERVER_TABLES, SERVER_ADDED))
 
 if TYPE_CHECKING:
     from heedful.server.tables import Tables
@@ -49,7 +49,10 @@ class Database(sqlite.Database):
         super().__init__(path.absolute(), SCHEMA)
         if self.exists():
             with self.errors(), closing(self.connect()) as connection:
-                self.check(connection)
+                old = 0 < self.check(connection) < SCHEMA.newest
+            if old:
+                with self.writing():  # brings it up to date
+                    pass
 
     def exists(self) -> bool:
         """Return whether the file exists. Raise OSError if the system cannot tell."""

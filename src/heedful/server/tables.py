@@ -13,7 +13,7 @@ from typing import Any
 from heedful.server.server_log import log
 from heedful.storage import Address, Unreachable
 from heedful.storage.postgres import Connection, Server, plain
-from heedful.storage.tables import STEPS
+from heedful.storage.tables import LATER, STEPS
 
 LOOK = 0.5
 """Seconds between two looks whether keys have changed."""
@@ -48,7 +48,9 @@ class Tables:
             return self._is_there(self._open_connection())
 
     def _is_there(self, connection: Connection) -> bool:
-        self._there = self._there or self._server.check(connection)
+        if not self._there and self._server.check(connection):
+            self._server.add(connection, "audit", LATER)
+            self._there = True
         return self._there
 
     @contextmanager

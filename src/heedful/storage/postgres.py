@@ -181,6 +181,16 @@ class Server:
                 connection.execute(f"UPDATE {SCHEMA}.version SET number = ?", [len(self._steps)])
             self._checked = True
 
+    def add(self, connection: Connection, table: str, statements: Sequence[str]) -> None:
+        """Run `statements`, which add what a database of this version may lack, unless `table`, the last of it, is
+        there."""
+        query = f"SELECT to_regclass('{SCHEMA}.{table}') IS NOT NULL"
+        if not connection.execute(query).fetchone()[0]:
+            with self.transaction(connection):
+                connection.execute(f"SELECT pg_advisory_xact_lock({_INSTALLING})")
+                for statement in statements:
+                    connection.script(statement)
+
     # ------------------------------------------------------------------------ transactions
 
     def settings(self, seconds: float, durable: bool = True, idle: float | None = None) -> str:

@@ -21,8 +21,6 @@ SERVER_TABLES = (
         digest BLOB NOT NULL,
         created BIGINT NOT NULL,
         revoked BIGINT,
-        expires BIGINT,
-        used BIGINT,
         PRIMARY KEY (id),
         UNIQUE (prefix),
         UNIQUE (digest)
@@ -52,6 +50,15 @@ SERVER_TABLES = (
         UNIQUE (handle),
         UNIQUE (digest)
     )""",
+)
+"""The tables of a server in words of SQLite. Ids are in the order of creation, digests are SHA-256 (of a key, a
+session's token, a link's token), times are microseconds since 1970, UTC; scopes are words separated by spaces, a rate
+is in requests per second. `links.founded` is when the loop was created: another loop of the same name is another
+study."""
+
+SERVER_ADDED = (
+    "ALTER TABLE keys ADD COLUMN expires BIGINT",
+    "ALTER TABLE keys ADD COLUMN used BIGINT",
     """CREATE TABLE audit (
         id INTEGER NOT NULL,
         time BIGINT NOT NULL,
@@ -64,17 +71,27 @@ SERVER_TABLES = (
         PRIMARY KEY (id)
     )""",
 )
-"""The tables of a server in words of SQLite. Ids are in the order of creation, digests are SHA-256 (of a key, a
-session's token, a link's token), times are microseconds since 1970, UTC; scopes are words separated by spaces, a rate
-is in requests per second. `links.founded` is when the loop was created: another loop of the same name is another
-study. `audit` has what was done with the keys (`heedful.results.audit.Act`)."""
+"""What came to them later. `keys.used` is when a key was last used; `audit` has what was done with the keys
+(`heedful.results.audit.Act`). A server of the version before goes on next to one that adds this to a database."""
 
 
 def _of_postgres(table: str) -> str:
-    """Return the SQL statement that creates `table`, one of SERVER_TABLES, in words of PostgreSQL."""
-    identity = "id bigint GENERATED ALWAYS AS IDENTITY"
-    table = table.replace("CREATE TABLE ", "CREATE TABLE heedful.").replace("id INTEGER NOT NULL", identity)
-    return table.replace(" BLOB ", " bytea ")
+    """Return the SQL statement `table`, one of SERVER_TABLES or SERVER_ADDED, in words of PostgreSQL; what is there
+    already stays."""
+    words = {
+        "CREATE TABLE ": "CREATE TABLE IF NOT EXISTS heedful.",
+        "ALTER TABLE ": "ALTER TABLE heedful.",
+        "ADD COLUMN ": "ADD COLUMN IF NOT EXISTS ",
+        "id INTEGER NOT NULL": "id bigint GENERATED ALWAYS AS IDENTITY",
+        " BLOB ": " bytea ",
+    }
+    for word, other in words.items():
+        table = table.replace(word, other)
+    return table
+
+
+LATER = tuple(map(_of_postgres, SERVER_ADDED))
+"""The statements that add to a PostgreSQL database what it may lack of them."""
 
 
 def _refuse(table: str) -> tuple[str, ...]:
@@ -150,5 +167,6 @@ STEPS: tuple[tuple[str, ...], ...] = (
         )""",
         "ALTER TABLE heedful.snapshot ALTER content SET STORAGE EXTERNAL",
         *map(_of_postgres, SERVER_TABLES),
+        *LATER,
     ),
 )
