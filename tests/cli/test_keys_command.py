@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -242,3 +244,32 @@ def test_serving_a_loop_instead_of_its_folder_is_told(tmp_path: Path) -> None:
     (tmp_path / "cars.heedful").mkdir()
     (tmp_path / "cars.heedful" / "log.db").touch()
     assert "DIR: expected the folder that loops are in" in refusal(f"serve {tmp_path / 'cars.heedful'}")
+
+
+# ---------------------------------------------------------------------------- expiry, last use, audit
+
+
+def test_a_key_that_expires_says_when_and_when_it_was_used(folder: Path) -> None:
+    got = heedful("keys create ci --expires 90d")
+    assert re.search(r"\nheedful: it expires on \d{4}-\d\d-\d\d \d\d:\d\d UTC\n", got.err)
+    with closing(Keys(folder)) as keys:
+        [key] = keys.all()
+        assert key.expires is not None
+        assert 89 * 86_400 < key.expires / 1e6 - time.time() <= 90 * 86_400
+        keys.record_uses({key.prefix: 1_600_000_000_000_000})
+    assert "2020-09-13 12:26 UTC" in done("keys list").out
+    for wrong in ("90", "0d", "1w", "-1d", "100000d", "d"):
+        told = "--expires: expected a number of days or hours, such as 90d or 12h, got"
+        assert told in refusal(f"keys create x --expires={wrong}")
+
+
+def test_what_was_done_with_keys_is_listed() -> None:
+    assert refusal("keys audit", code=0) == "nothing was done with a key yet"
+    prefix = created()[:11]
+    assert heedful(f"keys revoke {prefix}").code == 0
+    lines = [line for line in done("keys audit").out.splitlines() if prefix in line]
+    assert ["revoke key" in lines[0], "make key" in lines[1]] == [True, True]
+    newest, first = heedful("keys audit --json").json
+    assert (newest["action"], newest["about"], newest["key"]) == ("revoke key", prefix, "")
+    assert newest["id"] > first["id"]
+    assert len(heedful("keys audit --json --limit 1").json) == 1

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +22,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.core.times import micros_of
 from heedful.server.auth import Authenticator, CachedKey, Caller
 from heedful.server.keys import SCOPES, Key, Keys
 from heedful.server.problems import Problem
@@ -621,3 +623,49 @@ def test_a_request_is_let_in_by_a_few_calls(keys: Keys) -> None:
         finally:
             sys.setprofile(None)
         assert len([event for event, _ in called if event.endswith("call")]) < 20, called
+
+
+# ---------------------------------------------------------------------------- use and expiry
+
+
+def test_a_key_that_has_expired_is_refused_and_says_so(
+    keys: Keys, opened: Callable[..., Authenticator], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = datetime.now(UTC) + timedelta(days=90)
+    made, text = keys.create("ci", expires=micros_of(ends))
+    gate = opened()
+    caller = admit(gate, text)
+    assert gate.holds(caller, "read")
+    assert gate.signer(made.prefix) is not None
+    monkeypatch.setattr("heedful.server.auth.time.time", lambda: ends.timestamp() + 1)
+    problem = refused(gate, bearer(text), None, None, "read")
+    assert (problem.kind, problem.headers) == ("no-key", {"WWW-Authenticate": "Bearer"})
+    assert str(problem).startswith(f"the key {made.prefix} expired on {ends:%Y-%m-%d %H:%M} UTC; ")
+    assert not gate.holds(caller, "read")
+    assert gate.signer(made.prefix) is None
+    with pytest.raises(Problem):
+        gate.visit(made.prefix, None, None)
+
+
+def test_the_last_use_is_written_where_it_is_new(
+    keys: Keys, opened: Callable[..., Authenticator], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (one, text), (two, other), _ = (keys.create(name) for name in ("one", "two", "three"))
+    gate, elsewhere = opened(), opened()
+    assert (gate.new_uses(), [key.used for key in keys.all()]) == ({}, [None] * 3)
+    monkeypatch.setattr("heedful.server.auth.time.time", lambda: 5000.0)
+    admit(gate, text)
+    assert gate.signer(two.prefix) is not None
+    assert gate.new_uses() == {one.prefix: 5 * 10**9, two.prefix: 5 * 10**9}
+    monkeypatch.setattr("heedful.server.auth.time.time", lambda: 4000.0)
+    admit(elsewhere, text)
+    for each in (gate, elsewhere):  # the later one stays, whoever writes last
+        keys.record_uses(each.new_uses())
+    assert [key.used for key in keys.all()] == [5 * 10**9, 5 * 10**9, None]
+    clock.now += 1.0
+    for each in (gate, elsewhere):
+        each.refresh()
+        assert each.new_uses() == {}
+    monkeypatch.setattr("heedful.server.auth.time.time", lambda: 6000.0)
+    admit(elsewhere, other)
+    assert elsewhere.new_uses() == {two.prefix: 6 * 10**9}

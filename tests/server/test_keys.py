@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from asking import at_once
 from hypothesis import given
@@ -27,7 +28,7 @@ from hypothesis import strategies as st
 from heedful import Loop
 from heedful.server.database import SCHEMA
 from heedful.server.keys import SCOPES, SHAPE, Key, Keys, in_order, tenant_name
-from heedful.storage import Place
+from heedful.storage import Address, Place
 from heedful.storage.sqlite import Database
 from loops import small_loop
 
@@ -552,3 +553,21 @@ def test_a_folder_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     (tmp_path / "server.db").mkdir()
     with pytest.raises(OSError, match="the database of keys cannot be read or written"):  # not: no key was ever made
         Keys(tmp_path)
+
+
+def test_a_database_of_the_version_before_is_brought_up_to_date(vault: Place) -> None:
+    with closing(Keys(vault)) as keys:
+        old, _ = keys.create("old")
+    lacks = ("ALTER TABLE keys DROP COLUMN expires", "ALTER TABLE keys DROP COLUMN used", "DROP TABLE audit")
+    for statement in lacks:
+        if isinstance(vault, Address):
+            with psycopg.connect(vault.url, autocommit=True) as connection:
+                connection.execute(statement.replace("TABLE ", "TABLE heedful."))
+        else:
+            sql(vault, statement)
+    if not isinstance(vault, Address):
+        sql(vault, "PRAGMA user_version = 1")
+    with closing(Keys(vault)) as keys:
+        assert keys.all() == [old]
+        keys.record_uses({old.prefix: 7})
+        assert keys.all() == [old._replace(used=7)]

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import errno
+import io
+import json
 import logging
 import threading
+from contextvars import Context, copy_context
+from datetime import datetime
+from pathlib import Path
 
 import pytest
+from asking import Wire
 
 from heedful.server import server_log
+from heedful.server.main import served
 from heedful.server.problems import as_problem
 from heedful.server.server_log import MOST, QUIET, log
+from heedful.server.threads import Threads
 from heedful.storage import Damaged, OutOfConnections
 
 
@@ -91,3 +99,83 @@ def test_lines_of_many_threads_are_counted(caplog: pytest.LogCaptureFixture, now
     now[0] += QUIET + 1.0
     log.error("no")
     assert "1,599 more" in caplog.records[-1].getMessage()
+
+
+# ---------------------------------------------------------------------------- which request it was
+
+
+def formatted(json: bool, monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Let the log be written, and return where."""
+    stream, root = io.StringIO(), logging.Logger("root")
+    monkeypatch.setattr(server_log.sys, "stderr", stream)
+    monkeypatch.setattr(server_log.logging, "basicConfig", lambda handlers, level: root.addHandler(handlers[0]))
+    server_log.write_log(json)
+    monkeypatch.setattr(log, "handlers", root.handlers)
+    return stream
+
+
+def fail_in_a_request(loop: str) -> None:
+    """Log an error as of a request for a loop."""
+    server_log.begin_request([(b"host", b"localhost"), (b"x-request-id", b"r-1")])
+    server_log.label_request("acme", "hk_ab12cd34", loop)
+    assert b'"request_id":"r-1"' in as_problem(RuntimeError("no")).body
+
+
+def test_a_line_names_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = formatted(False, monkeypatch)
+    log.error("of nobody")
+    copy_context().run(fail_in_a_request, "cars")
+    copy_context().run(fail_in_a_request, "x\nERROR forged")
+    lines = stream.getvalue().splitlines()
+    assert lines[0].endswith(" ERROR heedful.server: of nobody")
+    assert lines[1].endswith(
+        "ERROR heedful.server: a request failed [request=r-1 tenant=acme key=hk_ab12cd34 loop=cars]"
+    )
+    assert lines[2] == "RuntimeError: no"
+    assert "forged" not in stream.getvalue()
+
+
+def test_a_line_of_json_has_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = formatted(True, monkeypatch)
+    log.warning("of %s\nand more", "nobody")
+    copy_context().run(fail_in_a_request, "cars")
+    first, second = map(json.loads, stream.getvalue().splitlines())
+    assert datetime.fromisoformat(first.pop("time")).tzinfo is not None
+    assert first == {"level": "WARNING", "message": "of nobody\nand more"}
+    assert "RuntimeError: no" in second.pop("error")
+    assert second.keys() - {"time"} == {"level", "message", "request", "tenant", "key", "loop"}
+    assert (second["request"], second["key"], second["loop"]) == ("r-1", "hk_ab12cd34", "cars")
+
+
+def test_work_in_a_thread_is_of_its_request() -> None:
+    server_log.begin_request([(b"x-request-id", b"r-2")])
+    pool = Threads(1, "test")
+    assert pool.submit(server_log.request_id).result(60) == "r-2"
+    assert Context().run(pool.submit, server_log.request_id).result(60) == ""
+    pool.shutdown()
+
+
+def test_the_start_and_the_end_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with served(tmp_path):
+        assert f"begins to serve {tmp_path}" in caplog.text
+    assert f"has ended to serve {tmp_path}" in caplog.text
+
+
+def test_every_answer_has_the_id_of_its_request(tmp_path: Path) -> None:
+    sane, others = ["ann.7-a_b~:/+=@", "x" * 100], ["x" * 101, "a b", 'a"b', "ä", ""]
+    with served(tmp_path) as url, Wire(url) as wire:
+        for given in (*sane, *others):
+            for target in ("/healthz", "/v1/loops", "/v1/loops/none", "/v1/none", "/", "/heedful.js"):
+                lines = f"GET {target} HTTP/1.1\r\nhost: localhost\r\nx-request-id: {given}\r\n\r\n"
+                wire.send(lines.encode())
+                answer = wire.must()
+                id = answer.headers["x-request-id"]
+                assert id == given if given in sane else 1 <= len(id) <= 30 and id.isascii(), (given, target)
+                if answer.headers.get("content-type") == "application/problem+json":
+                    assert answer.value["request_id"] == id
+        twice = b"GET /v1/none HTTP/1.1\r\nhost: localhost\r\nx-request-id: a\r\nx-request-id: b\r\n\r\n"
+        wire.send(twice + b"no http\r\n\r\n")
+        for _ in range(2):
+            answer = wire.must()
+            assert answer.value["request_id"] == answer.headers["x-request-id"] not in ("a", "b")

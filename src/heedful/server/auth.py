@@ -92,8 +92,7 @@ class Authenticator:
         self._by_prefix: dict[str, CachedKey] = {}
         self._anybody = CachedKey(Caller("main", frozenset(SCOPES), ""), b"", self._rate, clock())
         self._ever = False  # whether a key was ever made: from then on one is needed, whatever happens to the file
-        self.broken = ""
-        """the kind of problem that everybody gets as the keys cannot be read; "" if they can"""
+        self._broken = ""  # the kind of problem that everybody gets as the keys cannot be read
         self._keyed = False  # whether keys are what decides
         self._stamp: Stamp | None = None
         self._trace: Stamp | None = ()
@@ -165,7 +164,7 @@ class Authenticator:
         if self._clock() >= self._due:
             self.refresh()
         if not caller.prefix:
-            return not self._keyed and not self.broken
+            return not self._keyed and not self._broken
         entry = self._by_prefix.get(caller.prefix)
         return self._keyed and entry is not None and scope in entry.caller.scopes and not entry.expired
 
@@ -220,9 +219,15 @@ class Authenticator:
         return self._anybody
 
     def _check_readable(self) -> None:
-        if self.broken:
+        if self._broken:
             detail = "the keys cannot be read, so nobody is let in; the server's log says more"
-            raise Problem(self.broken, detail, headers={"Retry-After": "1"} if self.broken == "unavailable" else None)
+            raise Problem(self._broken, detail, headers={"Retry-After": "1"} if self._broken == "unavailable" else None)
+
+    @property
+    def readable(self) -> bool:
+        """whether the keys can be read, by what the database says now"""
+        self._refreshed_time()
+        return not self._broken
 
     @property
     def takes_keys(self) -> bool:
@@ -250,15 +255,15 @@ class Authenticator:
         try:
             trace = self._keys.trace()
             self._look(now)
-            self.broken = ""
+            self._broken = ""
         except TimeoutError:
             return  # somebody is writing: until that is done what is known holds
         except (OSError, ValueError) as error:
-            if not self.broken:
+            if not self._broken:
                 log.error("%s", error)
-            self.broken = "unavailable" if isinstance(error, OSError) else "damaged"
+            self._broken = "unavailable" if isinstance(error, OSError) else "damaged"
         self._trace = trace
-        self._keyed = self._ever and not self.broken
+        self._keyed = self._ever and not self._broken
 
     def _look(self, now: float, wait: float = 0.0) -> None:
         changes = self._keys.since(self._stamp, wait)

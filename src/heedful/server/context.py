@@ -33,6 +33,9 @@ LARGE = 100_000
 PATIENCE = 2.5
 """Seconds for which a server that stops waits for what its threads are doing, after requests had two to be answered."""
 
+DISK = 1.0
+"""Seconds in which the disk has to say whether the folder of the loops can be written."""
+
 EXPORTED = 3600.0
 """Seconds in which the audit log has one entry of a key that exports a loop again and again."""
 
@@ -172,12 +175,12 @@ class ServerContext:
             return "the server ends"
         if (silence := self.keys.silence) > SILENT:
             return f"the database has not answered for {silence:.0f} s"
-        if self.authenticator.broken:
+        if not self.authenticator.readable:
             return "the keys cannot be read"
         if isinstance(self.folder, Path):
             work = partial(os.access, self.folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
             asked = asyncio.get_running_loop().run_in_executor(self.observing, work)
-            await asyncio.wait((asked,), timeout=1.0)
+            await asyncio.wait((asked,), timeout=DISK)
             if not asked.done():
                 return "the disk does not answer"
             if not asked.result():

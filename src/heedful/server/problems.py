@@ -83,8 +83,9 @@ class Problem(Exception):
     @property
     def body(self) -> bytes:
         """Return the problem as JSON, with the id of the request."""
-        known = request_id()
-        return msgspec.json.encode(self.members | ({"request_id": known} if known else {}))
+        if known := request_id():
+            self.members.setdefault("request_id", known)
+        return msgspec.json.encode(self.members)
 
 
 def unavailable(detail: str, seconds: int = 1) -> Problem:

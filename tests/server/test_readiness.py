@@ -1,0 +1,95 @@
+"""Whether a server should be sent requests, and what its metrics say while the database stands still."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+from asking import metrics
+
+from heedful.server import context
+from heedful.server.context import ServerContext
+from heedful.server.main import served
+from loops import small_loop
+from processes import until
+from takeover import LONGEST, Node, new_name
+
+NOTHING: frozenset[tuple[str, str]] = frozenset()
+
+
+def refused(url: str) -> str | None:
+    """Return why a server is not ready; None if it is."""
+    answer = httpx.get(f"{url}/readyz", timeout=LONGEST)
+    if answer.status_code == 200:
+        assert answer.json() == {"status": "ready"}
+        return None
+    assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
+    return str(answer.json()["detail"])
+
+
+def test_a_server_of_a_folder_is_ready_while_it_can_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with served(tmp_path) as url:
+        assert refused(url) is None
+        monkeypatch.setattr(os, "access", lambda path, mode, **more: path != tmp_path)  # root may write anywhere
+        assert refused(url) == "the folder of the loops cannot be written"
+        assert httpx.get(f"{url}/healthz").status_code == 200
+
+
+def test_a_server_whose_keys_cannot_be_read_is_not_ready(tmp_path: Path) -> None:
+    with served(tmp_path) as url:
+        (tmp_path / "server.db").write_bytes(b"no database" * 100)
+        until(lambda: refused(url) == "the keys cannot be read")
+        (tmp_path / "server.db").unlink()
+        until(lambda: refused(url) is None)
+
+
+def test_a_server_that_ends_or_whose_disk_stands_still_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context, "DISK", 0.01)
+    goes_on = threading.Event()
+    monkeypatch.setattr(os, "access", lambda path, mode, **more: path != tmp_path or goes_on.wait())
+
+    async def ask() -> None:
+        service = ServerContext(tmp_path)
+        await service.start()
+        assert await service.why_unready() == "the disk does not answer"
+        goes_on.set()
+        await service.stop()
+        assert await service.why_unready() == "the server ends"
+
+    asyncio.run(ask())
+
+
+def test_a_database_that_stands_still_is_told_and_holds_up_nobody_who_looks(postgres: str, tmp_path: Path) -> None:
+    name = new_name()
+    small_loop(f"{postgres}#{name}", control=0.0).close()
+    node = Node(postgres, tmp_path)
+    try:
+        node.wait()
+
+        def of(series: str) -> float:
+            found: float = metrics(httpx.get(f"{node.url}/metrics", timeout=LONGEST).content)[series, NOTHING]
+            return found
+
+        assert httpx.post(f"{node.url}/v1/loops/{name}/decisions", json={}, timeout=LONGEST).status_code == 200
+        until(lambda: of("heedful_leases_held") == 1, LONGEST)
+        assert (of("heedful_database_reachable"), refused(node.url)) == (1, None)
+        assert of("heedful_database_connections") > 0
+        node.proxy.still = True
+        until(lambda: refused(node.url) is not None, LONGEST)
+        assert "the database has not answered for" in str(refused(node.url))
+        until(lambda: of("heedful_database_reachable") == 0, LONGEST)
+        listed = httpx.get(f"{node.url}/v1/loops", timeout=LONGEST)
+        assert (listed.status_code, "could not be listed" in listed.text) == (503, True)
+        assert httpx.get(f"{node.url}/healthz", timeout=LONGEST).status_code == 200
+        node.proxy.still = False
+        until(lambda: refused(node.url) is None, LONGEST)
+        until(lambda: httpx.get(f"{node.url}/v1/loops", timeout=LONGEST).json() == {"loops": [name]}, LONGEST)
+    finally:
+        node.close()
+    assert f"loop {name} of tenant main is owned by this server from now on" in node.told.read_text()
