@@ -117,8 +117,8 @@ def test_the_manifest_hangs_together() -> None:
     pod = spec["template"]["spec"]
     [container] = pod["containers"]
     [port] = container["ports"]
-    for probe in ("readinessProbe", "livenessProbe"):
-        assert container[probe]["httpGet"] == {"path": "/healthz", "port": port["containerPort"]}
+    for probe, path in (("readinessProbe", "/readyz"), ("livenessProbe", "/healthz")):
+        assert container[probe]["httpGet"] == {"path": path, "port": port["containerPort"]}
     wait = int(container["lifecycle"]["preStop"]["exec"]["command"][1])
     assert pod["terminationGracePeriodSeconds"] > wait + 10 + 5 + 10
     assert pod["securityContext"]["runAsUser"] == 10001

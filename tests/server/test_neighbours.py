@@ -126,13 +126,14 @@ def test_metrics_are_written_beside_the_event_loop_and_once_a_second(
         return was(counts, tenant)
 
     now = [100.0]
+    monkeypatch.setattr(metrics, "PATIENCE", 60.0)
     monkeypatch.setattr(metrics, "exposition", slow)
     monkeypatch.setattr(metrics, "clock", lambda: now[0])
     with closing(Keys(folder)) as keys:
-        acme, reader, everything = (
-            keys.create("a", tenant="acme", scopes=["read"])[1],
-            keys.create("r", scopes=["read"])[1],
-            keys.create("e")[1],
+        acme, other, everything = (
+            keys.create("a", tenant="acme", scopes=["read", "metrics"])[1],
+            keys.create("o", tenant="other", scopes=["metrics"])[1],
+            keys.create("e", scopes=["metrics"])[1],
         )
     with served(folder) as url, ThreadPoolExecutor(8) as pool:
 
@@ -151,14 +152,25 @@ def test_metrics_are_written_beside_the_event_loop_and_once_a_second(
             may.set()
             [text] = {each.result(20) for each in asked}
             assert made == ["acme"]
-            assert scrape(reader) != text  # each tenant has its own
+            assert scrape(other) != text  # each tenant has its own
             assert b"process_" in scrape(everything)
-            assert made == ["acme", "main", None]
+            assert made == ["acme", "other", None]
             now[0] += 0.9
             assert scrape(acme) == text
             now[0] += 0.2
             assert scrape(acme) != text
-            assert made == ["acme", "main", None, "acme"]
+            assert made == ["acme", "other", None, "acme"]
+
+
+def test_metrics_that_take_long_are_not_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    may, was = threading.Event(), metrics.exposition
+    monkeypatch.setattr(metrics, "PATIENCE", 0.01)
+    monkeypatch.setattr(metrics, "exposition", lambda *given: was(*given) if may.wait(60) else b"")
+    with served(folder) as url, closing(Caller(url)) as caller:
+        for _ in range(2):
+            is_problem(caller.send("GET", "/metrics"), "unavailable")
+        may.set()
+        until(lambda: caller.send("GET", "/metrics").status == 200)
 
 
 def test_metrics_that_fail_are_tried_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

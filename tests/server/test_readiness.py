@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -68,7 +69,7 @@ def test_a_server_that_ends_or_whose_disk_stands_still_is_not_ready(
 def test_a_database_that_stands_still_is_told_and_holds_up_nobody_who_looks(postgres: str, tmp_path: Path) -> None:
     name = new_name()
     small_loop(f"{postgres}#{name}", control=0.0).close()
-    node = Node(postgres, tmp_path)
+    node, pool = Node(postgres, tmp_path), ThreadPoolExecutor(1)
     try:
         node.wait()
 
@@ -81,15 +82,20 @@ def test_a_database_that_stands_still_is_told_and_holds_up_nobody_who_looks(post
         assert (of("heedful_database_reachable"), refused(node.url)) == (1, None)
         assert of("heedful_database_connections") > 0
         node.proxy.still = True
+        path = f"{node.url}/v1/loops/{name}/decisions"
+        waiting = pool.submit(httpx.post, path, json={"id": "d1"}, timeout=LONGEST)
         until(lambda: refused(node.url) is not None, LONGEST)
         assert "the database has not answered for" in str(refused(node.url))
         until(lambda: of("heedful_database_reachable") == 0, LONGEST)
         listed = httpx.get(f"{node.url}/v1/loops", timeout=LONGEST)
         assert (listed.status_code, "could not be listed" in listed.text) == (503, True)
         assert httpx.get(f"{node.url}/healthz", timeout=LONGEST).status_code == 200
+        assert not waiting.done(), "nobody was answered while it was decided"
         node.proxy.still = False
         until(lambda: refused(node.url) is None, LONGEST)
         until(lambda: httpx.get(f"{node.url}/v1/loops", timeout=LONGEST).json() == {"loops": [name]}, LONGEST)
+        assert waiting.result(LONGEST).status_code in (200, 503)
     finally:
         node.close()
+        pool.shutdown()
     assert f"loop {name} of tenant main is owned by this server from now on" in node.told.read_text()

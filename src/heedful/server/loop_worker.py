@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import Executor
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from functools import cache, partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -28,7 +28,8 @@ from heedful.server.analysts import Analysts
 from heedful.server.problems import Problem
 from heedful.server.server_log import log
 from heedful.server.threads import AT_ONCE, Turn, Turns
-from heedful.storage import Moved
+from heedful.storage import Address, Busy, Moved
+from heedful.storage.postgres import hurried
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,6 +38,7 @@ Request = tuple[list[PendingEvent], "asyncio.Future[Sequence[Answer]]"]
 """The events that one HTTP request submits, and the future that gets their answers."""
 Group = list[Request]
 
+_AT_ONCE = nullcontext()
 WRITE_AHEAD = 4_000_000
 """Bytes after which SQLite's write-ahead file is moved into the log: often, so that no move takes long."""
 
@@ -73,6 +75,8 @@ class LoopWorker:
         """whether a decision or an update of the model takes milliseconds, and is therefore done in another thread"""
         if self._slow:
             use_one_core()
+        self._far = isinstance(loop.path, Address)
+        """whether the log is in a database, for which the event loop does not wait"""
         self.users = 0
         """the number of requests under way, during which the loop is not closed"""
         self.used = time.monotonic()
@@ -164,14 +168,20 @@ class LoopWorker:
 
         `arguments` are the arguments of `Loop.decide`. Return None for a request that takes long, or that names an item
         which only another process may know; `decide_once` handles these in another thread."""
-        if self._slow or self.is_costly(arguments):
-            return None
         try:
-            request = self.loop.decider.read(**arguments)
-        except LookupError:
+            with self._at_once():
+                if self._slow or self.is_costly(arguments):
+                    return None
+                request = self.loop.decider.read(**arguments)
+                # The request goes with this call: its arrays are the next one's while they are in the cache.
+                return self.loop.decider.propose(request) if isinstance(request, DecisionRequest) else request
+        except (LookupError, Busy):
             return None
-        # The request goes with this call: its arrays are the next one's while they are in the processor's cache.
-        return self.loop.decider.propose(request) if isinstance(request, DecisionRequest) else request
+
+    def _at_once(self) -> AbstractContextManager[None]:
+        """Return the context in which the event loop's thread reads the log: Busy is raised where a database takes
+        long."""
+        return hurried() if self._far else _AT_ONCE
 
     async def feedback(self, event: dict[str, Any], large: bool = False) -> Answer:
         """Learn from one `event`, as `Loop.feedback` does; a `large` one is handled in another thread."""
@@ -193,7 +203,11 @@ class LoopWorker:
         thread."""
         form = event.copy()
         decision, id, at = form.pop("decision", None), form.pop("id", None), form.pop("time", None)
-        draft = self.loop.feedback_reader.read(decision, id, at, form)
+        try:
+            with self._at_once():
+                draft = self.loop.feedback_reader.read(decision, id, at, form)
+        except Busy:
+            return None
         return None if isinstance(draft, UnknownDecision) else draft
 
     async def feedback_many(self, events: list[Any], large: bool = False) -> list[Answer]:
@@ -202,7 +216,11 @@ class LoopWorker:
         if large or (costly := len(events) > FEW or cost(events) > COSTLY):
             async with self.turn(not large and costly):
                 return await self.run(self.loop.feedback_many, events)
-        drafts = self.loop.feedback_reader.read_many(events)
+        try:
+            with self._at_once():
+                drafts = self.loop.feedback_reader.read_many(events)
+        except Busy:
+            return await self.run(self.loop.feedback_many, events)
         if any(isinstance(draft, UnknownDecision) for draft in drafts):
             return await self.run(self.loop.feedback_many, events)
         good = [draft for draft in drafts if isinstance(draft, PendingEvent)]
@@ -300,7 +318,7 @@ class LoopWorker:
         group, self._waiting = self._waiting, []
         drafts = [draft for events, _ in group for draft in events]
         try:
-            few = len(drafts) <= GROUP and not self._slow
+            few = len(drafts) <= GROUP and not self._slow and not self._far
             answers = self.projection.attempt(drafts, self._durable) if few else None
         except Exception as error:
             self._fail(group, error)

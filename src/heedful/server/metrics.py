@@ -20,7 +20,6 @@ from heedful.storage.address import LOG
 from heedful.storage.postgres import open_connections
 
 if TYPE_CHECKING:
-    from heedful.server.context import ServerContext
     from heedful.server.loop_worker import LoopWorker
 
 BOUNDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
@@ -67,8 +66,8 @@ class Durations:
 class Metrics:
     """The counters of one server since it started, and their text for Prometheus."""
 
-    def __init__(self, service: ServerContext) -> None:
-        """Count for the server `service`."""
+    def __init__(self, service: Any) -> None:
+        """Count for the server `service`, a `ServerContext`."""
         self.service = service
         self.requests: Counter[tuple[str, str, int | str]] = Counter()
         """requests, by (tenant, route, HTTP status, or "owned" where another server owned the loop)"""
@@ -205,20 +204,23 @@ class _Collector:
         yield build
         yield _single(gauge, "open_loops", "Loops that are open.", len(service.loops.workers))
         yield _single(gauge, "folds_in_progress", "Models that are being made from their log.", len(FOLDS))
-        if isinstance(service.folder, Address):
-            yield _single(gauge, "database_reachable", "Whether the database answers.", service.keys.silence <= SILENT)
-            yield _single(gauge, "database_connections", "Open connections to the database.", open_connections())
-            yield _single(gauge, "leases_held", "Loops that this server owns.", len(service.loops.owned))
-            yield _single(counter, "leases_lost", "Loops that other servers took from this one.", service.loops.lost)
-        else:
-            free = shutil.disk_usage(service.folder).free
-            yield _single(gauge, "disk_free_bytes", "Where the loops are.", free)
+        far, loops = isinstance(service.folder, Address), service.loops
+        free = None if far else shutil.disk_usage(service.folder).free
+        yield _single(gauge, "disk_free_bytes", "Where the loops are.", free)
+        for kind, name, about, value in (
+            (gauge, "database_reachable", "Whether the database answers.", service.keys.silence <= SILENT),
+            (gauge, "database_connections", "Open connections to the database.", open_connections()),
+            (gauge, "leases_held", "Loops that this server owns.", len(loops.owned)),
+            (counter, "leases_lost", "Loops that other servers took from this one.", loops.lost),
+        ):
+            yield _single(kind, name, about, value if far else None)
 
 
-def _single(kind: Any, name: str, about: str, value: float) -> Any:
-    """Return a family of the `kind` with one sample, which has no labels."""
+def _single(kind: Any, name: str, about: str, value: float | None) -> Any:
+    """Return a family of the `kind` with one sample, which has no labels; with none if `value` is None."""
     family = kind(f"heedful_{name}", about)
-    family.add_metric((), value)
+    if value is not None:
+        family.add_metric((), value)
     return family
 
 

@@ -11,14 +11,16 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from heedful.storage.address import Address
-from heedful.storage.errors import Closed, Damaged, Newer, OutOfConnections, Unreachable
+from heedful.storage.errors import Busy, Closed, Damaged, Newer, OutOfConnections, Unreachable
+
+T = TypeVar("T")
 
 SCHEMA = "heedful"
 """The schema, in PostgreSQL's sense, that holds all tables."""
@@ -31,6 +33,44 @@ _NONE_LEFT = re.compile(r"too many (clients|connections)|remaining connection sl
 """What PostgreSQL and PgBouncer say where they take no more connections: an error of connecting has no code."""
 _INSTALLING = 0x68656564
 """The number of the advisory lock, for a transaction, under which the tables are created."""
+
+
+HURRY = 0.2
+"""Seconds for which a thread that is `hurried` waits for an answer of a database."""
+_thread = threading.local()
+
+
+@contextmanager
+def hurried() -> Iterator[None]:
+    """Let this thread not wait for a database in the block: what needs a connection that is not there or in use, or
+    takes longer than `HURRY` seconds, raises Busy.
+
+    A server's event loop asks so, and lets another thread do what would hold up all requests."""
+    _thread.hurried = True
+    try:
+        yield
+    finally:
+        _thread.hurried = False
+
+
+def _is_hurried() -> bool:
+    return getattr(_thread, "hurried", False)
+
+
+def _bounded(raw: Any, steps: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+    """Return the `steps` of a question on psycopg's connection `raw`, which is closed if no answer comes in time."""
+    until = time.monotonic() + HURRY
+    try:
+        wanted = next(steps)
+        while True:
+            ready = yield wanted  # 0 where nothing has come
+            if not ready and time.monotonic() > until:
+                raw.close()
+                raise Busy("the database takes long to answer")
+            wanted = steps.send(ready)
+    except StopIteration as done:
+        found: T = done.value
+        return found
 
 
 def driver() -> ModuleType:
@@ -109,6 +149,8 @@ class Server:
         """Return a new connection, which passes SQL through `translate`.
 
         Raise Unreachable if the server cannot be reached, and Damaged if the URL is not valid."""
+        if _is_hurried():
+            raise Busy(f"{self.address}: no connection is there yet")
         psycopg = driver()
         try:
             raw = psycopg.connect(
@@ -134,6 +176,8 @@ class Server:
             # A part of a password may have been taken for a host, whose name would be told.
             told = str(error).strip().splitlines()[0] if self.address.plain else f"is that the URL? {ENCODING}"
             raise Unreachable(f"{self.address}: the database cannot be reached; nothing was changed: {told}") from None
+        wait = raw.wait
+        raw.wait = lambda steps, *more, **named: wait(_bounded(raw, steps) if _is_hurried() else steps, *more, **named)
         with _counting:
             _connections.add(raw)
         return Connection(raw, translate)
@@ -284,7 +328,15 @@ class Reader:
         """Return all rows of the SQL `query` with these `parameters`. Raise Unreachable if the server cannot be
         reached."""
         until = time.monotonic() + self._server.wait
-        with self._lock, self._server.errors():
+        if not self._lock.acquire(blocking=not _is_hurried()):
+            raise Busy(f"{self._server.address}: another thread reads")
+        try:
+            return self._rows(query, parameters, until)
+        finally:
+            self._lock.release()
+
+    def _rows(self, query: str, parameters: Sequence[Any], until: float) -> list[Any]:
+        with self._server.errors():
             while True:
                 if self._closed:
                     raise Closed(f"{self._server.address}: the log is closed: open it again")
