@@ -20,7 +20,7 @@ from budget import FACTOR
 from heedful.client.page_token import page_token
 from heedful.server.codecs import Limits
 from heedful.server.context import Options
-from heedful.server.keys import Keys
+from heedful.server.keys import SCOPES, Keys
 from heedful.server.main import served
 from heedful.server.problems import TITLES
 from heedful.server.routes import description
@@ -245,7 +245,7 @@ def values(schema: Any) -> tuple[set[Any], bool]:
 def living(folder: Path, name: str) -> Iterator[Described]:
     """Somebody who may ask everything about a loop in this folder."""
     with closing(Keys(folder)) as keys:
-        key = keys.create("all", scopes=["decide", "feedback", "read", "admin"])[1]
+        key = keys.create("all", scopes=SCOPES)[1]
     with served(folder, Options(own=(FIFTH,))) as url:
         ask = Described(url, key, name)
         with closing(ask.caller):

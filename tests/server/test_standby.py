@@ -125,9 +125,9 @@ def answers(node: Node, name: str) -> dict[str, Any]:
     """What a server says to everything that is read of a loop."""
     paths = ["", "/weights", "/weights?person=p3", "/standing", "/report", "/health", "/items", "/promotions"]
     paths += ["/decisions/d3/why", "/decisions/d3/why?item=i3", "/events?follow=false&after=10"]
-    found = {}
+    found, headers = {}, {"x-request-id": "r"}  # which all problems say
     for path in paths:
-        reply = httpx.get(f"{node.url}/v1/loops/{name}{path}", timeout=LONGEST)
+        reply = httpx.get(f"{node.url}/v1/loops/{name}{path}", timeout=LONGEST, headers=headers)
         found[path] = reply.status_code, reply.text
     ranked = httpx.post(f"{node.url}/v1/loops/{name}/rank", json={"person": "p3"}, timeout=LONGEST)
     found["/rank"] = ranked.status_code, ranked.text

@@ -84,7 +84,7 @@ async def sign_in(service: ServerContext, request: Request) -> Response:
     except Problem as problem:
         if problem.kind != "no-key":
             raise
-        return _form(service, request, to, "This key is mistyped, unknown or revoked.", 401)
+        return _form(service, request, to, "This key is mistyped, unknown, revoked or expired.", 401)
     response = back(to)
     if caller.prefix:  # "" if no key was ever made: visitors on this machine need none
         await begin(service, request, response, caller.prefix)
