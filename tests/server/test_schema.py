@@ -456,7 +456,7 @@ def test_it_is_the_same_with_keys(tmp_path: Path) -> None:
     """What is described is what a holder of a key is answered, and 401 what everybody else is."""
     small_loop(tmp_path / "cars.heedful").close()
     keys = Keys(tmp_path)
-    text = keys.create("ci", scopes=["read"])[1]
+    text = keys.create("ci", scopes=["read", "metrics"])[1]
     keys.close()
     with served(tmp_path) as url:
         described = schemathesis.openapi.from_url(f"{url}/openapi.json", config=bare())

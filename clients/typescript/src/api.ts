@@ -560,6 +560,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What was done with the keys
+         * @description Needs the scope admin.
+         */
+        get: operations["get_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -569,7 +589,7 @@ export interface paths {
         };
         /**
          * For Prometheus
-         * @description Needs the scope read.
+         * @description Needs the scope metrics.
          */
         get: operations["get_metrics"];
         put?: never;
@@ -589,6 +609,23 @@ export interface paths {
         };
         /** Whether the server answers */
         get: operations["get_healthz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether the server should be sent requests */
+        get: operations["get_readyz"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2096,6 +2133,36 @@ export interface components {
             alike: string[];
         };
         /**
+         * Acts
+         * @description A page of the audit log of the key's tenant.
+         */
+        Acts: {
+            /** @description the newest first */
+            acts: components["schemas"]["Act"][];
+        };
+        /**
+         * Act
+         * @description One thing that was done with a key, or to a key.
+         */
+        Act: {
+            /** @description its number: later acts have larger ones */
+            id: number;
+            /** @description when it was done, in microseconds since 1970, UTC */
+            time: number;
+            /** @description the prefix of the key with which it was done; "" if none was needed, as for a command on the machine of the server */
+            key: string;
+            /** @description the tenant of that key */
+            tenant: string;
+            /** @description what was done, such as "promote" or "forget" */
+            action: string;
+            /** @description the name of the loop that it was done to; "" if it was done to a key */
+            loop: string;
+            /** @description the prefix of the key that was made or changed; "" otherwise */
+            about: string;
+            /** @description the id of the request (header X-Request-Id); "" for a command */
+            request: string;
+        };
+        /**
          * Serving
          * @description The answer of a server that is up.
          */
@@ -2105,6 +2172,17 @@ export interface components {
              * @enum {unknown}
              */
             status: "ok";
+        };
+        /**
+         * Ready
+         * @description The answer of a server to which requests should be sent.
+         */
+        Ready: {
+            /**
+             * @description that they should
+             * @enum {unknown}
+             */
+            status: "ready";
         };
         /**
          * Problem
@@ -2123,6 +2201,8 @@ export interface components {
             field?: string;
             /** @description what became of the event that was rejected */
             answer?: components["schemas"]["Answer"];
+            /** @description the id of the request: the header X-Request-Id */
+            request_id?: string;
         };
         /**
          * ChoiceDetails
@@ -3583,6 +3663,43 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    get_audit: {
+        parameters: {
+            query?: {
+                before?: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Acts"];
+                    "application/msgpack": components["schemas"]["Acts"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            421: components["responses"]["Problem421"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     get_metrics: {
         parameters: {
             query?: never;
@@ -3632,6 +3749,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Serving"];
+                };
+            };
+        };
+    };
+    get_readyz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ready"];
                 };
             };
         };
