@@ -155,7 +155,7 @@ def _role(address: Address) -> Iterator[Finding]:
     from heedful.loop.log.table import Directory
 
     with closing(Directory(address)) as directory:
-        for lack in directory.lacks(0):
+        for lack in directory.lacks():
             message, _, grant = lack.rpartition(": ")
             yield Finding("role", "warning", message, grant)
 

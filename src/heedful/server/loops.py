@@ -21,20 +21,23 @@ from heedful.learners.registry import is_own
 from heedful.loop import Loop
 from heedful.server.analysts import Analysts
 from heedful.server.loop_worker import LoopWorker
+from heedful.server.peers import Peers
 from heedful.server.problems import Problem
 from heedful.server.server_log import log
 from heedful.server.threads import Turns
-from heedful.storage import Address, Moved, Newer, Place, Unreachable
+from heedful.storage import Address, Moved, Newer, Owned, Place, Unreachable
 from heedful.storage.address import LOG, NAME, SUFFIX
 
 if TYPE_CHECKING:
-    from heedful.loop.log.table import Directory
+    from heedful.loop.log.table import Directory, LogTable
     from heedful.server.context import Options
 
 MAIN = "main"
 AGAIN_AFTER = 10.0
 """Seconds between two attempts to remove the bytes of a forgotten person from the files while another process reads
 them."""
+AT_A_TIME = 50
+"""How many loops are given back to other servers at a time, four times within each lease."""
 TRIM_AFTER = 10.0
 """Seconds between two times that memory of closed loops is returned to the system."""
 
@@ -60,10 +63,15 @@ class Loops:
         """Serve the loops of `folder`, or of a database, as `options` say; they are opened and closed in threads of
         `pool`, when it is their tenant's turn."""
         self._directory: Directory | None = None
+        self.peers: Peers | None = None
+        """the other servers of a database"""
         if isinstance(folder, Address):
             from heedful.loop.log.table import Directory
 
             self._directory = Directory(folder)
+            self.peers = Peers(options.address, options.lease)
+        self._owners: dict[str, str] = {}  # by key, the address of another server that owned the loop a moment ago
+        self._followed = set[str]()  # keys of loops that are open here and owned by others, and learned
         self.folder = folder
         self._pool, self._turns, self._options = pool, turns, options
         self._own = tuple(spec for spec in options.own if is_own(spec))
@@ -145,7 +153,10 @@ class Loops:
         self._moving[key] = moved = aio.create_future()
         try:
             loop = await self._turns.run(self._pool, key[0], "opening", _ready, opening)
-            loop.projection.log.store.keep_owning(self._options.lease, self._options.address)
+            store = loop.projection.log.store
+            peers, place = self.peers, store.path
+            if peers is not None and isinstance(place, Address):
+                store.keep_owning(self._options.lease, self._options.address, partial(peers.rightful, place.key))
             worker = self.workers[key] = LoopWorker(loop, self._pool, self.analysts, self._turns, key[0])
         finally:
             del self._moving[key]
@@ -188,31 +199,66 @@ class Loops:
         aio = asyncio.get_running_loop()
         if self._directory is not None:
             try:
-                for lack in await aio.run_in_executor(self._pool, self._directory.lacks, self._options.most_open):
+                for lack in await aio.run_in_executor(self._pool, self._directory.lacks, 2):
                     log.warning("%s", lack)
             except Exception as error:
                 log.warning("what the database allows is not known: %s", error)
         try:
             while True:
+                for work, told in ((self._renew, "renewed"), (self._spread, "spread")):
+                    try:
+                        await aio.run_in_executor(self._pool, work)
+                    except Exception as error:
+                        log.warning("the ownership of loops could not be %s: %s", told, error)
                 await asyncio.sleep(self._options.lease / 4)
-                try:
-                    await aio.run_in_executor(self._pool, self._renew)
-                except Exception as error:
-                    log.warning("the ownership of loops could not be renewed: %s", error)
         finally:
             following.cancel()
 
-    def _renew(self) -> None:
+    def _tables(self) -> list[LogTable]:
+        """Return the logs of the open loops, the longest unused first and busy ones last."""
         from heedful.loop.log.table import LogTable
 
-        stores = [worker.projection.log.store for worker in list(self.workers.values())]
+        workers = list(self.workers.values())  # in one go: the event loop's thread opens and closes some
+        workers.sort(key=lambda worker: (worker.busy, worker.used))
+        stores = [worker.projection.log.store for worker in workers]
+        return [store for store in stores if isinstance(store, LogTable)]
+
+    def _renew(self) -> None:
         if self._directory is not None:
-            self._directory.renew([store for store in stores if isinstance(store, LogTable)])
+            self._directory.renew(self._tables())
+
+    def _spread(self) -> None:
+        """Announce this server, own the loops that it should own and nobody does, and give those back that another one
+        should own and is ready to."""
+        if self._directory is None or self.peers is None or not self._options.address:
+            return
+        tables = self._tables()
+        followed = [table for table in tables if table.path.key in self._followed and not table.owns]
+        ready = [table.number for table in followed if not table.rightful()]
+        self.peers.ready = self._directory.announce(self._options.address, self._options.lease, ready)
+        self._directory.take([table for table in followed if not table.rightful()])
+        owned = [table for table in tables if table.owns]
+        theirs = [table for table in owned if table.number in self.peers.ready.get(table.rightful(), ())]
+        self._directory.give_back(theirs[:AT_A_TIME])
+
+    def check_owner(self, tenant: str, name: str) -> None:
+        """Raise Owned if another server owns the loop of a database, or should own it, and can be reached, as far as is
+        known without asking the database: what is to be written is passed on to it (`heedful.server.peers`)."""
+        place, worker = self.path(tenant, name), self.workers.get((tenant, name))
+        if self.peers is None or not isinstance(place, Address):
+            return
+        if worker is not None and worker.projection.log.store.owns:
+            return
+        owner = self._owners.get(place.key) or self.peers.rightful(place.key)
+        if owner and not self.peers.is_away(owner):
+            raise Owned(f"{place}: another server owns the loop", owner)
 
     async def hand_over(self) -> None:
         """Let other servers own all loops of a database at once; requests under way are still answered."""
         stores = [worker.projection.log.store for worker in self.workers.values()]
         aio = asyncio.get_running_loop()
+        if self._directory is not None:
+            await aio.run_in_executor(self._pool, call_all, [partial(self._directory.leave, self._options.address)])
         for error in await aio.run_in_executor(self._pool, call_all, [store.hand_over for store in stores]):
             log.warning("the ownership of loops could not be given back: %s", error)
 
@@ -222,10 +268,12 @@ class Loops:
             await asyncio.sleep(self._options.lease / 2)
             try:
                 owned = await aio.run_in_executor(self._pool, self._directory.last_of_owned)
+                mine = self._options.address
+                self._owners = {key: address for key, (_, address) in owned.items() if address not in ("", mine)}
             except Exception as error:
                 log.warning("loops of other servers could not be followed: %s", error)
                 continue
-            for key, last in owned.items():
+            for key, (last, _) in owned.items():
                 tenant, _, name = key.rpartition("/")
                 try:
                     await self._follow_one((tenant or MAIN, name), last)
@@ -237,9 +285,13 @@ class Loops:
         if key not in self.workers and len(self.workers) < self._options.most_open:
             await self.open(*key)
         worker = self.workers.get(key)
-        if worker is not None and not worker.projection.log.store.owns and worker.projection.is_behind(last):
+        if worker is None or (store := worker.projection.log.store).owns:
+            return
+        if worker.projection.is_behind(last):
             with worker:
                 await worker.run(worker.projection.look)
+        if isinstance(store.path, Address):
+            self._followed.add(store.path.key)
 
     def _too_many(self) -> list[tuple[str, str]]:
         """Return (tenant, name) of the loops to close so that `most_open` stay open.
@@ -301,6 +353,7 @@ class Loops:
     async def _end(self, key: tuple[str, str], close: Callable[[], None]) -> None:
         """Drop the open loop with this (tenant, name), and `close` it before it is opened again."""
         worker = self.workers.pop(key)
+        self._followed.discard(key[1] if key[0] == MAIN else "/".join(key))
         self._untrimmed += 1
         aio = asyncio.get_running_loop()
         self._moving[key] = moved = aio.create_future()

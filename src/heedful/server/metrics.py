@@ -26,6 +26,9 @@ EVERY = 1.0
 ELSEWHERE = "elsewhere"
 """The label of requests that matched no route, so that unknown paths cannot create new time series."""
 
+PASSED_ON = "passed on"
+"""The label of requests that were passed on to another server, which did not answer."""
+
 
 class Durations:
     """A histogram of durations: the number in each class between two bounds (BOUNDS), and their sum in seconds."""

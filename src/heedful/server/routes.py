@@ -36,6 +36,7 @@ from heedful.server.description import EVENTS, SCRIPT, TEXT, openapi
 from heedful.server.metrics import ELSEWHERE
 from heedful.server.page_clicks import ClickEndpoint, send_script
 from heedful.server.parameters import Parameter
+from heedful.server.peers import HERE
 from heedful.server.problems import Problem, as_problem
 from heedful.server.request import ApiRequest
 
@@ -234,6 +235,8 @@ class Endpoint:
         worker = None
         if "loop" in path:
             tenant, name = caller.tenant, path["loop"]
+            if route.scope != "read" and HERE not in scope:
+                service.loops.check_owner(tenant, name)
             worker = await service.loops.open(tenant, name)
         with _NOTHING if worker is None else worker:
             request = ApiRequest(service, caller, headers, query, path, None, worker, receive)
