@@ -140,12 +140,12 @@ def pooler(url: str) -> Iterator[str]:
 class Node:
     """`heedful serve` of a database, through a proxy of its own, in a process group of its own."""
 
-    def __init__(self, url: str, folder: Path, lease: float = LEASE) -> None:
+    def __init__(self, url: str, folder: Path, lease: float = LEASE, *options: str) -> None:
         parts = urlsplit(url)
         assert parts.port is not None
         self.proxy, self.port, self._lease = Proxy(parts.port), free_port(), lease
         self._url = parts._replace(netloc=f"{parts.username}@127.0.0.1:{self.proxy.port}").geturl()
-        self.told = folder / f"server-{self.port}.log"
+        self.told, self._options = folder / f"server-{self.port}.log", options
         self.start()
 
     @property
@@ -157,6 +157,7 @@ class Node:
         """Start the process."""
         with self.told.open("ab") as log:
             command = [HEEDFUL, "--database", self._url, "serve", "--port", str(self.port), "--lease", f"{self._lease}"]
+            command += self._options
             self.child = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
 
     def wait(self, seconds: float = 90.0) -> None:

@@ -255,11 +255,12 @@ class Loops:
 
     async def hand_over(self) -> None:
         """Let other servers own all loops of a database at once; requests under way are still answered."""
-        stores = [worker.projection.log.store for worker in self.workers.values()]
-        aio = asyncio.get_running_loop()
-        if self._directory is not None:
-            await aio.run_in_executor(self._pool, call_all, [partial(self._directory.leave, self._options.address)])
-        for error in await aio.run_in_executor(self._pool, call_all, [store.hand_over for store in stores]):
+        if self._directory is None:
+            return
+        tables, directory = self._tables(), self._directory
+        at_once = partial(directory.leave, self._options.address), partial(directory.give_back, tables)
+        jobs = [*at_once, *(table.hand_over for table in tables)]  # of which a transaction held the lease, and for good
+        for error in await asyncio.get_running_loop().run_in_executor(self._pool, call_all, jobs):
             log.warning("the ownership of loops could not be given back: %s", error)
 
     async def _follow(self) -> None:
@@ -273,7 +274,9 @@ class Loops:
             except Exception as error:
                 log.warning("loops of other servers could not be followed: %s", error)
                 continue
-            for key, (last, _) in owned.items():
+            # First those that this server should own: it gets them when it has learned them.
+            for key in sorted(owned, key=lambda key: bool(self.peers is not None and self.peers.rightful(key))):
+                last, _ = owned[key]
                 tenant, _, name = key.rpartition("/")
                 try:
                     await self._follow_one((tenant or MAIN, name), last)
