@@ -205,11 +205,10 @@ class Loops:
                 log.warning("what the database allows is not known: %s", error)
         try:
             while True:
-                for work, told in ((self._renew, "renewed"), (self._spread, "spread")):
-                    try:
-                        await aio.run_in_executor(self._pool, work)
-                    except Exception as error:
-                        log.warning("the ownership of loops could not be %s: %s", told, error)
+                try:
+                    await aio.run_in_executor(self._pool, self._renew)
+                except Exception as error:
+                    log.warning("the ownership of loops could not be renewed: %s", error)
                 await asyncio.sleep(self._options.lease / 4)
         finally:
             following.cancel()
@@ -224,15 +223,14 @@ class Loops:
         return [store for store in stores if isinstance(store, LogTable)]
 
     def _renew(self) -> None:
-        if self._directory is not None:
-            self._directory.renew(self._tables())
-
-    def _spread(self) -> None:
-        """Announce this server, own the loops that it should own and nobody does, and give those back that another one
-        should own and is ready to."""
-        if self._directory is None or self.peers is None or not self._options.address:
+        """Renew the leases of this server, and announce it; own the loops that it should own and nobody does, and give
+        those back that another one should own and is ready to."""
+        if self._directory is None or self.peers is None:
             return
         tables = self._tables()
+        self._directory.renew(tables)
+        if not self._options.address:
+            return
         followed = [table for table in tables if table.path.key in self._followed and not table.owns]
         ready = [table.number for table in followed if not table.rightful()]
         self.peers.ready = self._directory.announce(self._options.address, self._options.lease, ready)
@@ -258,8 +256,9 @@ class Loops:
         if self._directory is None:
             return
         tables, directory = self._tables(), self._directory
-        at_once = partial(directory.leave, self._options.address), partial(directory.give_back, tables)
-        jobs = [*at_once, *(table.hand_over for table in tables)]  # of which a transaction held the lease, and for good
+        jobs: list[Callable[[], object]] = [partial(directory.leave, self._options.address)]
+        jobs += [partial(directory.give_back, tables)]
+        jobs += [table.hand_over for table in tables]  # for good, also those of which a transaction held the lease
         for error in await asyncio.get_running_loop().run_in_executor(self._pool, call_all, jobs):
             log.warning("the ownership of loops could not be given back: %s", error)
 
