@@ -115,7 +115,8 @@ class Passing:
         if PASSED in headers:  # once is enough: the server that passed it on hears who owns the loop
             await self._app({**scope, HERE: True}, receive, send)
             return
-        body, taken, owner = b"", list[Any](), ""
+        began, asked, taken = time.perf_counter(), set[str](), list[Any]()
+        owner = ""
 
         async def keep() -> Any:
             taken.append(await receive())
@@ -132,31 +133,24 @@ class Passing:
                 await send(message)
 
         await self._app(dict(scope), keep, answer)
-        if not owner:
-            return
-        began = time.perf_counter()
-        try:
-            body = await codecs.read(headers, again, self._limits)
-            reply = await self._ask(owner, scope, body)
-        except Problem as problem:
-            await self._refuse(problem, began, send)
-            return
-        if reply is not None and not owner_of(reply.status, reply.headers):
-            await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers})
-            await send({"type": "http.response.body", "body": reply.body})
-            return
-        taken[:] = [{"type": "http.request", "body": body, "more_body": False}]  # nothing was done: is it free now?
-        refused = False
-
-        async def last(message: Any) -> None:
-            nonlocal refused
-            if message["type"] == "http.response.start" and owner_of(message["status"], message["headers"]):
-                refused = True
-            if not refused:
-                await send(message)
-
-        await self._app({**scope, HERE: True}, again, last)
-        if refused:
+        while owner and owner not in asked:
+            asked.add(owner)
+            try:
+                body = await codecs.read(headers, again, self._limits)
+                reply = await self._ask(owner, scope, body)
+            except Problem as problem:
+                await self._refuse(problem, began, send)
+                return
+            if reply is not None and not owner_of(reply.status, reply.headers):
+                await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers})
+                await send({"type": "http.response.body", "body": reply.body})
+                return
+            # Nothing was done there, so it is tried here: the loop may be free, or another one may own it by now.
+            whole = {"type": "http.request", "body": body, "more_body": False}
+            owner, taken[:] = "", [whole]
+            await self._app({**scope, HERE: True}, again, answer)
+            taken[:] = [whole]
+        if owner:
             detail = "the server that owns this loop cannot be reached; nothing was changed: send it again"
             await self._refuse(unavailable(detail), began, send)
 
