@@ -182,7 +182,7 @@ class Passing:
                 else:
                     wire.writer.close()
                 return reply
-        except (OSError, EOFError, ValueError):
+        except (OSError, EOFError, ValueError, LookupError):
             pass
         asking.cancel()
         wire.writer.close()
@@ -234,7 +234,8 @@ def _request(address: str, scope: Any, body: bytes) -> bytes:
 async def _exchange(wire: _Wire, request: bytes, bodiless: bool) -> tuple[Reply, bool]:
     """Send a `request` on a connection; return (the answer, whether the connection can be used again).
 
-    The answer to a `bodiless` one is a head alone. Raise OSError, EOFError or ValueError if there is none that heedful
+    The answer to a `bodiless` one is a head alone. Raise OSError, EOFError, ValueError or LookupError if there is none
+    that heedful
     sends."""
     wire.writer.write(request)
     await wire.writer.drain()
