@@ -176,7 +176,7 @@ class Node:
         """In order, as a restart does it."""
         self.child.send_signal(signal.SIGTERM)
         assert self.child.wait(60) in (0, -signal.SIGTERM, 128 + signal.SIGTERM), self.told.read_text()
-        assert "Traceback" not in self.told.read_text()
+        assert "Traceback" not in (told := self.told.read_text()), told[-4000:]
 
     def signal(self, number: int) -> None:
         """Send a signal to the process and all that belongs to it."""
