@@ -271,7 +271,7 @@ class Crowd:
                         found: dict[str, Any] = reply.value
                         return found
                     self.statuses[str(reply.status)] += 1
-                    if reply.status not in (502, 503):  # the former is nginx's, where neither of both answers
+                    if reply.status not in (502, 503, 504):  # nginx's, where neither of both answers, or in time
                         self.wrong.append(f"{what}: {reply.status} {reply.body!r:.300}")
                         return None
                 at = (at + 1) % len(askers)

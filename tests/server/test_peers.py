@@ -57,14 +57,17 @@ class Here:
 class Asked:
     """What a request to this server came to."""
 
-    def __init__(self, here: Here, peers: Peers | None = None, times: int = 1, **headers: str) -> None:
+    def __init__(
+        self, here: Here, peers: Peers | None = None, times: int = 1, stopping: bool = False, **headers: str
+    ) -> None:
         self.peers = Peers("http://127.0.0.1:1", 60.0) if peers is None else peers
         self.metrics = Metrics({}, Address("postgresql://h/d"), Threads(1, "metrics"))
         self.status, self.headers, self.body = 0, dict[bytes, bytes](), b""
-        self._passing = Passing(here, self.peers, self.metrics, codecs.Limits())
-        asyncio.run(self._ask(times, ASKED | headers))
+        self.stopping = asyncio.Event()
+        self._passing = Passing(here, self.peers, self.metrics, codecs.Limits(), self.stopping)
+        asyncio.run(self._ask(times, stopping, ASKED | headers))
 
-    async def _ask(self, times: int, headers: dict[str, str]) -> None:
+    async def _ask(self, times: int, stopping: bool, headers: dict[str, str]) -> None:
         async def receive() -> Any:
             return {"type": "http.request", "body": BODY, "more_body": False}
 
@@ -76,6 +79,8 @@ class Asked:
 
         sent = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
         scope = {"type": "http", "method": "POST", "path": PATH, "raw_path": PATH.encode(), "query_string": b"a=%20"}
+        if stopping:
+            self.stopping.set()
         for _ in range(times):
             await self._passing(scope | {"headers": sent}, receive, send)
         self._passing.close()
@@ -152,6 +157,12 @@ def test_an_owner_that_hangs_is_given_up_when_it_is_there_no_more(owner: Faulty)
 
     owner.faults.append(hang)
     asked = Asked(Here(owner.url), Going("http://127.0.0.1:1", 60.0))
+    assert (asked.status, len(owner.seen)) == (503, 1)
+
+
+def test_a_server_that_ends_does_not_wait_for_the_others(owner: Faulty) -> None:
+    owner.faults.append(hang)
+    asked = Asked(Here(owner.url), stopping=True)
     assert (asked.status, len(owner.seen)) == (503, 1)
 
 

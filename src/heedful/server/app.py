@@ -31,7 +31,8 @@ class App:
         self._pages: ASGI = pages.mount(service)
         self._passing: Passing | None = None
         if service.loops.peers is not None:
-            self._passing = Passing(self._answer, service.loops.peers, service.metrics, service.limits)
+            passed = service.loops.peers, service.metrics, service.limits, service.stopping
+            self._passing = Passing(self._answer, *passed)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self.sharing is not None and scope["server"][1] == self.sharing:

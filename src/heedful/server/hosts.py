@@ -189,6 +189,8 @@ class Front(App):
             if owner is None or owner == i or owner >= len(self._hosts) or owner in self._down:
                 break
             self._owners[name] = owner  # nothing was changed: the owner may be asked at once
+        if owner is not None:
+            raise unavailable("the server that owns this loop cannot be reached; nothing was changed: send it again")
         return reply
 
     def _place(self, name: str) -> int:

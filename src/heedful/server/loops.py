@@ -1,7 +1,8 @@
 """The loops of a folder, opened when a request needs them and closed when they are idle.
 
 `DIR/cars.heedful` belongs to the tenant main, `DIR/acme/cars.heedful` to the tenant acme. A loop that is not open costs
-nothing, and starting the server opens none."""
+nothing, and starting the server opens none. The file is long because who owns a loop of a database is a matter of which
+are open."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import ssl
 import time
 from collections.abc import Mapping, Sequence
@@ -31,6 +32,8 @@ CONNECT = 1.0
 """Seconds that connecting to another server may take."""
 LOOK = 0.25
 """Seconds between two looks whether a server that has not answered is still there."""
+ENDING = 1.0
+"""Seconds for which a server that ends waits for the answers of others; after two it cuts off what is left."""
 IDLE = 30.0
 """Seconds after which an idle connection to another server is not used again: it closes them after 75."""
 HEAD = 2**16
@@ -105,9 +108,14 @@ class _Wire(NamedTuple):
 class Passing:
     """An ASGI application around the one that answers: a request for a loop that another server owns goes there."""
 
-    def __init__(self, app: Any, peers: Peers, metrics: Metrics, limits: codecs.Limits) -> None:
-        """Let `app` answer, unless it says in the header `OWNER` of its answer (421) that one of `peers` has to."""
+    def __init__(
+        self, app: Any, peers: Peers, metrics: Metrics, limits: codecs.Limits, stopping: asyncio.Event
+    ) -> None:
+        """Let `app` answer, unless it says in the header `OWNER` of its answer (421) that one of `peers` has to.
+
+        `stopping` is set when this server begins to stop."""
         self._app, self._peers, self._metrics, self._limits = app, peers, metrics, limits
+        self._stopping = stopping
         self._idle: dict[str, list[_Wire]] = {}
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
@@ -169,12 +177,14 @@ class Passing:
         except (OSError, TimeoutError, ValueError):
             self._peers.lose(address)
             return None
-        was_there = self._peers.is_there(address)
+        was_there, until = self._peers.is_there(address), math.inf
         bodiless = scope["method"] == "HEAD"
         asking = asyncio.ensure_future(_exchange(wire, _request(address, scope, body), bodiless))
         try:
-            while not asking.done() and (not was_there or self._peers.is_there(address)):
+            while not asking.done() and (not was_there or self._peers.is_there(address)) and time.monotonic() < until:
                 await asyncio.wait([asking], timeout=LOOK)
+                if self._stopping.is_set():
+                    until = min(until, time.monotonic() + ENDING)
             if asking.done():
                 reply, kept = asking.result()
                 if kept:
