@@ -18,7 +18,8 @@ from command import heedful
 from heedful import Loop
 from heedful.cli.doctor import _inspect
 from heedful.loop.log import Event, Log
-from heedful.loop.log.table import Directory, LogTable
+from heedful.loop.log.directory import Directory
+from heedful.loop.log.table import LogTable
 from heedful.loop.retraction import Unerased
 from heedful.server.tables import Tables
 from heedful.storage import Address, Busy, Closed, Damaged, Moved, Owned, Place, Unreachable

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from heedful.storage import Address, Busy, Closed, OutOfConnections, postgres
-from heedful.storage.postgres import MOST, Pool, Server
+from heedful.storage.pool import MOST, Pool
+from heedful.storage.postgres import Server
 from processes import until
 
 

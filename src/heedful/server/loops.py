@@ -30,7 +30,8 @@ from heedful.storage import Address, Moved, Newer, Owned, Place, Unreachable
 from heedful.storage.address import LOG, NAME, SUFFIX
 
 if TYPE_CHECKING:
-    from heedful.loop.log.table import Directory, LogTable
+    from heedful.loop.log.directory import Directory
+    from heedful.loop.log.table import LogTable
     from heedful.server.context import Options
 
 MAIN = "main"
@@ -67,7 +68,7 @@ class Loops:
         self.peers: Peers | None = None
         """the other servers of a database"""
         if isinstance(folder, Address):
-            from heedful.loop.log.table import Directory
+            from heedful.loop.log.directory import Directory
 
             self._directory = Directory(folder)
             self.peers = Peers(options.address, options.lease)

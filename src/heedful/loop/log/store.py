@@ -88,7 +88,7 @@ class Store(Protocol):
 
     def keep_owning(self, seconds: float, address: str, rightful: Callable[[], str] = anyone) -> None:
         """Make this process stay the owner of the loop for `seconds` after each commit, in databases where loops have
-        owners, and longer where that is renewed (`heedful.loop.log.table.Directory.renew`).
+        owners, and longer where that is renewed (`heedful.loop.log.directory.Directory.renew`).
 
         Meanwhile other processes pass requests on to `address`, a URL. `rightful()` is the address of the one that
         should own the loop if nobody does; "" if this one may."""
