@@ -265,28 +265,28 @@ class Loops:
             log.warning("the ownership of loops could not be given back: %s", error)
 
     async def _follow(self) -> None:
-        aio = asyncio.get_running_loop()
-        while self._directory is not None:
-            await asyncio.sleep(self._options.lease / 2)
+        aio, every = asyncio.get_running_loop(), self._options.lease / 2
+        while self._directory is not None and self.peers is not None:
+            until = time.monotonic() + every  # then it is looked again who owns what, however many are left to open
             try:
                 owned = await aio.run_in_executor(self._pool, self._directory.last_of_owned)
-                mine = self._options.address
-                self._owners = {key: address for key, (_, address) in owned.items() if address not in ("", mine)}
             except Exception as error:
                 log.warning("loops of other servers could not be followed: %s", error)
-                continue
+                owned = {}
+            mine = self._options.address
+            self._owners = {key: address for key, (_, address) in owned.items() if address not in ("", mine)}
             # First those that this server should own: it gets them when it has learned them.
-            for key in sorted(owned, key=lambda key: bool(self.peers is not None and self.peers.rightful(key))):
-                last, _ = owned[key]
+            for key in sorted(owned, key=lambda key: bool(self.peers is None or self.peers.rightful(key))):
                 tenant, _, name = key.rpartition("/")
                 try:
-                    await self._follow_one((tenant or MAIN, name), last)
+                    await self._follow_one((tenant or MAIN, name), owned[key][0], time.monotonic() < until)
                 except Exception as error:
                     log.warning("loop %s of another server could not be followed: %s", key, error)
+            await asyncio.sleep(max(until - time.monotonic(), 0.0))
 
-    async def _follow_one(self, key: tuple[str, str], last: int) -> None:
-        """Open the loop `key`, which some server owns, and learn what that one has written up to event `last`."""
-        if key not in self.workers and len(self.workers) < self._options.most_open:
+    async def _follow_one(self, key: tuple[str, str], last: int, opening: bool) -> None:
+        """Learn what the owner of the loop `key` has written up to event `last`; open it for that if `opening`."""
+        if opening and key not in self.workers and len(self.workers) < self._options.most_open:
             await self.open(*key)
         worker = self.workers.get(key)
         if worker is None or (store := worker.projection.log.store).owns:
