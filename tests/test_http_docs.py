@@ -37,7 +37,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "http.md"
 TEXT = PAGE.read_text()
 HERE = "http://127.0.0.1:8710"
 """Where the page says that the server is."""
-UNPROVOKED = {"damaged", "lost-decision", "unavailable"}
+UNPROVOKED = {"damaged", "lost-decision", "misdirected", "unavailable"}
 """What no request brings about by itself."""
 
 

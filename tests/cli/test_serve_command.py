@@ -26,7 +26,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_an_address_that_is_none_is_refused(tmp_path: Path, started: list[Any]) -> None:
     got = heedful("serve {} --address foo", tmp_path)
     assert (got.code, started) == (2, [])
-    assert "--address: expected a URL that clients reach it at, http://HOST:PORT, got 'foo'" in got.err
+    assert "--address: expected a URL that servers reach it at, http://HOST:PORT, got 'foo'" in got.err
     assert heedful("serve {} --address https://loops.example/behind", tmp_path).code == 0
 
 

@@ -91,7 +91,9 @@ def test_a_database_without_a_connection_left_is_called_that(monkeypatch: pytest
         raise psycopg.OperationalError("connection failed: FATAL:  sorry, too many clients already")
 
     monkeypatch.setattr(psycopg, "connect", refused)
-    with pytest.raises(OutOfConnections, match=r"no connection left.*max_connections.*--most-open") as raised:
+    with pytest.raises(
+        OutOfConnections, match=r"no connection left.*max_connections above 19 for each server"
+    ) as raised:
         Server(Address("postgresql://h/d"), ()).connect()
     told = as_problem(raised.value)
     assert (told.status, told.kind) == (503, "unavailable")

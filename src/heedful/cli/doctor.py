@@ -152,10 +152,10 @@ def _bytes(size: float) -> str:
 
 def _role(address: Address) -> Iterator[Finding]:
     """Yield what the role of the database may not do, if there is anything."""
-    from heedful.loop.log.table import Directory
+    from heedful.loop.log.directory import Directory
 
     with closing(Directory(address)) as directory:
-        for lack in directory.lacks(0):
+        for lack in directory.lacks():
             message, _, grant = lack.rpartition(": ")
             yield Finding("role", "warning", message, grant)
 

@@ -64,7 +64,7 @@ def serve(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Where other servers of the same --database send clients for loops that this one owns.",
+            help="Where other servers of the same --database pass requests on for loops that this one owns.",
             show_default="http://HOST:PORT",
         ),
     ] = None,
@@ -124,7 +124,7 @@ def serve(
         problem = f"the loops in {shown_path(folder)} are served, and not those in {elsewhere}"
         note(f"{problem}, which HEEDFUL_DATABASE or --database names: leave out {shown_path(folder)} to serve these")
     if address is not None and not _URL.fullmatch(address):
-        raise BadInput(f"--address: expected a URL that clients reach it at, http://HOST:PORT, got {address!r}")
+        raise BadInput(f"--address: expected a URL that servers reach it at, http://HOST:PORT, got {address!r}")
     for spec in own_learners or ():
         try:
             learner_class(spec)
@@ -138,12 +138,14 @@ def serve(
         check_extra("ray", "ray", "--hosts")
     from heedful.server.codecs import Limits
     from heedful.server.context import Options
+    from heedful.server.main import own_address
     from heedful.server.page_clicks import check_origin
 
     with asking():
         origins = tuple(check_origin(url) for url in origin or ())
     limits = Limits(int(max_body * MIB), max_batch, timeout, int(max_json * MIB))
-    address = address or f"http://{host_and_port(host, port)}"
+    reached = own_address() if host in ("0.0.0.0", "::") else host
+    address = address or f"http://{host_and_port(reached, port)}"
     about = Options(
         limits, rate, tuple(own_learners or ()), most_open, idle, address=address, lease=lease, origins=origins
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from heedful.client.fallback import Breaker, Decision, UntoldFallbacks
 from heedful.client.loop import LoopOperations
 from heedful.client.operations import ClientOperations, Loop, id_of
-from heedful.client.owners import Owners
 from heedful.client.page_token import HOUR, page_token
 from heedful.client.stream import EventFollower
 from heedful.client.sync_async import Awaiting, Blocking, Steps
@@ -62,7 +61,6 @@ class _Client(ClientOperations[Loop]):
         self.patience = _seconds("patience", patience)
         self._breaker = Breaker(failures, _seconds("pause", pause), self._clock)
         self._untold = UntoldFallbacks()
-        self._owners = Owners(lambda url: self._carrier.may_ask(url))
         self._few: dict[str, int] = {}
         self._carrier = self._sends(url, key, insecure, transport)
 
@@ -78,7 +76,6 @@ class _Loop(LoopOperations):
         self.name, self.identifier = name, identifier
         self.timeout, self.patience, self._clock = client.timeout, client.patience, client._clock
         self._breaker, self._untold, self._few = client._breaker, client._untold, client._few
-        self._owners = client._owners
 
     def page_token(self, decision: str | Decision, seconds: float = HOUR) -> str:
         """Return a token with which a page may report clicks on `decision` (a decision or its id) and do nothing else.

@@ -86,18 +86,14 @@ class DecisionOperations(Operations):
             until = self._clock() + self.timeout
             outcome: Reply | Failure | None = None
             if untold is not None and untold.telling is not None:  # the server has to know the page before
-                outcome = yield from self._send(untold.telling._replace(timeout=self.timeout), until)
+                outcome = yield untold.telling._replace(timeout=self.timeout)
                 if isinstance(outcome, Reply) and outcome.status < 500:  # told, or refused, which the next call says
                     outcome = None
             if outcome is None:
-                outcome = yield from self._send(
-                    self._within(question.call._replace(timeout=self.timeout), until), until
-                )
+                outcome = yield self._within(question.call, until)
             if isinstance(outcome, Failure) and outcome.sent and not outcome.timed_out and self._clock() < until:
                 # A connection kept from before may have been closed by the server: once more, on a new one.
-                outcome = yield from self._send(
-                    self._within(question.call._replace(timeout=self.timeout), until), until
-                )
+                outcome = yield self._within(question.call, until)
             result = self._decision_of(question, outcome)
             if isinstance(result, Decision):
                 if untold is not None:

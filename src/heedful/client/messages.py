@@ -40,8 +40,6 @@ class Call(NamedTuple):
     """for a stream of events, the sequence number of the last event that was received"""
     connect: float | None = None
     """the most of these seconds for connecting; None for no limit of its own"""
-    server: str = ""
-    """the URL of the server to ask; "" for the client's own"""
 
 
 class Reply(NamedTuple):
@@ -196,20 +194,6 @@ REJECTED = {"rejected": Answer, "lost-decision": LostDecision}
 def kind_of(reply: Reply) -> str:
     """Return the kind of problem that the server's `reply` reports, such as "not-found"; "" if it reports none."""
     return str(_problem(reply).get("type", "")).rpartition(":")[2]
-
-
-def owner_of(outcome: Reply | Failure) -> str:
-    """Return the address of the server that owns the loop, from the answer of one that does not and refuses to write;
-    "" from any other outcome."""
-    if not isinstance(outcome, Reply) or outcome.status != 503:
-        return ""
-    return str(_problem(outcome).get("owner", ""))
-
-
-def loop_of(call: Call) -> str:
-    """Return the name of the loop that `call` is about, as it is in its path; "" if it is about none."""
-    parts = call.path.partition("?")[0].split("/")
-    return parts[3] if parts[1:3] == ["v1", "loops"] and len(parts) > 3 else ""
 
 
 def _problem(reply: Reply) -> dict[str, Any]:

@@ -15,7 +15,6 @@ import numpy as np
 from heedful.client import messages
 from heedful.client.fallback import Breaker, Decision, UntoldFallbacks, decision_of, logger
 from heedful.client.messages import MSGPACK, Call, Failure, Reply, Wait
-from heedful.client.owners import Owners
 from heedful.client.sync_async import Steps, either
 from heedful.core.validation import describe
 from heedful.data.frames import Frame, rows_in
@@ -34,8 +33,8 @@ MOST, SIZE = 1000, 1 << 20
 
 
 class Operations:
-    """What a client and its loops share: time limits, a circuit breaker, which server owns which loop, and the
-    fallbacks that the server has yet to be told of."""
+    """What a client and its loops share: time limits, a circuit breaker, and the fallbacks that the server has yet to
+    be told of."""
 
     timeout: float
     """seconds after which `decide` returns a fallback, the caller's own order"""
@@ -45,39 +44,11 @@ class Operations:
     """says whether the server should be asked now, after failures"""
     _untold: UntoldFallbacks
     """fallbacks that are yet to be reported to the server"""
-    _owners: Owners
-    """where to send requests for loops that another server owns"""
     _clock = staticmethod(time.monotonic)
 
-    def _send(self, call: Call, until: float) -> Steps[Reply | Failure]:
-        """Return the outcome of `call`, which is sent to the server that owns its loop, as far as that is known.
-
-        A server that does not own the loop changes nothing and says which one does; that one is asked next, up to
-        `until`, a time of the client's clock. If it cannot be reached from here, the client's own server is asked."""
-        loop = messages.loop_of(call)
-        owner = self._owners.of(loop)
-        outcome: Reply | Failure = yield call._replace(server=owner)
-        if owner and isinstance(outcome, Failure):
-            self._owners.lose(loop, outcome.sent, self._clock())
-            left = self._within(call, until)
-            if outcome.sent or left.timeout <= LEAST:
-                return outcome
-            owner, outcome = "", (yield left)
-        address = messages.owner_of(outcome)
-        if address in ("", owner) or not self._owners.note(loop, address, self._clock()):
-            return outcome
-        answer: Reply | Failure = yield self._within(call, until)._replace(server=address)
-        if isinstance(answer, Failure):
-            self._owners.lose(loop, answer.sent, self._clock())
-        return outcome if isinstance(answer, Failure) and not answer.sent else answer
-
     def _within(self, call: Call, until: float) -> Call:
-        """Return `call` with no more time than is left up to `until`; one that may take long has that for connecting
-        only."""
-        left = max(until - self._clock(), 0.001)
-        if call.connect is not None:
-            return call._replace(connect=min(call.connect, left))
-        return call._replace(timeout=min(call.timeout, left))
+        """Return `call` with the time that is left up to `until`, a time of the client's clock."""
+        return call._replace(timeout=max(until - self._clock(), 0.001))
 
     def _ask(self, call: Call, repeat: bool = True, long: bool = False) -> Steps[Reply]:
         """Return the server's reply to `call`, which is sent again until `patience` has run out. Raise the server's
@@ -90,7 +61,7 @@ class Operations:
         while True:
             share = max(min(until - self._clock(), max(self.patience / 3, self.timeout)), 0.001)
             timed = call._replace(timeout=LONG, connect=share) if long else call._replace(timeout=share)
-            outcome = yield from self._send(timed, until)
+            outcome: Reply | Failure = yield timed
             if isinstance(outcome, Reply):
                 if 200 <= outcome.status < 300 or (
                     outcome.status == 409 and messages.kind_of(outcome) in messages.REJECTED

@@ -80,14 +80,14 @@ class _Transport:
             self.httpx.URL(self.url)
         except self.httpx.InvalidURL as error:  # a host that no network has: IDNA goes without snowmen
             raise ValueError(f"url: expected one such as https://rank.example, got {describe(url)}: {error}") from None
-        self._transport, self._key, self._insecure = transport, key, insecure
+        self._transport = transport
         self._headers = [
             (b"Accept", JSON.encode()),
             (b"Accept-Encoding", b"identity"),
             (b"User-Agent", f"heedful/{__version__}".encode()),
             *([(b"Authorization", f"Bearer {key}".encode())] if key is not None else []),
         ]
-        self._urls: dict[tuple[str, str], httpx.URL] = {}
+        self._urls: dict[str, httpx.URL] = {}
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -97,25 +97,14 @@ class _Transport:
         verify = True if self.url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         return {"transport": self._transport, "limits": limits, "trust_env": not self._here, "verify": verify}
 
-    def may_ask(self, url: str) -> bool:
-        """Return whether requests may be sent to `url`: if it makes sense, and a key is not sent over plain http to
-        another machine (unless the client is `insecure`)."""
-        try:
-            _check_url(url, self._key, self._insecure)
-            self.httpx.URL(url)
-        except (ValueError, self.httpx.InvalidURL):
-            return False
-        return True
-
     def request(self, call: Call, timeouts: Mapping[str, float]) -> httpx.Request:
         """Return `call` as a request of httpx; `timeouts` are the most seconds for "connect", "write", "read" and
         "pool"."""
-        at = call.server.rstrip("/") or self.url, call.path
-        url = self._urls.get(at)
+        url = self._urls.get(call.path)
         if url is None:
-            url = self.httpx.URL("".join(at))
+            url = self.httpx.URL(self.url + call.path)
             if "?" not in call.path and len(self._urls) < 1000:  # taking a URL apart is dear
-                self._urls[at] = url
+                self._urls[call.path] = url
         headers = list(self._headers)
         if call.body is not None:
             headers.append((b"Content-Type", call.content.encode()))
@@ -133,9 +122,7 @@ class _Transport:
             sent = not isinstance(error, self.httpx.ConnectTimeout | self.httpx.PoolTimeout)
             return Failure(f"no answer within {call.timeout:.3g} s", True, sent)
         sent = not isinstance(error, self.httpx.ConnectError | self.httpx.UnsupportedProtocol)
-        return Failure(
-            f"no connection to {call.server or self.url}: {error}" if not sent else f"cut off: {error}", False, sent
-        )
+        return Failure(f"no connection to {self.url}: {error}" if not sent else f"cut off: {error}", False, sent)
 
     def check_plain(self, response: httpx.Response) -> None:
         """Raise httpx.DecodingError if the body of `response`, of which nothing was read, is compressed: nobody asked

@@ -11,6 +11,7 @@ from heedful.server import pages, routes
 from heedful.server.codecs import Receive, Send
 from heedful.server.context import Options, ServerContext
 from heedful.server.pages import FIRST
+from heedful.server.peers import Passing
 from heedful.server.server_log import begin_request
 from heedful.storage import Address, place_of
 
@@ -29,20 +30,16 @@ class App:
         self._direct = {name: routes.Endpoint(service, route) for name, route in routes.DIRECT.items()}
         self._routes: ASGI = routes.mount(service)
         self._pages: ASGI = pages.mount(service)
+        self._passing: Passing | None = None
+        if service.loops.peers is not None:
+            passed = service.loops.peers, service.metrics, service.limits, service.stopping
+            self._passing = Passing(self._answer, *passed)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self.sharing is not None and scope["server"][1] == self.sharing:
             shared = scope["path"].startswith(("/s/", "/static/"))
             await (self._pages if shared else nothing)(scope, receive, send)
             return
-        if scope["type"] == "http":
-            begin_request(scope["headers"])
-        if scope["type"] == "http" and scope["method"] == "POST":
-            parts = scope["path"].split("/")
-            if len(parts) == 5 and parts[1] == "v1" and parts[2] == "loops" and parts[4] in self._direct:
-                scope["path_params"] = {"loop": parts[3]}
-                await self._direct[parts[4]](scope, receive, send)
-                return
         if scope["type"] == "lifespan":
             while (await receive())["type"] == "lifespan.startup":
                 await self.start()
@@ -50,6 +47,16 @@ class App:
             await self.stop()
             await send({"type": "lifespan.shutdown.complete"})
             return
+        begin_request(scope["headers"])
+        await (self._answer if self._passing is None else self._passing)(scope, receive, send)
+
+    async def _answer(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["method"] == "POST":
+            parts = scope["path"].split("/")
+            if len(parts) == 5 and parts[1] == "v1" and parts[2] == "loops" and parts[4] in self._direct:
+                scope["path_params"] = {"loop": parts[3]}
+                await self._direct[parts[4]](scope, receive, send)
+                return
         of_pages = scope["path"] == "/" or scope["path"][1:].partition("/")[0] in FIRST
         await (self._pages if of_pages else self._routes)(scope, receive, send)
 
@@ -60,6 +67,8 @@ class App:
     async def stop(self) -> None:
         """Close all loops, and end what runs in the background."""
         await self.service.stop()
+        if self._passing is not None:
+            self._passing.close()
 
 
 async def nothing(scope: object, receive: Receive, send: Send) -> None:

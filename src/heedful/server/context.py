@@ -68,8 +68,8 @@ class Options(NamedTuple):
     example: str = ""
     """the loop that pages of other loops point newcomers to, as in the demo; "" for none"""
     address: str = ""
-    """where other servers of the same database send clients for a loop that this server owns, "http://192.0.2.7:8710";
-    "" for nowhere"""
+    """where other servers of the same database pass requests on for a loop that this server owns,
+    "http://192.0.2.7:8710"; "" for nowhere"""
     lease: float = 2.0
     """seconds for which this server stays the owner of a loop in a database when it does not renew that"""
     origins: tuple[str, ...] = ()

@@ -14,13 +14,11 @@ starts the host again on a node that is left.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-import msgspec
 from starlette.requests import Request
 
 from heedful.core.engine import connect_ray
@@ -31,6 +29,7 @@ from heedful.server.context import Options, ServerContext
 from heedful.server.page_clicks import SIZE
 from heedful.server.pages import FIRST, page_caller
 from heedful.server.pages.page import FORM
+from heedful.server.peers import PASSED, owner_of, rendezvous
 from heedful.server.problems import Problem, unavailable
 from heedful.server.routes import ROUTES, check_caller
 from heedful.server.server_log import log
@@ -176,7 +175,7 @@ class Front(App):
         )
         kept = ("type", "http_version", "method", "scheme", "path", "raw_path", "query_string", "root_path", "headers")
         head = {key: scope[key] for key in (*kept, "client", "server", "asgi") if key in scope}
-        head["headers"] = [(bytes(key), bytes(value)) for key, value in scope["headers"]]
+        head["headers"] = [*((bytes(key), bytes(value)) for key, value in scope["headers"]), (PASSED, b"1")]
         for _ in range(2):
             i = self._place(name)
             try:
@@ -190,6 +189,8 @@ class Front(App):
             if owner is None or owner == i or owner >= len(self._hosts) or owner in self._down:
                 break
             self._owners[name] = owner  # nothing was changed: the owner may be asked at once
+        if owner is not None:
+            raise unavailable("the server that owns this loop cannot be reached; nothing was changed: send it again")
         return reply
 
     def _place(self, name: str) -> int:
@@ -199,7 +200,7 @@ class Front(App):
         if owner in there:
             return owner
         self._owners.pop(name, None)
-        return max(there, key=lambda i: hashlib.sha256(f"{i}/{name}".encode()).digest())
+        return int(rendezvous(name, tuple(f"host-{i}" for i in there)).removeprefix("host-"))
 
     async def _look(self, i: int, patience: float | None = PATIENCE) -> None:
         """Note whether host `i` answers within so many seconds."""
@@ -243,8 +244,6 @@ async def _await_reference(reference: Any) -> Any:
 
 def _owner(reply: Reply) -> int | None:
     """Return the number of the host that owns a loop, from the refusal of one that does not; else None."""
-    if reply[0] != 503 or b'"owner"' not in reply[2]:
-        return None
-    with suppress(msgspec.DecodeError, AttributeError, ValueError):
-        return int(msgspec.json.decode(reply[2]).get("owner", "").removeprefix("host-"))
+    with suppress(ValueError):
+        return int(owner_of(reply[0], reply[1]).removeprefix("host-"))
     return None

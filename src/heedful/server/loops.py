@@ -1,7 +1,8 @@
 """The loops of a folder, opened when a request needs them and closed when they are idle.
 
 `DIR/cars.heedful` belongs to the tenant main, `DIR/acme/cars.heedful` to the tenant acme. A loop that is not open costs
-nothing, and starting the server opens none. The file is long because opening, closing and owning share one table."""
+nothing, and starting the server opens none. The file is long because who owns a loop of a database is a matter of which
+are open."""
 
 from __future__ import annotations
 
@@ -21,14 +22,16 @@ from heedful.learners.registry import is_own
 from heedful.loop import Loop
 from heedful.server.analysts import Analysts
 from heedful.server.loop_worker import LoopWorker
+from heedful.server.peers import Peers
 from heedful.server.problems import Problem, unavailable
 from heedful.server.server_log import log
 from heedful.server.threads import Turns
-from heedful.storage import Address, Moved, Newer, Place, Unreachable
+from heedful.storage import Address, Moved, Newer, Owned, Place, Unreachable
 from heedful.storage.address import LOG, NAME, SUFFIX
 
 if TYPE_CHECKING:
-    from heedful.loop.log.table import Directory
+    from heedful.loop.log.directory import Directory
+    from heedful.loop.log.table import LogTable
     from heedful.server.context import Options
 
 MAIN = "main"
@@ -37,6 +40,8 @@ PATIENCE = 1.0
 AGAIN_AFTER = 10.0
 """Seconds between two attempts to remove the bytes of a forgotten person from the files while another process reads
 them."""
+AT_A_TIME = 50
+"""How many loops are given back to other servers at a time, four times within each lease."""
 TRIM_AFTER = 10.0
 """Seconds between two times that memory of closed loops is returned to the system."""
 
@@ -47,6 +52,12 @@ def loop_name(name: str, value: object) -> str:
         expected = "expected a name of 1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit"
         raise ValueError(f"{name}: {expected}, got {value if not isinstance(value, str) else value[:120]!r}")
     return value
+
+
+def _loop_of(key: str) -> tuple[str, str]:
+    """Return (tenant, name) of the loop with this `key` in a database."""
+    tenant, _, name = key.rpartition("/")
+    return tenant or MAIN, name
 
 
 class Loops:
@@ -62,10 +73,15 @@ class Loops:
         """Serve the loops of `folder`, or of a database, as `options` say; they are opened and closed in threads of
         `pool`, when it is their tenant's turn."""
         self._directory: Directory | None = None
+        self.peers: Peers | None = None
+        """the other servers of a database"""
         if isinstance(folder, Address):
-            from heedful.loop.log.table import Directory
+            from heedful.loop.log.directory import Directory
 
             self._directory = Directory(folder)
+            self.peers = Peers(options.address, options.lease)
+        self._owners: dict[str, str] = {}  # by key, the address of another server that owned the loop a moment ago
+        self._followed = set[str]()  # keys of loops that are open here and owned by others, and learned
         self.folder = folder
         self._pool, self._turns, self._options = pool, turns, options
         self._own = tuple(spec for spec in options.own if is_own(spec))
@@ -163,7 +179,10 @@ class Loops:
         self._moving[key] = moved = aio.create_future()
         try:
             loop = await self._turns.run(self._pool, key[0], "opening", _ready, opening)
-            loop.projection.log.store.keep_owning(self._options.lease, self._options.address)
+            store = loop.projection.log.store
+            peers, place = self.peers, store.path
+            if peers is not None and isinstance(place, Address):
+                store.keep_owning(self._options.lease, self._options.address, partial(peers.rightful, place.key))
             worker = self.workers[key] = LoopWorker(loop, self._pool, self.analysts, self._turns, key[0])
         finally:
             del self._moving[key]
@@ -206,27 +225,59 @@ class Loops:
         aio = asyncio.get_running_loop()
         if self._directory is not None:
             try:
-                for lack in await aio.run_in_executor(self._pool, self._directory.lacks, self._options.most_open):
+                for lack in await aio.run_in_executor(self._pool, self._directory.lacks, 2):
                     log.warning("%s", lack)
             except Exception as error:
                 log.warning("what the database allows is not known: %s", error)
         try:
             while True:
-                await asyncio.sleep(self._options.lease / 4)
                 try:
                     await aio.run_in_executor(self._pool, self._renew)
                 except Exception as error:
                     log.warning("the ownership of loops could not be renewed: %s", error)
                 self._note_owned()
+                await asyncio.sleep(self._options.lease / 4)
         finally:
             following.cancel()
 
-    def _renew(self) -> None:
+    def _tables(self) -> list[LogTable]:
+        """Return the logs of the open loops, the longest unused first and busy ones last."""
         from heedful.loop.log.table import LogTable
 
-        stores = [worker.projection.log.store for worker in list(self.workers.values())]
-        if self._directory is not None:
-            self._directory.renew([store for store in stores if isinstance(store, LogTable)])
+        workers = list(self.workers.values())  # in one go: the event loop's thread opens and closes some
+        workers.sort(key=lambda worker: (worker.busy, worker.used))
+        stores = [worker.projection.log.store for worker in workers]
+        return [store for store in stores if isinstance(store, LogTable)]
+
+    def _renew(self) -> None:
+        """Renew the leases of this server, and announce it; own the loops that it should own and nobody does, and give
+        those back that another one should own and is ready to."""
+        if self._directory is None or self.peers is None:
+            return
+        tables = self._tables()
+        self._directory.renew(tables)
+        if not self._options.address:
+            return
+        followed = [table for table in tables if table.path.key in self._followed and not table.owns]
+        ready = [table.number for table in followed if not table.rightful()]
+        self.peers.ready = self._directory.announce(self._options.address, self._options.lease, ready)
+        self._directory.take([table for table in followed if not table.rightful()])
+        owned = [table for table in tables if table.owns]
+        theirs = [table for table in owned if table.number in self.peers.ready.get(table.rightful(), ())]
+        self._directory.give_back(theirs[:AT_A_TIME])
+        self.owned = self.owned - {_loop_of(table.path.key) for table in theirs}  # those are not lost
+
+    def check_owner(self, tenant: str, name: str) -> None:
+        """Raise Owned if another server owns the loop of a database, or should own it, and can be reached, as far as is
+        known without asking the database: what is to be written is passed on to it (`heedful.server.peers`)."""
+        place, worker = self.path(tenant, name), self.workers.get((tenant, name))
+        if self.peers is None or not isinstance(place, Address):
+            return
+        if worker is not None and worker.projection.log.store.owns:
+            return
+        owner = self._owners.get(place.key) or self.peers.rightful(place.key)
+        if owner and not self.peers.is_away(owner):
+            raise Owned(f"{place}: another server owns the loop", owner)
 
     def _note_owned(self) -> None:
         """Note, and log, which loops this server owns now, and which ones another server has taken from it."""
@@ -240,41 +291,51 @@ class Loops:
 
     async def hand_over(self) -> None:
         """Let other servers own all loops of a database at once; requests under way are still answered."""
-        stores = [worker.projection.log.store for worker in self.workers.values()]
-        aio = asyncio.get_running_loop()
-        for error in await aio.run_in_executor(self._pool, call_all, [store.hand_over for store in stores]):
+        if self._directory is None:
+            return
+        tables, directory = self._tables(), self._directory
+        jobs: list[Callable[[], object]] = [partial(directory.leave, self._options.address)]
+        jobs += [partial(directory.give_back, tables)]
+        jobs += [table.hand_over for table in tables]  # for good, also those of which a transaction held the lease
+        for error in await asyncio.get_running_loop().run_in_executor(self._pool, call_all, jobs):
             log.warning("the ownership of loops could not be given back: %s", error)
 
     async def _follow(self) -> None:
-        aio = asyncio.get_running_loop()
-        while self._directory is not None:
-            await asyncio.sleep(self._options.lease / 2)
+        aio, every = asyncio.get_running_loop(), self._options.lease / 2
+        while self._directory is not None and self.peers is not None:
+            until = time.monotonic() + every  # then it is looked again who owns what, however many are left to open
             try:
                 owned = await aio.run_in_executor(self._pool, self._directory.last_of_owned)
             except Exception as error:
                 log.warning("loops of other servers could not be followed: %s", error)
-                continue
-            lag = {}
-            for name, last in owned.items():
-                tenant, _, loop = name.rpartition("/")
-                key = tenant or MAIN, loop
+                owned = {}
+            mine, lag = self._options.address, {}
+            self._owners = {key: address for key, (_, address) in owned.items() if address not in ("", mine)}
+            # First those that this server should own: it gets them when it has learned them.
+            for key in sorted(owned, key=lambda key: bool(self.peers is None or self.peers.rightful(key))):
+                loop, last = _loop_of(key), owned[key][0]
                 try:
-                    await self._follow_one(key, last)
+                    await self._follow_one(loop, last, time.monotonic() < until)
                 except Exception as error:
-                    log.warning("loop %s of another server could not be followed: %s", name, error)
-                worker = self.workers.get(key)
+                    log.warning("loop %s of another server could not be followed: %s", key, error)
+                worker = self.workers.get(loop)
                 if worker is not None and not worker.projection.log.store.owns:
-                    lag[key] = max(last - worker.projection.head, 0)
+                    lag[loop] = max(last - worker.projection.head, 0)
             self.lag = lag
+            await asyncio.sleep(max(until - time.monotonic(), 0.0))
 
-    async def _follow_one(self, key: tuple[str, str], last: int) -> None:
-        """Open the loop `key`, which some server owns, and learn what that one has written up to event `last`."""
-        if key not in self.workers and len(self.workers) < self._options.most_open:
+    async def _follow_one(self, key: tuple[str, str], last: int, opening: bool) -> None:
+        """Learn what the owner of the loop `key` has written up to event `last`; open it for that if `opening`."""
+        if opening and key not in self.workers and len(self.workers) < self._options.most_open:
             await self.open(*key)
         worker = self.workers.get(key)
-        if worker is not None and not worker.projection.log.store.owns and worker.projection.is_behind(last):
+        if worker is None or (store := worker.projection.log.store).owns:
+            return
+        if worker.projection.is_behind(last):
             with worker:
                 await worker.run(worker.projection.look)
+        if isinstance(store.path, Address):
+            self._followed.add(store.path.key)
 
     def _too_many(self) -> list[tuple[str, str]]:
         """Return (tenant, name) of the loops to close so that `most_open` stay open.
@@ -336,6 +397,7 @@ class Loops:
     async def _end(self, key: tuple[str, str], close: Callable[[], None]) -> None:
         """Drop the open loop with this (tenant, name), and `close` it before it is opened again."""
         worker = self.workers.pop(key)
+        self._followed.discard(key[1] if key[0] == MAIN else "/".join(key))
         self._untrimmed += 1
         aio = asyncio.get_running_loop()
         self._moving[key] = moved = aio.create_future()

@@ -37,6 +37,9 @@ SILENT = 3.0
 ELSEWHERE = "elsewhere"
 """The label of requests that matched no route, so that unknown paths cannot create new time series."""
 
+PASSED_ON = "passed on"
+"""The label of requests that were passed on to another server, which did not answer."""
+
 
 class Durations:
     """A histogram of durations: the number in each class between two bounds (BOUNDS), and their sum in seconds."""
@@ -69,17 +72,16 @@ class Metrics:
     def __init__(self, service: Any) -> None:
         """Count for the server `service`, a `ServerContext`."""
         self.service = service
-        self.requests: Counter[tuple[str, str, int | str]] = Counter()
-        """requests, by (tenant, route, HTTP status, or "owned" where another server owned the loop)"""
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        """requests, by (tenant, route, HTTP status)"""
         self.durations: dict[tuple[str, str], Durations] = {}
         """durations of requests, by (tenant, route)"""
         self.events: Counter[tuple[str, str, str, str]] = Counter()
         """events, by (tenant, loop, kind such as "feedback", outcome such as "duplicate")"""
         self._texts: dict[str | None, tuple[float, asyncio.Future[bytes]]] = {}  # by tenant, since when, and what
 
-    def request(self, tenant: str, route: str, status: int | str, seconds: float) -> None:
-        """Count a request of `tenant` to `route` that was answered with an HTTP `status`, or "owned", after
-        `seconds`."""
+    def request(self, tenant: str, route: str, status: int, seconds: float) -> None:
+        """Count a request of `tenant` to `route` that was answered with an HTTP `status` after `seconds`."""
         self.requests[tenant, route, status] += 1
         durations = self.durations.get((tenant, route))
         if durations is None:

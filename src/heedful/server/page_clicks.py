@@ -61,7 +61,6 @@ class ClickEndpoint:
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answer a request; `scope["path_params"]` has the loop, as Starlette's router puts it there."""
         began, service, tenant = time.perf_counter(), self._service, ""
-        status: int | str = 200
         headers: codecs.Headers = dict(scope["headers"])
         allowed: bytes | None = None
         try:
@@ -73,10 +72,10 @@ class ClickEndpoint:
             service.authenticator.spend_page(caller)
             self._rates.take(f"{tenant}/{loop}/{click.decision}", time.monotonic())
             answer = await self._learn(tenant, loop, click)
-            messages = codecs.messages(answer)
+            status, messages = 200, codecs.messages(answer)
         except Exception as error:
             problem = as_problem(error)
-            status, messages = problem.series, codecs.problem_messages(problem)
+            status, messages = problem.status, codecs.problem_messages(problem)
         service.metrics.request(tenant, self._label, status, time.perf_counter() - began)
         more = [(b"vary", b"Origin")]
         if allowed is not None:

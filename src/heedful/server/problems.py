@@ -27,6 +27,7 @@ TITLES = {
     "exists": (409, "It is there already"),
     "too-large": (413, "The request is too large"),
     "unsupported": (415, "Not in this form"),
+    "misdirected": (421, "Another server owns the loop"),
     "wrong-host": (421, "Not for this host"),
     "bad-input": (422, "A field is wrong"),
     "too-many": (429, "Too many requests"),
@@ -34,6 +35,9 @@ TITLES = {
     "unavailable": (503, "Not now"),
 }
 """The kinds of problems: kind -> (HTTP status, title)."""
+
+OWNER = "Heedful-Owner"
+"""The header of an answer that says which server owns the loop."""
 
 FILES = 6
 """The number of files that an open loop has open."""
@@ -68,8 +72,6 @@ class Problem(Exception):
         super().__init__(detail)
         self.kind = kind
         self.status, self.title = TITLES[kind]
-        self.series: int | str = self.status
-        """what the metrics count it as: the status, or "owned" where another server owns the loop"""
         self.headers = dict(headers or {})
         self.members = {
             "type": f"urn:heedful:problem:{kind}",
@@ -142,11 +144,10 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
     if isinstance(error, FileExistsError):
         return Problem("exists", "there is a loop of that name")
     if isinstance(error, Owned):
-        detail = "another server owns this loop at the moment; nothing was changed: send it there, or again"
-        problem = unavailable(detail)
-        problem.members |= {"owner": error.owner} if error.owner else {}
-        problem.series = "owned"
-        return problem
+        detail = "another server owns this loop at the moment; nothing was changed: send it again"
+        if not error.owner:
+            return unavailable(detail)
+        return Problem("misdirected", detail, headers={OWNER: error.owner}, owner=error.owner)
     if isinstance(error, Newer):
         _log_cause("a log of another version", error)
         detail = "a newer heedful has written the log of this loop; nothing was changed: ask a server of that version"

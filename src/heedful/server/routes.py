@@ -37,6 +37,7 @@ from heedful.server.description import EVENTS, SCRIPT, TEXT, openapi
 from heedful.server.metrics import ELSEWHERE
 from heedful.server.page_clicks import ClickEndpoint, send_script
 from heedful.server.parameters import Parameter
+from heedful.server.peers import HERE
 from heedful.server.problems import Problem, as_problem, unavailable
 from heedful.server.request import ApiRequest
 from heedful.server.server_log import label_request
@@ -221,7 +222,7 @@ class Endpoint:
             tenant = caller.tenant
             label_request(tenant, caller.prefix, scope["path_params"].get("loop", ""))
             value = await self._value(scope, receive, headers, caller)
-            status: int | str = route.status
+            status = route.status
             if isinstance(value, StreamingResponse) and scope["method"] == "HEAD":
                 response = Response(media_type=value.media_type)
             elif isinstance(value, Response):
@@ -234,7 +235,7 @@ class Endpoint:
                 status = response.status_code
         except Exception as error:
             problem, response = as_problem(error, route.missing), None
-            status, messages = problem.series, codecs.problem_messages(problem)
+            status, messages = problem.status, codecs.problem_messages(problem)
         service.metrics.request(tenant, self._label, status, time.perf_counter() - began)
         if response is not None:
             await response(scope, receive, send)
@@ -252,6 +253,8 @@ class Endpoint:
         worker = None
         if "loop" in path:
             tenant, name = caller.tenant, path["loop"]
+            if route.scope != "read" and HERE not in scope:
+                service.loops.check_owner(tenant, name)
             worker = await service.loops.open(tenant, name)
         with _NOTHING if worker is None else worker:
             request = ApiRequest(service, caller, headers, query, path, None, worker, receive)

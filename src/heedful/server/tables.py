@@ -26,7 +26,7 @@ def _translate(query: str) -> str:
 
 
 class Tables:
-    """The tables of keys, sessions, links and the audit log, with one connection that is made again when it is lost."""
+    """The tables of keys, sessions, links and the audit log."""
 
     def __init__(self, address: Address) -> None:
         """Use the tables in the database of `address`, which need not exist; only `writing(create=True)` creates
@@ -34,18 +34,12 @@ class Tables:
         self.path = Address(address.url)
         self._server = Server(self.path, STEPS)
         self._lock = threading.Lock()
-        self._connection: Connection | None = None
         self._there = False
-
-    def _open_connection(self) -> Connection:
-        if self._connection is None or self._connection.broken:
-            self._connection = self._server.connect(_translate)
-        return self._connection
 
     def exists(self) -> bool:
         """Return whether the tables are there. Raise Unreachable if the database cannot be reached."""
-        with self._lock, self._server.errors():
-            return self._is_there(self._open_connection())
+        with self._lock:
+            return self._server.run("read", self._is_there, wait=0.0)
 
     def _is_there(self, connection: Connection) -> bool:
         if not self._there and self._server.check(connection):
@@ -61,8 +55,7 @@ class Tables:
         if not self._lock.acquire(timeout=self._server.wait if wait is None else wait):
             raise TimeoutError(f"{self.path}: another thread uses the keys")
         try:
-            with self._server.errors():
-                connection = self._open_connection()
+            with self._server.errors(), self._server.lent("read", _translate) as connection:
                 yield connection if self._is_there(connection) else None
         finally:
             self._lock.release()
@@ -72,8 +65,7 @@ class Tables:
         """Yield a connection within a transaction that writes, one at a time; `create` creates missing tables.
 
         What was written is on the disk when the block ends, and rolled back if it raises."""
-        with self._lock, self._server.errors():
-            connection = self._open_connection()
+        with self._lock, self._server.errors(), self._server.lent("write", _translate) as connection:
             if create:
                 self._server.install(connection)
             with self._server.transaction(connection):
@@ -86,10 +78,8 @@ class Tables:
         return self._server.counted(connection, "changes")
 
     def close(self) -> None:
-        """Close the connection."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
+        """Close the connections that nothing else uses."""
+        self._server.close()
 
 
 class Watch:

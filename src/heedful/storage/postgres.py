@@ -7,6 +7,7 @@ within transactions, and no statement is prepared. docs/decisions/0029 says how 
 from __future__ import annotations
 
 import errno
+import os
 import re
 import threading
 import time
@@ -19,6 +20,7 @@ from typing import Any, TypeVar
 
 from heedful.storage.address import Address
 from heedful.storage.errors import Busy, Closed, Damaged, Newer, OutOfConnections, Unreachable
+from heedful.storage.pool import MOST, Pool
 
 T = TypeVar("T")
 
@@ -99,9 +101,12 @@ class Connection:
     """A connection to PostgreSQL in autocommit mode, for one thread at a time, which takes the SQL that SQLite
     takes."""
 
-    def __init__(self, raw: Any, translate: Callable[[str], str]) -> None:
-        """Execute SQL on psycopg's connection `raw`, after the function `translate` has translated each statement."""
+    def __init__(self, raw: Any, translate: Callable[[str], str], give_back: Callable[[], None] | None = None) -> None:
+        """Execute SQL on psycopg's connection `raw`, after the function `translate` has translated each statement.
+
+        Call `give_back` when it is done with: of a connection of its own that closes it."""
         self.raw, self._translate = raw, translate
+        self.give_back = self.close if give_back is None else give_back
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> Any:
         """Execute one statement, `query`, with a `?` for each of `parameters`, and return psycopg's cursor."""
@@ -133,8 +138,13 @@ def plain(query: str) -> str:
     return query.replace("%", "%%").replace("?", "%s")
 
 
+_pools: dict[tuple[int, str], Pool] = {}
+"""by process, as a forked one has none of its parent's connections, and URL"""
+_pooling = threading.Lock()
+
+
 class Server:
-    """A PostgreSQL database with heedful's tables. It keeps no connection open."""
+    """A PostgreSQL database with heedful's tables. All of a process that have the same URL share connections."""
 
     def __init__(self, address: Address, steps: Sequence[Sequence[str]], *, wait: float = WAIT) -> None:
         """Describe the database of `address`, without opening it.
@@ -142,15 +152,82 @@ class Server:
         `steps` are the migrations that create its tables, the oldest first, each a sequence of SQL statements.
         Statements wait up to `wait` seconds for others."""
         self.address, self.wait, self._steps = address, wait, steps
-        self._checked = False
+        self._checked = self._closed = False
         self._checking = threading.Lock()
+        self._pool: tuple[int, Pool] | None = None
+
+    @property
+    def pool(self) -> Pool:
+        """the connections that this process shares"""
+        process = os.getpid()
+        if self._pool is None or self._pool[0] != process:
+            with _pooling:
+                if self._pool is None or self._pool[0] != process:
+                    pool = _pools.setdefault((process, self.address.url), Pool())
+                    pool.users += 1
+                    self._pool = process, pool
+        return self._pool[1]
+
+    def lend(self, use: str, translate: Callable[[str], str] = plain, wait: float | None = None) -> Connection:
+        """Return a connection for a `use` in MOST, which passes SQL through `translate`; `give_back` it afterwards.
+
+        It waits up to `wait` seconds (None: as long as statements do) where all are lent. Raise what `Pool.lend` and
+        `connect` raise."""
+        if self._closed:
+            raise Closed(f"{self.address}: the log is closed: open it again")
+        pool, most = self.pool, self.wait if wait is None else wait
+        raw = pool.lend(use, 0.0 if _is_hurried() else most, lambda: self.connect().raw)
+        return Connection(raw, translate, lambda: pool.take_back(use, raw))
+
+    @contextmanager
+    def lent(
+        self, use: str, translate: Callable[[str], str] = plain, wait: float | None = None
+    ) -> Iterator[Connection]:
+        """Lend a connection for the block; the arguments and errors are those of `lend`."""
+        connection = self.lend(use, translate, wait)
+        try:
+            yield connection
+        finally:
+            connection.give_back()
+
+    def run(
+        self,
+        use: str,
+        work: Callable[[Connection], T],
+        translate: Callable[[str], str] = plain,
+        wait: float | None = None,
+    ) -> T:
+        """Return what `work` returns of a connection that is lent for `use`, and of another one if that was lost.
+
+        Raise Unreachable if the database cannot be reached for `wait` seconds (None: as long as statements wait)."""
+        until, again = time.monotonic() + (self.wait if wait is None else wait), False
+        with self.errors():
+            while True:
+                try:
+                    with self.lent(use, translate) as connection:
+                        return work(connection)
+                except Exception as error:
+                    away = isinstance(error, Unreachable)
+                    if not (away or self.lost(error)) or (time.monotonic() > until and (away or again)):
+                        raise
+                    again = True
+                    time.sleep(0.05)
+
+    def close(self) -> None:
+        """Lend no more connections; the last that is closed closes those that are idle."""
+        with _pooling:
+            self._closed = True
+            if self._pool is not None and self._pool[0] == os.getpid():
+                pool, self._pool = self._pool[1], None
+                pool.users -= 1
+                if not pool.users:
+                    _pools.pop((os.getpid(), self.address.url), None)
+                    pool.drop_idle()
 
     def connect(self, translate: Callable[[str], str] = plain) -> Connection:
-        """Return a new connection, which passes SQL through `translate`.
+        """Return a new connection of its own, which passes SQL through `translate`.
 
         Raise Unreachable if the server cannot be reached, and Damaged if the URL is not valid."""
-        if _is_hurried():
-            raise Busy(f"{self.address}: no connection is there yet")
         psycopg = driver()
         try:
             raw = psycopg.connect(
@@ -170,8 +247,8 @@ class Server:
             ) from None
         except psycopg.OperationalError as error:
             if _NONE_LEFT.search(str(error)):
-                told = "the database has no connection left; nothing was changed: raise its max_connections above three"
-                told += " for each open loop of each server, lower --most-open, or put a pooler in front"
+                told = "the database has no connection left; nothing was changed: raise its max_connections above "
+                told += f"{sum(MOST.values())} for each server, or put a pooler in front"
                 raise OutOfConnections(f"{self.address}: {told}") from None
             # A part of a password may have been taken for a host, whose name would be told.
             told = str(error).strip().splitlines()[0] if self.address.plain else f"is that the URL? {ENCODING}"
@@ -315,48 +392,19 @@ class Server:
 
 
 class Reader:
-    """A connection for reading, made when it is first used, and again if it is lost. Any thread may use it."""
+    """Reads from a database, each time on a connection that is lent, or on another if that was lost. Any thread may use
+    it."""
 
-    def __init__(self, server: Server, translate: Callable[[str], str] = plain) -> None:
-        """Read from `server`, after the function `translate` has translated the SQL."""
-        self._server, self._translate = server, translate
-        self._connection: Connection | None = None
-        self._lock = threading.Lock()
-        self._closed = False
+    def __init__(self, server: Server, translate: Callable[[str], str] = plain, use: str = "read") -> None:
+        """Read from `server`, after the function `translate` has translated the SQL; `use` is one in MOST."""
+        self._server, self._translate, self._use = server, translate, use
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
         """Return all rows of the SQL `query` with these `parameters`. Raise Unreachable if the server cannot be
         reached."""
-        until = time.monotonic() + self._server.wait
-        if not self._lock.acquire(blocking=not _is_hurried()):
-            raise Busy(f"{self._server.address}: another thread reads")
-        try:
-            return self._rows(query, parameters, until)
-        finally:
-            self._lock.release()
 
-    def _rows(self, query: str, parameters: Sequence[Any], until: float) -> list[Any]:
-        with self._server.errors():
-            while True:
-                if self._closed:
-                    raise Closed(f"{self._server.address}: the log is closed: open it again")
-                try:
-                    if self._connection is None or self._connection.broken:
-                        self._connection = self._server.connect(self._translate)
-                    found: list[Any] = self._connection.execute(query, parameters).fetchall()
-                    return found
-                except Exception as error:
-                    lost = isinstance(error, Unreachable) or self._server.lost(error)
-                    if not lost or time.monotonic() > until:
-                        raise
-                    if self._connection is not None:
-                        self._connection.close()
-                        self._connection = None
-                    time.sleep(0.05)
+        def read(connection: Connection) -> list[Any]:
+            found: list[Any] = connection.execute(query, parameters).fetchall()
+            return found
 
-    def close(self) -> None:
-        """Close the connection; the reader cannot be used afterwards."""
-        with self._lock:
-            self._closed = True
-            if self._connection is not None:
-                self._connection.close()
+        return self._server.run(self._use, read, self._translate)

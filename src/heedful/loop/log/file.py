@@ -13,7 +13,7 @@ import secrets
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
@@ -22,7 +22,7 @@ from typing import Any
 from heedful.core.paths import path_kind
 from heedful.loop.log.event import COLUMNS, WIDTH
 from heedful.loop.log.schema import APPLICATION, PRAGMAS, SCHEMA, TRIGGERS
-from heedful.loop.log.store import Run, unwritable
+from heedful.loop.log.store import Run, anyone, unwritable
 from heedful.storage import Busy, Damaged, Moved
 from heedful.storage.sqlite import WAIT, Connection, Database
 
@@ -149,7 +149,7 @@ class LogFile:
                 if connection is not None:
                     connection.close()
 
-    def keep_owning(self, seconds: float, address: str) -> None:
+    def keep_owning(self, seconds: float, address: str, rightful: Callable[[], str] = anyone) -> None:
         """Do nothing: the process that commits next is the owner meanwhile."""
 
     def hand_over(self) -> None:

@@ -22,6 +22,11 @@ def unwritable(path: Place, why: str) -> PermissionError:
     return PermissionError(errno.EACCES, f"the log {why}; nothing was changed", str(path))
 
 
+def anyone() -> str:
+    """Return "": any process may own the loop."""
+    return ""
+
+
 class Shelf(Protocol):
     """The place where the snapshots of one loop's model are stored, each at a position: the sequence number of an
     event."""
@@ -81,11 +86,12 @@ class Store(Protocol):
     def owns(self) -> bool:
         """whether this process may write, as far as it knows; False while another process owns the loop"""
 
-    def keep_owning(self, seconds: float, address: str) -> None:
+    def keep_owning(self, seconds: float, address: str, rightful: Callable[[], str] = anyone) -> None:
         """Make this process stay the owner of the loop for `seconds` after each commit, in databases where loops have
-        owners, and longer where that is renewed (`heedful.loop.log.table.Directory.renew`).
+        owners, and longer where that is renewed (`heedful.loop.log.directory.Directory.renew`).
 
-        Meanwhile other processes send clients to `address`, a URL."""
+        Meanwhile other processes pass requests on to `address`, a URL. `rightful()` is the address of the one that
+        should own the loop if nobody does; "" if this one may."""
 
     def hand_over(self) -> None:
         """Give up owning the loop, so that another process can own it at once; from now on own it only during a

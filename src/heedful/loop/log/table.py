@@ -14,13 +14,13 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
 from heedful.core.serialization import pack_arrays, unpack_arrays
 from heedful.loop.log.event import COLUMNS
-from heedful.loop.log.store import Run, unwritable
+from heedful.loop.log.store import Run, anyone, unwritable
 from heedful.storage import Address, Busy, Closed, Damaged, Moved, Owned, Unreachable
 from heedful.storage.postgres import Connection, Reader, Server, plain
 from heedful.storage.sqlite import WAIT
@@ -52,7 +52,7 @@ def translate(number: int, query: str) -> str:
 
 
 class LogTable:
-    """The log of one loop in a PostgreSQL database of many, with connections for writing, for short and for long reads.
+    """The log of one loop in a PostgreSQL database of many, whose connections all loops of a process share.
 
     Any number of processes may have it open and read; one at a time owns it and writes. `hold` is the number of seconds
     for which this process stays the owner after a commit or `renew`, and then it does not wait for another owner; 0 if
@@ -69,7 +69,7 @@ class LogTable:
         if create:
             address.check_name()
         self.path, self._wait, self.read_only = address, wait, read_only
-        self.hold, self.address = 0.0, ""
+        self.hold, self.address, self.rightful = 0.0, "", anyone
         self.unmoved = 0
         self._server = Server(address, STEPS, wait=wait)
         self._owner = secrets.token_hex(8)
@@ -79,19 +79,25 @@ class LogTable:
         self._leasing = threading.Lock()
         self._lock = threading.RLock()
         self._writer: Connection | None = None
-        self._closed = self._gone = False
+        self._gone = False
         self._appended: list[tuple[Any, ...]] = []
         self._buffered: list[tuple[Any, ...]] = []
         self._head = 0
-        with self._server.errors():
-            number, secret = self._create() if create else self._find()
-        self.number = number
-        salt, checked = secret[:-8], secret[-8:]
-        if checked != f"{zlib.crc32(salt.encode()):08x}":
-            raise Damaged(f"{address}: expected a whole log, got one whose secret was changed: restore a back-up")
+        try:
+            with self._server.errors():
+                number, secret = self._create() if create else self._find()
+            self.number = number
+            salt, checked = secret[:-8], secret[-8:]
+            if checked != f"{zlib.crc32(salt.encode()):08x}":
+                raise Damaged(f"{address}: expected a whole log, got one whose secret was changed: restore a back-up")
+        except BaseException:
+            self._server.close()
+            raise
         self.secret = bytes.fromhex(salt)
-        translated = self._translate = self._translator()
-        self._reader, self._scanner = Reader(self._server, translated), Reader(self._server, translated)
+        self._translate = self._translator()
+        self._reader, self._scanner, self._leases = (
+            Reader(self._server, self._translate, use) for use in ("read", "scan", "own")
+        )
         self.shelf = Shelf(self)
 
     def _translator(self) -> Callable[[str], str]:
@@ -99,17 +105,15 @@ class LogTable:
         return lambda query: translate(number, query)
 
     def _find(self) -> tuple[int, str]:
-        connection = self._server.connect()
-        try:
-            rows = []
-            if self._server.check(connection):
-                query = "SELECT number, secret FROM heedful.loop WHERE name = ?"
-                rows = connection.execute(query, [self.path.key]).fetchall()
-            if not rows:
-                raise FileNotFoundError(2, "no such loop; make one with heedful init", str(self.path))
-            return int(rows[0][0]), str(rows[0][1])
-        finally:
-            connection.close()
+        def look(connection: Connection) -> list[Any]:
+            query = "SELECT number, secret FROM heedful.loop WHERE name = ?"
+            there = self._server.check(connection)
+            return connection.execute(query, [self.path.key]).fetchall() if there else []
+
+        rows = self._server.run("read", look, wait=0.0)
+        if not rows:
+            raise FileNotFoundError(2, "no such loop; make one with heedful init", str(self.path))
+        return int(rows[0][0]), str(rows[0][1])
 
     def _create(self) -> tuple[int, str]:
         connection = self._server.connect()
@@ -147,11 +151,7 @@ class LogTable:
         with suppress(Exception):
             self.release()
         with self._lock:
-            self._closed = True
-            if self._writer is not None:
-                self._writer.close()
-        self._reader.close()
-        self._scanner.close()
+            self._server.close()
 
     # ------------------------------------------------------------------------ who owns the loop
 
@@ -161,11 +161,11 @@ class LogTable:
         it does before `keep_owning` was called (then `hold`, the seconds for which it stays the owner, is 0)"""
         return not self.read_only and (self.hold == 0.0 or self._epoch >= 0)
 
-    def keep_owning(self, seconds: float, address: str) -> None:
+    def keep_owning(self, seconds: float, address: str, rightful: Callable[[], str] = anyone) -> None:
         with self._leasing:
-            self.hold, self.address = seconds, address
+            self.hold, self.address, self.rightful = seconds, address, rightful
             if self._epoch >= 0:  # it made the loop, or wrote to it: nobody becomes the owner who could say where it is
-                self._reader.rows(
+                self._leases.rows(
                     f"{_RENEW}, address = ? WHERE loop = ? AND epoch = ? AND owner = ? RETURNING 1",
                     [seconds, address, self.number, self._epoch, self._owner],
                 )
@@ -175,7 +175,7 @@ class LogTable:
         with self._leasing:
             if (self.hold or self._left) and self._epoch >= 0:
                 ended = "UPDATE heedful.lease SET expires = clock_timestamp()"
-                self._reader.rows(
+                self._leases.rows(
                     f"{ended} WHERE loop = ? AND epoch = ? AND owner = ? RETURNING 1",
                     [self.number, self._epoch, self._owner],
                 )
@@ -209,7 +209,14 @@ class LogTable:
                 raise
             self._epoch = epoch
         finally:
+            self._give_back()
             self._lock.release()
+
+    def _give_back(self) -> None:
+        """Give back the connection on which the transaction was, whether it ended or was lost."""
+        if self._writer is not None:
+            self._writer.give_back()
+            self._writer = None
 
     def _begin(self, patient: bool, durable: bool) -> int:
         """Begin a transaction that holds the lease; return the epoch of the lease, which is valid once this is
@@ -227,8 +234,6 @@ class LogTable:
                     raise
                 time.sleep(ASK_AGAIN)
             except Unreachable as error:
-                if self._writer is not None:
-                    self._writer.close()
                 if not patient:
                     raise Busy(str(error)) from error
                 if time.monotonic() > until:
@@ -253,22 +258,13 @@ class LogTable:
             "WHERE e.loop = ? AND a.wait_event = 'ClientRead' "
             "AND a.state_change < clock_timestamp() - make_interval(secs => ?)"
         )
-        self._reader.rows(query, [self.number, self.hold])
-
-    def _connection(self, patient: bool) -> Connection:
-        if self._closed:
-            raise Closed(f"{self.path}: the log is closed: open it again")
-        if self._writer is None or self._writer.broken:
-            if not patient:
-                raise Busy(f"{self.path}: the connection was lost")
-            self._writer = self._server.connect(self._translate)
-        return self._writer
+        self._leases.rows(query, [self.number, self.hold])
 
     def _try_to_begin(self, patient: bool, durable: bool, seconds: float) -> int:
         self._appended, self._buffered = [], []
-        db = self._connection(patient)
         if self._gone:
             raise Moved(f"{self.path}: the loop was deleted while it was open; nothing was written")
+        db = self._writer = self._server.lend("write", self._translate, None if patient else 0.0)
         held = "SELECT epoch, owner, address, expires > clock_timestamp() FROM heedful.lease"
         lease = f"{held} WHERE loop = {self.number} FOR UPDATE"
         try:
@@ -302,6 +298,10 @@ class LogTable:
                 self._epoch = -1
                 told = f"another process owns the loop{f' at {address}' if address else ''}; nothing was changed"
                 raise Owned(f"{self.path}: {told}", str(address))
+            if not live and (rightful := self.rightful()):
+                self._epoch = -1
+                told = f"the server at {rightful} should own the loop; nothing was changed"
+                raise Owned(f"{self.path}: {told}", rightful)
             [[epoch]] = db.execute(
                 "UPDATE heedful.lease SET owner = ?, address = ?, epoch = epoch + 1, "
                 "expires = clock_timestamp() + make_interval(secs => ?) WHERE loop = ? RETURNING epoch",
@@ -311,6 +311,7 @@ class LogTable:
             return int(epoch)
         except BaseException:
             self._server.roll_back(db)
+            self._give_back()
             raise
 
     def _commit(self) -> None:
@@ -324,6 +325,7 @@ class LogTable:
             if not self._server.lost(error):
                 raise
             db.close()
+            self._give_back()
             if not rows:
                 raise
             if not self._settle(rows[-1]):
@@ -339,15 +341,12 @@ class LogTable:
         until = time.monotonic() + self._wait
         while True:
             try:
-                with self._server.errors():
-                    db = self._connection(patient=True)
-                    with self._server.transaction(db):
-                        db.execute(f"SELECT FROM heedful.lease WHERE loop = {self.number} FOR UPDATE")
-                        query = "SELECT kind, id, checked FROM event WHERE seq = ?"
-                        return bool(db.execute(query, [row[0]]).fetchall() == [(row[1], row[2], row[-1])])
+                lent = self._server.lent("write", self._translate)
+                with self._server.errors(), lent as db, self._server.transaction(db):
+                    db.execute(f"SELECT FROM heedful.lease WHERE loop = {self.number} FOR UPDATE")
+                    query = "SELECT kind, id, checked FROM event WHERE seq = ?"
+                    return bool(db.execute(query, [row[0]]).fetchall() == [(row[1], row[2], row[-1])])
             except TimeoutError:
-                if self._writer is not None:
-                    self._writer.close()
                 if time.monotonic() > until:
                     told = "the connection was lost during the commit, and whether it was written is not known"
                     raise Unreachable(f"{self.path}: {told}: send it again, with its id") from None
@@ -546,89 +545,6 @@ class LogTable:
         """Do nothing: the database looks after its write-ahead log."""
 
     move_write_ahead = begin_write_ahead_anew = leave_write_ahead
-
-
-class Directory:
-    """The list of the loops in a PostgreSQL database, and the leases of those that this process owns."""
-
-    def __init__(self, address: Address) -> None:
-        """Prepare to list the loops in the database of `address`; nothing is opened yet."""
-        self._server = Server(Address(address.url), STEPS)
-        self._reader = Reader(self._server)
-
-    def names(self) -> list[str]:
-        """Return the names of all loops, NAME or TENANT/NAME, sorted; [] if there are no tables."""
-        return [name for [name] in self._read("SELECT name FROM heedful.loop ORDER BY name")]
-
-    def lacks(self, most_open: int) -> list[str]:
-        """Return, a sentence each, what the database and its role do not allow: to remove the bytes of forgotten
-        people, and three connections for each of `most_open` loops; [] if there is nothing, or no tables yet."""
-        found = [
-            f"the role {role} may not write {count} tables of heedful anew, so forget does not remove what it deletes "
-            f'from the disk: GRANT "{owner}" TO "{role}"'
-            for role, owner, count in self._read(
-                "SELECT current_user, min(tableowner), count(*) FROM pg_tables WHERE schemaname = 'heedful' "
-                "AND NOT pg_has_role(current_user, tableowner, 'USAGE') HAVING count(*) > 0"
-            )
-        ]
-        for [most] in self._read("SELECT current_setting('max_connections')::int"):
-            if 3 * most_open > most:
-                told = f"{most_open:,} open loops may need {3 * most_open:,} connections"
-                told += f", and max_connections is {most:,}: with no pooler in front, raise it, or lower --most-open"
-                found.append(told)
-        return found
-
-    def last_of_owned(self) -> dict[str, int]:
-        """Return {name: sequence number of its last event, 0 if there is none} of the loops that a process, this one or
-        another, owns now."""
-        last = "(SELECT coalesce(max(seq), 0) FROM heedful.event WHERE event.loop = loop.number)"
-        leases = "heedful.lease ON lease.loop = loop.number WHERE lease.expires > clock_timestamp()"
-        return dict(self._read(f"SELECT name, {last} FROM heedful.loop JOIN {leases}"))
-
-    def renew(self, tables: Sequence[LogTable]) -> list[LogTable]:
-        """Let this process stay the owner of the loops of `tables` for `hold` more seconds, all of them in one
-        statement; return those that it does not own any more.
-
-        A loop in which a transaction holds the lease is left out, so that it holds up no other: if it is a commit of
-        this process, that renews the lease itself. Tables that this process does not own are left out, too."""
-        with ExitStack() as stack:
-            for table in tables:
-                stack.enter_context(table._leasing)  # whoever gives a lease back waits, so that it is not renewed after
-            held = {table.number: table for table in tables if table.hold and table._epoch >= 0 and not table._left}
-            if not held:
-                return []
-            columns = [(table.number, table._epoch, table._owner, table.hold) for table in held.values()]
-            theirs = "unnest(?::bigint[], ?::bigint[], ?::text[], ?::float8[]) AS held(loop, epoch, owner, hold)"
-            given = [list(column) for column in zip(*columns)]
-            now = time.monotonic()
-            kept = self._reader.rows(
-                f"{_RENEW.replace('?', 'mine.hold')} FROM (SELECT loop, hold FROM heedful.lease JOIN {theirs} "
-                "USING (loop, epoch, owner) FOR UPDATE OF lease SKIP LOCKED) AS mine "
-                "WHERE lease.loop = mine.loop RETURNING mine.loop",
-                given,
-            )
-            for [number] in kept:
-                held[number]._renewed = now
-            if len(kept) == len(held):
-                return []
-            lost = self._reader.rows(
-                f"SELECT loop FROM {theirs} WHERE NOT EXISTS (SELECT FROM heedful.lease WHERE lease.loop = held.loop "
-                "AND lease.epoch = held.epoch AND lease.owner = held.owner)",
-                given,
-            )
-            found = [held[number] for [number] in lost]
-            epochs = dict(zip(given[0], given[1]))
-            for table in found:
-                if table._epoch == epochs[table.number]:
-                    table._epoch = -1
-            return found
-
-    def _read(self, query: str) -> list[Any]:
-        [[there]] = self._reader.rows("SELECT to_regclass('heedful.lease') IS NOT NULL")
-        return self._reader.rows(query) if there else []
-
-    def close(self) -> None:
-        self._reader.close()
 
 
 class Shelf:

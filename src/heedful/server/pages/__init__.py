@@ -86,13 +86,10 @@ def _endpoint(service: ServerContext, by: dict[str, Page]) -> Callable[[Request]
             response = await _respond(service, route, request, caller)
             if route.audit and response.status_code < 400:
                 await service.note_act(caller, route.audit, request.path_params["loop"])
-            series: int | str = response.status_code
         except Exception as error:
-            problem = as_problem(error, "not-found")
-            response = _problem(request, problem, caller)
-            series = response.status_code if isinstance(problem.series, int) else problem.series
+            response = _problem(request, as_problem(error, "not-found"), caller)
         label, tenant = f"{route.method} {route.path}", "" if caller is None else caller.tenant
-        service.metrics.request(tenant, label, series, time.perf_counter() - began)
+        service.metrics.request(tenant, label, response.status_code, time.perf_counter() - began)
         return response
 
     return endpoint

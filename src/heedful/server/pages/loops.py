@@ -15,6 +15,7 @@ from heedful.server.codecs import whole
 from heedful.server.pages.page import Page, Visit, back, render
 from heedful.server.problems import as_problem, unavailable
 from heedful.server.server_log import log
+from heedful.storage import Owned
 
 AT_ONCE = 50
 """The number of loops on a page of the list."""
@@ -55,6 +56,8 @@ async def snapshot(visit: Visit) -> Response:
     """Handle the button that saves a snapshot of a loop."""
     try:
         await visit.worker.run(visit.loop.snapshot)
+    except Owned:
+        raise
     except OSError as error:
         log.error("%s: no snapshot could be written: %s", visit.loop.path, error)
         why = "no snapshot could be written; the server's log says why"
