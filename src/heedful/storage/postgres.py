@@ -1,7 +1,8 @@
 """PostgreSQL: the one module that imports psycopg, and only when a database is used.
 
 It works behind a pooler in transaction mode, where the next transaction may use another connection: settings are made
-within transactions, and no statement is prepared. docs/decisions/0029 says how loops are kept.
+within transactions, and no statement is prepared. docs/decisions/0029 says how loops are kept. The
+file is long because connecting, lending, transactions and errors share one driver.
 """
 
 from __future__ import annotations
