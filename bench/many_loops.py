@@ -5,7 +5,7 @@
 Makes a folder of copies of one small loop, starts `heedful serve` on it, and reads its memory (resident, /proc) at the
 start, with busy loops, after every loop was used once, and after all were left alone. With --database the same for
 loops in a PostgreSQL database, which is left with the loops in it: give it one of its own. There 25 loops
-are busy, as each open one has three connections, and a thousand are used.
+are busy, and a thousand are used.
 """
 
 from __future__ import annotations

@@ -120,6 +120,19 @@ def _stop(folder: Path) -> None:
     subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, capture_output=True)
 
 
+def _folder(run: str) -> Path:
+    memory = Path("/dev/shm")  # a commit waits for the disk otherwise
+    return (memory if memory.is_dir() else Path(tempfile.gettempdir())) / f"heedful-postgres-{run}"
+
+
+def crash(run: str) -> None:
+    """Kill the server of the test run `run`, and start it again."""
+    at = programs()
+    assert at is not None
+    command = [*as_user(), at / "pg_ctl", "restart", "--mode", "immediate", "--pgdata", _folder(run) / "data"]
+    subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+
+
 @contextmanager
 def server(run: str) -> Iterator[str]:
     """The URL of a server that all processes of the test run `run` share: the first starts it, the last ends it.
@@ -130,8 +143,7 @@ def server(run: str) -> Iterator[str]:
         return
     if programs() is None:
         raise FileNotFoundError(WANTED)
-    memory = Path("/dev/shm")  # a commit waits for the disk otherwise
-    folder = (memory if memory.is_dir() else Path(tempfile.gettempdir())) / f"heedful-postgres-{run}"
+    folder = _folder(run)
     folder.mkdir(exist_ok=True)
     told, lock = Path(f"{folder}.users"), Path(f"{folder}.lock")
 

@@ -16,7 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import psycopg
 
 import postgres
+from loops import small_loop
 from processes import HEEDFUL, Asker, Gone, free_port
 
 NGINX = Path(__file__).resolve().parents[1] / "deploy" / "nginx.conf"
@@ -243,8 +244,8 @@ class Acknowledged(NamedTuple):
 class Crowd:
     """Clients that decide and teach all the time, in a thread; a fifth of what they send they have sent before."""
 
-    def __init__(self, ports: list[int], loop: str) -> None:
-        self.ports, self._loop = ports, loop
+    def __init__(self, ports: list[int], loop: str, clients: int = CLIENTS) -> None:
+        self.ports, self._loop, self._clients = ports, loop, clients
         self.told: list[Acknowledged] = []
         self.statuses: Counter[str] = Counter()
         self.wrong: list[str] = []
@@ -254,7 +255,7 @@ class Crowd:
         self._thread.start()
 
     async def _all(self) -> None:
-        await asyncio.gather(*(self._one(i) for i in range(CLIENTS)))
+        await asyncio.gather(*(self._one(i) for i in range(self._clients)))
 
     async def _one(self, i: int) -> None:
         rng, n = random.Random(i), 0
@@ -400,3 +401,29 @@ class Trial:
 def new_name() -> str:
     """The name of a loop that there is not yet."""
     return f"cars-{secrets.token_hex(4)}"
+
+
+def copies(url: str, n: int) -> list[str]:
+    """The names of `n` new loops, all the same one."""
+    first = new_name()
+    small_loop(f"{url}#{first}", control=0.0).close()
+    with closing(psycopg.connect(url)) as db, db:
+        columns = "seq, kind, id, time, subject, target, version, payload, arrays, checked"
+        db.execute(
+            "INSERT INTO heedful.loop (name, secret) SELECT name || '-' || i, secret FROM heedful.loop, "
+            "generate_series(2, %s) AS i WHERE name = %s",
+            [n, first],
+        )
+        db.execute(
+            f"INSERT INTO heedful.event (loop, {columns}) SELECT copy.number, {columns} FROM heedful.event, "  # type: ignore[arg-type]
+            "heedful.loop AS of, heedful.loop AS copy WHERE event.loop = of.number AND of.name = %s "
+            "AND copy.name <> of.name AND starts_with(copy.name, of.name)",
+            [first],
+        )
+    return [first, *(f"{first}-{i}" for i in range(2, n + 1))]
+
+
+def owners(db: psycopg.Connection[Any]) -> dict[str, str]:
+    """Which server owns each loop now."""
+    query = "SELECT name, address FROM heedful.lease JOIN heedful.loop ON number = loop"
+    return dict(db.execute(f"{query} WHERE expires > clock_timestamp()").fetchall())  # type: ignore[arg-type]

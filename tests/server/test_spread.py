@@ -19,7 +19,7 @@ from budget import FACTOR
 from heedful.server.peers import rendezvous
 from loops import small_loop
 from processes import until
-from takeover import LONGEST, Crowd, Node, new_name
+from takeover import LONGEST, Crowd, Node, copies, new_name, owners
 
 LOOPS = 500 if FACTOR > 1 else 24
 LEFT = 97
@@ -38,32 +38,6 @@ def few_connections(url: str) -> Iterator[str]:
         finally:
             db.execute(f"DROP OWNED BY {role} CASCADE")  # type: ignore[arg-type]
             db.execute(f"DROP ROLE {role}")  # type: ignore[arg-type]
-
-
-def copies(url: str, n: int) -> list[str]:
-    """The names of `n` new loops, all the same one."""
-    first = new_name()
-    small_loop(f"{url}#{first}", control=0.0).close()
-    with closing(psycopg.connect(url)) as db, db:
-        columns = "seq, kind, id, time, subject, target, version, payload, arrays, checked"
-        db.execute(
-            "INSERT INTO heedful.loop (name, secret) SELECT name || '-' || i, secret FROM heedful.loop, "
-            "generate_series(2, %s) AS i WHERE name = %s",
-            [n, first],
-        )
-        db.execute(
-            f"INSERT INTO heedful.event (loop, {columns}) SELECT copy.number, {columns} FROM heedful.event, "  # type: ignore[arg-type]
-            "heedful.loop AS of, heedful.loop AS copy WHERE event.loop = of.number AND of.name = %s "
-            "AND copy.name <> of.name AND starts_with(copy.name, of.name)",
-            [first],
-        )
-    return [first, *(f"{first}-{i}" for i in range(2, n + 1))]
-
-
-def owners(db: psycopg.Connection[Any]) -> dict[str, str]:
-    """Which server owns each loop now."""
-    query = "SELECT name, address FROM heedful.lease JOIN heedful.loop ON number = loop"
-    return dict(db.execute(f"{query} WHERE expires > clock_timestamp()").fetchall())  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -121,6 +95,49 @@ def test_both_have_their_share_after_a_rolling_restart(
     if LOOPS >= 500:
         assert all(0.4 * LOOPS <= shares[node.url] <= 0.6 * LOOPS for node in nodes)
     record_property("told", f"{LOOPS} loops: {[*shares.values()]}, {connections} connections of both servers")
+
+
+def test_what_is_asked_of_the_other_server_is_done_by_the_owner(
+    postgres: str, servers: Callable[..., list[Node]]
+) -> None:
+    """Requests of programs, pages and clicks; one that was passed on already comes back with the owner's address."""
+    name = new_name()
+    small_loop(f"{postgres}#{name}", control=0.0).close()
+    nodes = servers(postgres)
+    at = {node.url: node for node in nodes}
+    with closing(psycopg.connect(postgres, autocommit=True)) as db, httpx.Client(timeout=LONGEST) as client:
+
+        def ask(method: str, path: str, value: Any = None, status: int = 200, **more: Any) -> Any:
+            reply = client.request(method, f"{other.url}{path}", json=value, **more)
+            assert reply.status_code == status, (path, reply.status_code, reply.text)
+            return reply
+
+        other = nodes[0]
+        ask("POST", f"/v1/loops/{name}/decisions", {"id": "d0"})
+        until(lambda: owners(db).get(name) == rendezvous(name, tuple(at)), LONGEST)
+        owner = owners(db)[name]
+        [other] = [node for url, node in at.items() if url != owner]
+        loop = f"/v1/loops/{name}"
+        shown = ask("POST", f"{loop}/decisions", {"id": "d1", "person": "p1"}).json()["shown"]
+        feedback = {"decision": "d1", "id": "f1", "clicks": [shown[2]]}
+        assert ask("POST", f"{loop}/feedback", feedback).json()["status"] == "applied"
+        assert ask("POST", f"{loop}/feedback", feedback).json()["status"] == "duplicate"
+        assert "clicks" in ask("POST", f"{loop}/feedback", {"decision": "d1", "clicks": 3}, 422).json()["detail"]
+        ask("POST", f"{loop}/undo", {"event": "f1"})
+        row = ask("GET", f"{loop}/decisions/d1/why").json()
+        assert row["item"] == shown[0]
+        ask("DELETE", f"{loop}/people/p1")
+        form = {"content": "", "headers": {"content-type": "application/x-www-form-urlencoded", "origin": other.url}}
+        assert ask("POST", f"/loops/{name}/snapshot", status=303, **form).headers["location"] == "/"
+        ask("POST", f"/v1/loops/{new_name()}/decisions", {}, 404)
+        refused = ask("POST", f"{loop}/decisions", {}, 421, headers={"heedful-passed": "1"})
+        assert refused.json()["owner"] == owner
+        counted = [
+            line for line in ask("GET", "/metrics").text.splitlines() if line.startswith("heedful_requests_total")
+        ]
+    assert not [line for line in counted if 'status="5' in line]
+    assert [line for line in counted if 'route="feedback",status="421"' in line]
+    assert not [line for line in counted if 'route="feedback",status="200"' in line]
 
 
 def test_nothing_is_lost_while_loops_move_under_those_who_write(

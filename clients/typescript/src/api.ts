@@ -2339,7 +2339,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Not for this host */
+        /** @description Another server owns the loop; Not for this host */
         Problem421: {
             headers: {
                 [name: string]: unknown;
