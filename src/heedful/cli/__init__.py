@@ -138,6 +138,21 @@ COMMANDS = {
         "Check a loop: its log, its model, its snapshots, what comes in, its files. Nothing is changed.",
         "heedful doctor cars",
     ),
+    "backup": CommandEntry(
+        "backup:backup",
+        "Back up all loops and keys of a folder or a database, while a server goes on.",
+        "heedful backup /var/lib/heedful /backup/heedful",
+    ),
+    "restore": CommandEntry(
+        "backup:restore",
+        "Restore a back-up, all loops and keys, into an empty folder or database.",
+        "heedful restore /backup/heedful /var/lib/heedful",
+    ),
+    "copy": CommandEntry(
+        "backup:copy",
+        "Copy a loop, log and model, to another folder, or into or out of a database.",
+        "heedful copy cars postgresql://heedful@db.example/heedful",
+    ),
     "serve": CommandEntry(
         "serve:serve",
         "Serve the loops of a folder over HTTP, until it is told to end (Ctrl-C, SIGTERM).",
