@@ -15,7 +15,7 @@ import typer
 
 from heedful.cli.console import BadInput, Failure, note, reading_input
 from heedful.core.paths import PathKind, path_kind
-from heedful.storage.address import LOG, Address, Place, is_address, place_of, shown_path
+from heedful.storage.address import LOG, SUFFIX, Address, Place, is_address, place_of, shown_path
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -24,6 +24,12 @@ Name = Annotated[
     str,
     typer.Argument(
         metavar="NAME", help="The loop: cars is the folder ./cars.heedful; with a / or .heedful, that folder."
+    ),
+]
+Names = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="The loop, as in other commands; or a folder with loops, a database's URL: all of them."
     ),
 ]
 Own = Annotated[
@@ -117,6 +123,23 @@ def find_loop(name: str) -> Place:
         wrong = "this folder holds no loop" if kind_of(folder) == "folder" else "no such loop"
         raise BadInput(f"{folder}: {wrong}; make one: {shell_quote(['heedful', 'init', name, 'ITEMS.csv'])}")
     return folder
+
+
+def find_loops(name: str) -> tuple[list[Place], bool]:
+    """Return (the loops that `name` names, whether it names a folder, a tenant or a database with loops).
+
+    Otherwise there is one, which `find_loop` finds. The name "." is the current folder, or the database of --database.
+    """
+    home = database() or Path() if name == "." else place(name)
+    if isinstance(home, Path) and not holds_loop(home):
+        home = Path(name)
+    if isinstance(home, Address) or (kind_of(home) == "folder" and not holds_loop(home)):
+        from heedful.loop.copying import loops_in
+
+        with asking():
+            if keys := loops_in(home):
+                return [home / f"{key}{SUFFIX}" for key in keys], True
+    return [find_loop(name)], False
 
 
 @contextmanager

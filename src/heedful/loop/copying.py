@@ -36,12 +36,13 @@ class Copied(NamedTuple):
 def loops_in(home: Place) -> list[str]:
     """Return the names of all loops in `home`, a folder that is served or a database: NAME, or TENANT/NAME, sorted.
 
-    A loop is at `home` / "NAME.heedful"."""
+    A loop is at `home` / "NAME.heedful". Those of a tenant are in `home` / "TENANT"."""
     if isinstance(home, Address):
         from heedful.loop.log.table import Directory
 
         with closing(Directory(home)) as directory:
-            keys = directory.names()
+            under = f"{home.key}/" if home.key else ""
+            keys = [key.removeprefix(under) for key in directory.names() if key.startswith(under)]
     else:
         logs = [*home.glob(f"*{SUFFIX}/{LOG}"), *home.glob(f"*/*{SUFFIX}/{LOG}")]
         keys = [log.parent.relative_to(home).as_posix().removesuffix(SUFFIX) for log in logs]
