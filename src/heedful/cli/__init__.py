@@ -71,7 +71,7 @@ COMMANDS = {
     "forget": CommandEntry(
         "retract:forget",
         "Erase a person: every decision made for them and every answer to it. This cannot be undone.",
-        "heedful forget cars ann",
+        "heedful forget cars ann\nheedful forget /var/lib/heedful --unseen 365",
     ),
     "why": CommandEntry(
         "why:why",
@@ -135,8 +135,8 @@ COMMANDS = {
     ),
     "doctor": CommandEntry(
         "doctor:doctor",
-        "Check a loop: its log, its model, its snapshots, what comes in, its files. Nothing is changed.",
-        "heedful doctor cars",
+        "Check loops: their logs, models, snapshots, what comes in, their files. Nothing is changed.",
+        "heedful doctor cars\nheedful doctor /backup/heedful",
     ),
     "backup": CommandEntry(
         "backup:backup",

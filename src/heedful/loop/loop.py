@@ -32,7 +32,16 @@ from heedful.loop.projection import Projection
 from heedful.loop.ranking import predict, ranking, standing
 from heedful.loop.records import check_id
 from heedful.loop.request import check_rows, encode_rows
-from heedful.loop.retraction import exported, finish_forgetting, forget, note_export, rollback, spelt_like, undo
+from heedful.loop.retraction import (
+    exported,
+    finish_forgetting,
+    forget,
+    forget_unseen,
+    note_export,
+    rollback,
+    spelt_like,
+    undo,
+)
 from heedful.loop.settings import Manifest, Settings
 from heedful.loop.writer import Writer
 from heedful.results.answers import Answer, Decision, Forgotten, Put, Ranking, RolledBack
@@ -495,6 +504,15 @@ class Loop:
         `finish_forgetting` or by the next opening.
         """
         return forget(self.projection, person)
+
+    def forget_unseen(self, days: float) -> Forgotten:
+        """Erase everybody who was not seen for so many `days`, all at once, as `forget` does.
+
+        They are the people of whom every event is older: decisions for them, feedback on these, and what was said by
+        hand about their style. The model becomes the one that never saw them, bit for bit. It keeps what it learned
+        from people who were seen since, also from their older events, and from decisions for nobody in particular; it
+        loses the rest. Raise ValueError unless `days` is from 0.001 to 100,000, and what `forget` raises."""
+        return forget_unseen(self.projection, days)
 
     def spelt_like(self, person: str) -> tuple[str, ...]:
         """Return the names of other people in the log that differ from `person` in case, blanks or the code of a letter
