@@ -74,6 +74,15 @@ def serve(
             metavar="S", help="Seconds after which another server of the --database takes over.", min=0.5, max=600
         ),
     ] = 2.0,
+    forget_unseen: Annotated[
+        float | None,
+        typer.Option(
+            metavar="DAYS",
+            min=0.001,
+            help="Forget, once a day, everybody of whom every decision and answer is older than that.",
+            show_default="never",
+        ),
+    ] = None,
     own_learners: Annotated[
         list[str] | None,
         typer.Option(
@@ -140,7 +149,15 @@ def serve(
     limits = Limits(int(max_body * MIB), max_batch, timeout, int(max_json * MIB))
     address = address or f"http://{host_and_port(host, port)}"
     about = Options(
-        limits, rate, tuple(own_learners or ()), most_open, idle, address=address, lease=lease, origins=origins
+        limits,
+        rate,
+        tuple(own_learners or ()),
+        most_open,
+        idle,
+        address=address,
+        lease=lease,
+        origins=origins,
+        forget_unseen=forget_unseen,
     )
     _run(home, host, port, about, hosts)
 

@@ -15,9 +15,6 @@ from heedful.loop.log import Event, now, rollback_event
 from heedful.loop.writer import PendingEvent, Writer
 from heedful.results.answers import Answer, Forgotten, RolledBack
 
-DAY = 86_400_000_000
-"""Microseconds of a day."""
-
 
 class Unerased(TimeoutError):
     """Raised by `forget`: the person is forgotten, but their bytes are still on the disk, as another process is
@@ -81,32 +78,36 @@ def forget_unseen(writer: Writer, days: float) -> Forgotten:
     check_between("days", days, 1e-3, 1e5)
     with writer.turn:
         writer.catch_up()
-        return _forget(writer, writer.log.unseen_since(now() - round(days * DAY)))
+        return _forget(writer, writer.log.unseen_since(days_ago(days)))
+
+
+def days_ago(days: float) -> int:
+    """Return the time so many `days` ago, in microseconds since 1970, UTC."""
+    return now() - round(86_400e6 * days)
 
 
 def _forget(writer: Writer, people: Sequence[str]) -> Forgotten:
     """Erase `people` and return what became of it, for the thread whose turn it is."""
     log = writer.log
-    with writer.turn:
-        exports = tuple(str(each) for path in exported(writer) for each in (path, *find_unfinished(Path(path))))
+    exports = tuple(str(each) for path in exported(writer) for each in (path, *find_unfinished(Path(path))))
 
-        def event(person: str, count: int) -> Event:
-            payload = records.encode({"person": log.digest("person", person), "events": count, "exports": exports})
-            return Event(0, "forget", records.new_id(), now(), None, None, writer.published.version, payload)
+    def event(person: str, count: int) -> Event:
+        payload = records.encode({"person": log.digest("person", person), "events": count, "exports": exports})
+        return Event(0, "forget", records.new_id(), now(), None, None, writer.published.version, payload)
 
-        erased, only = log.erase(people, event), people[0] if len(people) == 1 else None
-        if erased:
-            writer.forget_derived(only)
-            writer.rebuild()
-        alike = () if only is None else spelt_like(writer, only)
-        gone = Forgotten(sum(erased.values()), (), writer.published.version, alike=alike, people=len(erased))
-        if erased:
-            gone = gone._replace(exports=exports, unreached=log.store.unreached())
-        try:
-            finish_forgetting(writer, only)
-        except TimeoutError as error:
-            raise Unerased(str(error), gone._replace(erased=False)) from None
-        return gone
+    erased, only = log.erase(people, event), people[0] if len(people) == 1 else None
+    if erased:
+        writer.forget_derived(only)
+        writer.rebuild()
+    alike = () if only is None else spelt_like(writer, only)
+    gone = Forgotten(sum(erased.values()), (), writer.published.version, alike=alike, people=len(erased))
+    if erased:
+        gone = gone._replace(exports=exports, unreached=log.store.unreached())
+    try:
+        finish_forgetting(writer, only)
+    except TimeoutError as error:
+        raise Unerased(str(error), gone._replace(erased=False)) from None
+    return gone
 
 
 def spelt_like(history: History, person: str) -> tuple[str, ...]:
