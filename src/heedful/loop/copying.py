@@ -110,7 +110,7 @@ def _open(place: Place) -> Log:
 def _is_there(place: Place) -> bool:
     """Return whether there is a loop at `place`, and raise FileExistsError if there is something else."""
     if isinstance(place, Address):
-        return place.key in loops_in(place)
+        return place.key in loops_in(Address(place.url))
     if path_kind(place) and path_kind(place / LOG) != "file":
         raise FileExistsError(errno.EEXIST, "expected a loop or nothing, got something else", str(place))
     return path_kind(place) == "folder"
