@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import Json, Name, asking, find_loop, holds_loop, kind_of, place
+from heedful.cli.common import Json, Name, asking, database, find_loop, holds_loop, kind_of, place
 from heedful.cli.console import BadInput, Failure, note, notes, print_json, say
 from heedful.core.wording import count
-from heedful.storage.address import Address, Place, is_address, place_of, shown_path
+from heedful.storage.address import SUFFIX, Address, Place, is_address, place_of, shown_path
 
 if TYPE_CHECKING:
     from heedful.server.backup import Part
 
-Home = "a folder that is served, or postgresql://USER@HOST/DATABASE"
+Home = "a folder that is served, or postgresql://USER@HOST/DATABASE; . is the folder here, or the --database"
 
 
 def backup(
@@ -50,9 +50,9 @@ def restore(
     """
     from heedful.server.backup import restore as restore_all
 
-    home = _home("FROM", str(source))
     with asking():
-        _copy(home, place_of(target), restore_all, json)
+        to = database() or Path() if target == "." else place_of(target)
+    _copy(_home("FROM", str(source)), to, restore_all, json)
 
 
 def copy(
@@ -77,11 +77,11 @@ def copy(
     from heedful.loop.copying import copy_loop
     from heedful.storage import Damaged
 
-    source, to = find_loop(name), place(target)
-    if is_address(target) and isinstance(to, Address) and not to.key:
+    source = find_loop(name)
+    if not is_address(target) and kind_of(target) == "folder" and not holds_loop(Path(target)):
+        to: Place = Path(target) / f"{source.name.removesuffix(SUFFIX)}{SUFFIX}"
+    elif isinstance(to := place(target), Address) and not to.key:
         to = to / source.name
-    elif isinstance(to, Path) and kind_of(target) == "folder" and not holds_loop(Path(target)):
-        to = Path(target) / f"{source.name.removesuffix('.heedful')}.heedful"
     with asking():
         try:
             copied = copy_loop(source, to)
@@ -98,7 +98,7 @@ def copy(
 def _home(argument: str, given: str) -> Place:
     """Return the folder or database `given`, in which loops are. Raise BadInput, naming the `argument`, if not."""
     with asking():
-        home = place_of(given)
+        home = database() or Path() if given == "." else place_of(given)
     if isinstance(home, Address):
         if home.key:
             raise BadInput(f"{argument}: expected a database, got a loop in one; heedful copy copies one loop")

@@ -142,9 +142,10 @@ def _tell_forgotten(person: str | None, done: Mapping[str, Forgotten], of: int) 
             if not gone.events:
                 text = f"{person}: nothing in the log was about this person" if person else "everybody was seen since"
             say(f"{place}: {text}" if of else text)
-        exports = ["what was printed by an export to stdout" if path == "-" else path for path in gone.exports]
-        for where in (*exports, *gone.unreached):
-            say(f"Out of reach, and may still hold them: {where}")
+    exports = [path for gone in done.values() for path in gone.exports]
+    exports = ["what was printed by an export to stdout" if path == "-" else path for path in exports]
+    for where in dict.fromkeys([*exports, *(where for gone in done.values() for where in gone.unreached)]):
+        say(f"Out of reach, and may still hold them: {where}")
     if of:
         events = [gone.events for gone in done.values() if gone.events]
         say(f"{count(sum(events), 'event')} erased in {len(events):,} of {count(of, 'loop')}")

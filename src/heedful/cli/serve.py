@@ -191,6 +191,10 @@ def _run(folder: Place, host: str, port: int, options: Options, hosts: int) -> N
             url = f"http://{host_and_port(host, listener.getsockname()[1])}"
             note(f"serving {folder} ({count(len(app.service.loops.names('main')), 'loop')}) at {url}; Ctrl-C ends it")
             note(_keys_note(app.service.keys.all(), _creates(folder)))
+            if options.forget_unseen is not None:
+                note(
+                    f"people of whom nothing came for {options.forget_unseen:g} days are forgotten, now and once a day"
+                )
             interrupt_once(signal.SIGINT)
             serve(app, listener)
     except PermissionError as error:
