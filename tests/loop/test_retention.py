@@ -10,6 +10,7 @@ from command import done, heedful, refusal
 
 from heedful import Loop
 from heedful.loop.log import now
+from heedful.loop.silence import id_of
 from heedful.server.context import Options
 from heedful.server.main import served
 from heedful.storage import Place
@@ -67,6 +68,18 @@ def test_who_was_not_seen_is_forgotten_and_nobody_else(home: Place, monkeypatch:
         assert loop.projection.log.last()[0] == before[0] + 3
         with pytest.raises(ValueError, match=r"days: expected a number from 0\.001"):
             loop.forget_unseen(0)
+
+
+def test_what_the_loop_says_of_their_silence_is_not_from_them(home: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    with small_loop(home / "a.heedful", control=0.0, none_after=60.0) as loop:
+        at(monkeypatch, 400)
+        loop.decide(id="d1", person="ann")
+        at(monkeypatch, 0)
+        visited(loop, "bob", "2")  # with which the answer to ann's list is written
+        visited(loop, "bob", "3")
+        assert loop.projection.log.find("feedback", id_of("d1")) is not None
+        assert loop.forget_unseen(365).people == 1
+        assert loop.projection.log.people() == {"bob"}
 
 
 def test_more_people_than_a_query_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,8 @@ from heedful.core.wording import spelling
 from heedful.data.files import find_unfinished
 from heedful.loop import records
 from heedful.loop.history import History
-from heedful.loop.log import Event, now, rollback_event
+from heedful.loop.log import Event, Log, now, rollback_event
+from heedful.loop.silence import PREFIX
 from heedful.loop.writer import PendingEvent, Writer
 from heedful.results.answers import Answer, Forgotten, RolledBack
 
@@ -78,12 +79,12 @@ def forget_unseen(writer: Writer, days: float) -> Forgotten:
     check_between("days", days, 1e-3, 1e5)
     with writer.turn:
         writer.catch_up()
-        return _forget(writer, writer.log.unseen_since(days_ago(days)))
+        return _forget(writer, unseen(writer.log, days))
 
 
-def days_ago(days: float) -> int:
-    """Return the time so many `days` ago, in microseconds since 1970, UTC."""
-    return now() - round(86_400e6 * days)
+def unseen(log: Log, days: float) -> list[str]:
+    """Return the names of the people in `log` who were not seen for so many `days`."""
+    return log.unseen_since(now() - round(86_400e6 * days), PREFIX)
 
 
 def _forget(writer: Writer, people: Sequence[str]) -> Forgotten:

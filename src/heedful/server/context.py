@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from heedful.loop.copying import loops_in
 from heedful.loop.log import Log
-from heedful.loop.retraction import Unerased, days_ago
+from heedful.loop.retraction import Unerased, unseen
 from heedful.server.auth import Authenticator
 from heedful.server.codecs import Limits
 from heedful.server.keys import Keys
@@ -196,4 +196,4 @@ class ServerContext:
 def _has_unseen(path: Place, days: float) -> bool:
     """Return whether there is anybody in the loop at `path` who was not seen for so many `days`."""
     with closing(Log(path if isinstance(path, Address) else path / LOG, read_only=True)) as log:
-        return bool(log.unseen_since(days_ago(days)))
+        return bool(unseen(log, days))

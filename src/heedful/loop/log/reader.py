@@ -252,15 +252,18 @@ class LogReader:
         query = "SELECT DISTINCT subject FROM event WHERE kind IN ('decision', 'style') AND subject IS NOT NULL"
         return {name for [name] in self._scan(query)}
 
-    def unseen_since(self, time: int) -> list[str]:
+    def unseen_since(self, time: int, own: str) -> list[str]:
         """Return the names of all people, sorted, of whom every event is older than `time` (microseconds since 1970):
-        decisions for them, what was said by hand about their style, and feedback on either."""
+        decisions for them, what was said by hand about their style, and feedback on decisions.
+
+        Feedback whose id begins with `own` does not count: the loop gave it itself."""
         old = "FROM event WHERE kind IN ('decision', 'style') AND subject IS NOT NULL"
         people = {name for [name] in self._scan(f"SELECT subject {old} GROUP BY subject HAVING max(time) < ?", [time])}
         if people:
             last = self._scan(f"SELECT coalesce(max(seq), 0) {old} AND time < ?", [time])[0][0]
             query = "SELECT DISTINCT target FROM event WHERE +kind = 'feedback' AND time >= ? AND target <= ?"
-            answered = [target for [target] in self._scan(query, [time, last])]
+            theirs = "AND substr(id, 1, ?) <> ?"
+            answered = [target for [target] in self._scan(f"{query} {theirs}", [time, last, len(own), own])]
             people -= {event.subject for event in self.many(answered) if event.subject is not None}
         return sorted(people)
 
