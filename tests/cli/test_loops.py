@@ -728,7 +728,7 @@ def test_the_examples_of_the_page_are_a_session() -> None:
         assert got.out
 
 
-@pytest.mark.parametrize("command", NEW)
+@pytest.mark.parametrize("command", [*NEW, "backup", "restore", "copy"])
 def test_the_page_names_every_option(command: str) -> None:
     text = PAGE.read_text()
     section = text[text.index(f"## {command}:") :].split("\n## ")[0]

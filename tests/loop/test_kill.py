@@ -183,7 +183,9 @@ STEPS = """
 import json, os, pathlib, sys
 sys.path.insert(0, sys.argv[1])
 from heedful import Loop
+from heedful.loop.log.reader import LogReader
 
+LogReader.unseen_since = lambda *_: ["ann-marker", "zoe"]
 act, die_at, folders = sys.argv[2], None, json.loads(sys.argv[3])
 step = 0
 
@@ -224,6 +226,8 @@ class Slow:
 def do(loop):
     if act == "forget":
         loop.forget("ann-marker")
+    elif act == "unseen":
+        loop.forget_unseen(1.0)
     else:
         loop.snapshot()
 
@@ -293,11 +297,12 @@ def traces(folder: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_killed_at_every_step_of_forgetting(tmp_path: Path) -> None:
+@pytest.mark.parametrize("act", ["forget", "unseen"])
+def test_killed_at_every_step_of_forgetting(tmp_path: Path, act: str) -> None:
     without = _with_a_person(tmp_path / "loop")
     assert {marker for _, marker in traces(tmp_path / "loop")} == set(MARKERS)
     folders = _copies(tmp_path / "loop", 90)
-    *killed, last = _steps("forget", folders)
+    *killed, last = _steps(act, folders)
     assert (set(killed), last) == ({9}, 0)
     steps = len(killed)
     assert steps > 25, "too few steps to be all of them"

@@ -2116,7 +2116,7 @@ export interface components {
         };
         /**
          * Forgotten
-         * @description The result of `Loop.forget`: what was erased of a person, and what could not be.
+         * @description The result of `Loop.forget`: what was erased of a person, or of several, and what could not be.
          */
         Forgotten: {
             /** @description how many events were erased: decisions for the person, feedback on them, corrections of their style, and undos of either */
@@ -2131,6 +2131,8 @@ export interface components {
             unreached: string[];
             /** @description names of people who are still in the log and whose names differ in case, blanks or the code of a letter alone */
             alike: string[];
+            /** @description how many people that was; 0 if nothing in the log was about them */
+            people: number;
         };
         /**
          * Acts

@@ -71,7 +71,7 @@ COMMANDS = {
     "forget": CommandEntry(
         "retract:forget",
         "Erase a person: every decision made for them and every answer to it. This cannot be undone.",
-        "heedful forget cars ann",
+        "heedful forget cars ann\nheedful forget /var/lib/heedful --unseen 365",
     ),
     "why": CommandEntry(
         "why:why",
@@ -135,8 +135,23 @@ COMMANDS = {
     ),
     "doctor": CommandEntry(
         "doctor:doctor",
-        "Check a loop: its log, its model, its snapshots, what comes in, its files. Nothing is changed.",
-        "heedful doctor cars",
+        "Check loops: their logs, models, snapshots, what comes in, their files. Nothing is changed.",
+        "heedful doctor cars\nheedful doctor /backup/heedful",
+    ),
+    "backup": CommandEntry(
+        "backup:backup",
+        "Back up all loops and keys of a folder or a database, while a server goes on.",
+        "heedful backup /var/lib/heedful /backup/heedful",
+    ),
+    "restore": CommandEntry(
+        "backup:restore",
+        "Restore a back-up, all loops and keys, into an empty folder or database.",
+        "heedful restore /backup/heedful /var/lib/heedful",
+    ),
+    "copy": CommandEntry(
+        "backup:copy",
+        "Copy a loop, log and model, to another folder, or into or out of a database.",
+        "heedful copy cars postgresql://heedful@db.example/heedful",
     ),
     "serve": CommandEntry(
         "serve:serve",

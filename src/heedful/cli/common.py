@@ -15,7 +15,7 @@ import typer
 
 from heedful.cli.console import BadInput, Failure, note, reading_input
 from heedful.core.paths import PathKind, path_kind
-from heedful.storage.address import LOG, Address, Place, is_address, place_of, shown_path
+from heedful.storage.address import LOG, SUFFIX, Address, Place, is_address, place_of, shown_path
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -24,6 +24,12 @@ Name = Annotated[
     str,
     typer.Argument(
         metavar="NAME", help="The loop: cars is the folder ./cars.heedful; with a / or .heedful, that folder."
+    ),
+]
+Names = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="The loop, as in other commands; or a folder with loops, a database's URL: all of them."
     ),
 ]
 Own = Annotated[
@@ -119,6 +125,28 @@ def find_loop(name: str) -> Place:
     return folder
 
 
+def find_loops(name: str, tenants: bool = True) -> tuple[list[Place], bool]:
+    """Return (the loops that `name` names, whether it names a folder, a tenant or a database with loops).
+
+    Otherwise there is one, which `find_loop` finds. The name "." is the current folder, or the database of --database.
+    If `tenants` is false, those of tenants are left out. Raise BadInput if there is no loop.
+    """
+    home = database() or Path() if name == "." else place(name)
+    if isinstance(home, Path) and not holds_loop(home):
+        home = Path(name)
+    if isinstance(home, Address) or (kind_of(home) == "folder" and not holds_loop(home)):
+        from heedful.loop.copying import loops_in
+
+        with asking():
+            there = loops_in(home)
+        keys = [key for key in there if tenants or "/" not in key]
+        if keys:
+            return [home / f"{key}{SUFFIX}" for key in keys], True
+        if there:
+            raise BadInput(f"{name}: expected the loops of a tenant, as the same name may be somebody else there")
+    return [find_loop(name)], False
+
+
 @contextmanager
 def asking() -> Iterator[None]:
     """Context manager for calls of a loop: raise the errors of the block as those of a command.
@@ -138,16 +166,17 @@ def asking() -> Iterator[None]:
 
 @contextmanager
 def open_loop(
-    name: str, own_learners: Sequence[str] | None, *, rehearse_only: bool = False, read_only: bool = False
+    name: str | Place, own_learners: Sequence[str] | None, *, rehearse_only: bool = False, read_only: bool = False
 ) -> Iterator[Loop]:
-    """Open the loop `name` for the block, which is run as by `asking`, and close it; print its warnings on stderr.
+    """Open the loop `name`, or the one at a place, for the block, which is run as by `asking`, and close it; print its
+    warnings on stderr.
 
     `own_learners` names those of the loop's learners that are the user's own (FILE.py:Class), so that their code may
     run. With `rehearse_only` the loop does all that it is asked, but nothing is written (`heedful.io.rehearse`); with
     `read_only` what would write is refused. Raise BadInput if there is no such loop or learner, and Failure if the loop
     cannot be opened.
     """
-    folder = find_loop(name)
+    folder = find_loop(name) if isinstance(name, str) else name
     from heedful.loop import Loop
 
     try:

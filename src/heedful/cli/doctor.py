@@ -1,4 +1,4 @@
-"""`heedful doctor`: check a loop, and say what to do about each problem.
+"""`heedful doctor`: check a loop, or all of a folder or database, and say what to do about each problem.
 
 The file is long because each thing that may be wrong has a check of its own."""
 
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, find_loop
-from heedful.cli.console import BadInput, console, print_json, show_check
+from heedful.cli.common import Json, Names, Own, find_loops
+from heedful.cli.console import BadInput, Failure, console, print_json, say, show_check
 from heedful.core.wording import count, percent
 from heedful.storage.address import Address
 
@@ -51,25 +51,40 @@ class Finding(NamedTuple):
     """what to do about it; "" if there is nothing to do"""
 
 
-def doctor(name: Name, own_learners: Own = None, json: Json = False) -> None:
-    """The model is computed again from the whole log and compared, which takes time if the log is long.
+def doctor(name: Names, own_learners: Own = None, json: Json = False) -> None:
+    """The model is computed again from the whole log and compared, which takes time if the log is long. Of a folder or
+    a database all loops are checked, those of its tenants too, and of each only what is not well is printed.
 
     Exit codes: 0 no problem, perhaps warnings; 1 a problem; 2 bad input.
     """
-    folder, findings = find_loop(name), []
-    for finding in _inspect(folder, own_learners):
-        findings.append(finding)
-        if not json:
-            show_check(_MARKS[finding.status], f"{finding.check}: {finding.told}", finding.next)
-    problems = sum(finding.status == "problem" for finding in findings)
-    warnings = sum(finding.status == "warning" for finding in findings)
+    loops, many = find_loops(name)
+    found = {str(loop): list[Finding]() for loop in loops}
+    for loop in loops:
+        if many and not json:
+            say(f"{loop}")
+        for finding in _inspect_one_of_many(loop, own_learners) if many else _inspect(loop, own_learners):
+            found[str(loop)].append(finding)
+            if not json and (finding.status != "ok" or not many):
+                show_check(_MARKS[finding.status], f"{finding.check}: {finding.told}", finding.next)
+    statuses = Counter(finding.status for findings in found.values() for finding in findings)
+    problems, warnings = statuses["problem"], statuses["warning"]
     if json:
-        print_json(findings)
+        told = [{"loop": loop, "findings": findings} for loop, findings in found.items()]
+        print_json(told if many else told[0]["findings"])
     else:
+        of = f"{count(len(loops), 'loop')}: " if many else ""
         counts = f"{count(problems, 'problem')}, {count(warnings, 'warning')}"
-        console().print(f"\n{counts}." if problems or warnings else "\nAll is well.")
+        console().print(f"\n{of}{counts}." if problems or warnings else f"\n{of}{'all' if many else 'All'} is well.")
     if problems:
         raise typer.Exit(1)
+
+
+def _inspect_one_of_many(loop: Place, own_learners: Sequence[str] | None) -> Iterator[Finding]:
+    """Do what `_inspect` does; what would end the command is a finding, as the other loops are to be checked, too."""
+    try:
+        yield from _inspect(loop, own_learners)
+    except Failure as error:
+        yield Finding("learner", "problem", str(error))
 
 
 def _inspect(folder: Place, own_learners: Sequence[str] | None) -> Iterator[Finding]:

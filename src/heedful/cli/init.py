@@ -7,7 +7,8 @@ options of all kinds against each other, and shows what became of the columns an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -18,6 +19,7 @@ from heedful.cli.common import (
     asking,
     check_absent,
     holds_loop,
+    open_loop,
     pairs,
     place,
     read_json,
@@ -195,6 +197,14 @@ def init(
     texts: Annotated[
         bool, typer.Option("--texts", help="Rank texts that come with each request; there is no FILE.")
     ] = False,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOOP",
+            help="Encode items and requests as that loop does, with its settings and learner, and nothing learned; its "
+            "items are on offer, unless there is a FILE.",
+        ),
+    ] = None,
     json: Json = False,
     **options: object,
 ) -> None:
@@ -204,6 +214,9 @@ def init(
 
     Exit codes: 0 made; 1 it could not be written; 2 bad input.
     """
+    if like is not None:
+        _end(around, _create_like(around, name, file, learner, like), [], name, json)
+        return
     asked_kind = _kind_made(options)
     if features and (asked_kind is None or asked_kind.item_features == "all"):
         raise BadInput(f"--features: expected {_by_name()} with it, got none")
@@ -252,11 +265,36 @@ def init(
         | settings,
         prompts,
     )
+    _end(around, loop, rows, name, json)
+
+
+def _create_like(around: typer.Context, name: str, file: Path | None, learner: str | None, like: str) -> Loop:
+    """Return a new loop like the loop `like`. Raise BadInput for options about what it decides."""
+    with_it = {"name", "file", "learner", "like", "json"}
+    for parameter in around.command.params:
+        source = around.get_parameter_source(str(parameter.name))
+        if parameter.name not in with_it and source is not None and source.name == "COMMANDLINE":
+            raise BadInput(f"{parameter.opts[0]}: expected none with --like, as it is as in {like}, got it")
+    with reading_input():
+        from heedful.data.set_aside import item_rows
+        from heedful.data.table import open_table
+        from heedful.learners.registry import is_own
+        from heedful.loop import Loop
+
+        rows = item_rows(open_table(file)) if file is not None else None
+    own = [learner] if learner is not None and is_own(learner) else None
+    with open_loop(like, own, read_only=True) as other, _making(name):
+        return Loop.create_like(place(name), other, items=rows, learner=learner)
+
+
+def _end(around: typer.Context, loop: Loop, rows: list[dict[str, Any]], name: str, json: bool) -> None:
+    """Print what the new loop is, which is closed then."""
     with loop:
+        n = len(rows) or len(loop.items)
         if json:
-            print_json(_as_json(loop, name, len(rows)))
+            print_json(_as_json(loop, name, n))
         else:
-            _show(loop, name, len(rows))
+            _show(loop, name, n)
             _tell_what_could_count(around, loop, rows)
             say(f"\nNext: {_next(loop, name)}")
 
@@ -338,20 +376,27 @@ def _create(
         of_requests = set().union(*requests or ())
         crosses = "all" if list(cross) == ["all"] else [_split_cross(pair, of_requests, of_items) for pair in cross]
         around = requested or _around(context, requests, () if crosses == "all" else [pair[0] for pair in crosses])
+    with _making(name):
+        loop = encode_loop(
+            folder, rows, learner, loop_settings, context=around, crosses=crosses, query_features=query, **columns
+        )
+    return loop, rows or []
+
+
+@contextmanager
+def _making(name: str) -> Iterator[None]:
+    """Run the block, which makes the loop `name`, and raise its errors as those of the command."""
     try:
         with asking():
-            loop = encode_loop(
-                folder, rows, learner, loop_settings, context=around, crosses=crosses, query_features=query, **columns
-            )
+            yield
     except FileExistsError as error:
-        if isinstance(folder, Path) and not holds_loop(folder):
+        if isinstance(folder := place(name), Path) and not holds_loop(folder):
             raise BadInput(f"{folder}: {error.strerror}, and no loop: expected another NAME") from error
         go_on = f"{shell_quote(['heedful', 'decide', name])} goes on with it"
         go_on += "; to begin again, remove it, with all that it learned"
         raise BadInput(f"{folder}: {error.strerror}: {go_on}") from error
     except FileNotFoundError as error:
         raise BadInput(f"{error.filename}: {error.strerror}" if error.strerror else str(error)) from error
-    return loop, rows or []
 
 
 def _around(file: Path | None, requests: list[dict[str, Any]] | None, keep: Sequence[str]) -> Encoding | None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heedful.cli.answers import print_answers, say_way_back
-from heedful.cli.common import Json, Name, Own, note_alike, open_loop
-from heedful.cli.console import BadInput, print_json, say
+from heedful.cli.common import Json, Name, Names, Own, find_loops, note_alike, open_loop
+from heedful.cli.console import BadInput, Failure, note, print_json, say
 from heedful.core.wording import count
+
+if TYPE_CHECKING:
+    from heedful.results.answers import Forgotten
 
 
 def undo(
@@ -64,34 +68,84 @@ def rollback(
 
 
 def forget(
-    name: Name,
-    person: Annotated[str, typer.Argument(metavar="PERSON", help="The name under which decisions were made.")],
+    name: Names,
+    person: Annotated[
+        str | None, typer.Argument(metavar="[PERSON]", help="The name under which decisions were made.")
+    ] = None,
+    unseen: Annotated[
+        float | None,
+        typer.Option(
+            metavar="DAYS",
+            min=0.001,
+            help="In place of PERSON: everybody of whom every decision and answer is older than that.",
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
-    """The model becomes the one that never saw them, bit for bit. Files that `heedful export` wrote, and back-ups,
-    cannot be reached; the files are named.
+    """The model becomes the one that never saw them, bit for bit: it keeps what others taught, of any age. Files that
+    `heedful export` wrote, and back-ups, cannot be reached; the files are named. Of a folder or a database the loops of
+    one tenant are gone through: the same name may be somebody else for another one.
 
-    Exit codes: 0 erased, or nothing was there; 1 the loop cannot be read or written; 2 bad input; 130 not agreed to.
+    Exit codes: 0 erased, or nothing was there; 1 a loop cannot be read or written, and the others are done; 2 bad
+    input; 130 not agreed to.
     """
-    with open_loop(name, own_learners) as loop:
-        if not yes:
-            if not sys.stdin.isatty():
-                raise BadInput("--yes: expected, as there is nobody to ask")
-            typer.confirm(f"Erase all that was decided for and learned from {person!r}?", abort=True, err=True)
-        result = loop.forget(person)
-        if json:
-            print_json({"person": person} | result._asdict())
-            return
-        note_alike(person, result.alike)
-        if not result.events:
-            say(f"{person}: nothing in the log was about this person")
-            return
-        text = f"{person}: {count(result.events, 'event')} erased, from the log, the model and the snapshots"
-        say(f"{text}; model version {result.version}")
-        exports = ["what was printed by an export to stdout" if path == "-" else path for path in result.exports]
-        for where in (*exports, *result.unreached):
-            say(f"Out of reach, and may still hold them: {where}")
-        place = "folder" if isinstance(loop.path, Path) else "database"
-        say(f"Back-ups of the {place} are out of reach, and may still hold them.")
+    if (person is None) == (unseen is None):
+        raise BadInput(f"PERSON: expected one, or --unseen DAYS, got {'neither' if person is None else 'both'}")
+    loops, many = find_loops(name, tenants=False)
+    whom = repr(person) if unseen is None else f"everybody who was not seen for {unseen:g} days"
+    if not yes:
+        if not sys.stdin.isatty():
+            raise BadInput("--yes: expected, as there is nobody to ask")
+        where = f" in {count(len(loops), 'loop')}" if many else ""
+        typer.confirm(f"Erase all that was decided for and learned from {whom}{where}?", abort=True, err=True)
+    done: dict[str, Forgotten] = {}
+    for place in loops:
+        try:
+            with open_loop(place, own_learners) as loop:
+                gone = loop.forget_unseen(unseen or 0.0) if person is None else loop.forget(person)
+                done[str(place)] = gone
+        except (Failure, OSError) as error:
+            if not many:
+                raise
+            note(f"{place}: {error}")
+    about = {"person": person} if unseen is None else {"unseen": unseen}
+    if json and many:
+        left = [str(place) for place in loops if str(place) not in done]
+        print_json(
+            about | {"loops": [{"loop": place} | gone._asdict() for place, gone in done.items()], "failed": left}
+        )
+    elif json:
+        print_json(about | done[str(loops[0])]._asdict())
+    else:
+        _tell_forgotten(person, done, len(loops) if many else 0)
+        if any(gone.events for gone in done.values()):
+            if person is None:
+                say("The models keep what people taught who were seen since, and answers to decisions for nobody.")
+            home = "folder" if isinstance(loops[0], Path) else "database"
+            say(f"Back-ups of the {home} are out of reach, and may still hold them.")
+    if len(done) < len(loops):
+        raise typer.Exit(1)
+
+
+def _tell_forgotten(person: str | None, done: Mapping[str, Forgotten], of: int) -> None:
+    """Print what was erased of a `person`, or of everybody who was not seen for long, in each loop; `of` is the number
+    of loops of a folder, 0 for a single loop."""
+    for place, gone in done.items():
+        if person is not None:
+            note_alike(person, gone.alike)
+        if gone.events or not of:
+            whom = person if person is not None else count(gone.people, "person", "people")
+            text = f"{whom}: {count(gone.events, 'event')} erased, from the log, the model and the snapshots"
+            text += f"; model version {gone.version}"
+            if not gone.events:
+                text = f"{person}: nothing in the log was about this person" if person else "everybody was seen since"
+            say(f"{place}: {text}" if of else text)
+    exports = [path for gone in done.values() for path in gone.exports]
+    exports = ["what was printed by an export to stdout" if path == "-" else path for path in exports]
+    for where in dict.fromkeys([*exports, *(where for gone in done.values() for where in gone.unreached)]):
+        say(f"Out of reach, and may still hold them: {where}")
+    if of:
+        events = [gone.events for gone in done.values() if gone.events]
+        say(f"{count(sum(events), 'event')} erased in {len(events):,} of {count(of, 'loop')}")

@@ -74,6 +74,15 @@ def serve(
             metavar="S", help="Seconds after which another server of the --database takes over.", min=0.5, max=600
         ),
     ] = 2.0,
+    forget_unseen: Annotated[
+        float | None,
+        typer.Option(
+            metavar="DAYS",
+            min=0.001,
+            help="Forget, once a day, everybody of whom every decision and answer is older than that.",
+            show_default="never",
+        ),
+    ] = None,
     own_learners: Annotated[
         list[str] | None,
         typer.Option(
@@ -147,7 +156,15 @@ def serve(
     reached = own_address() if host in ("0.0.0.0", "::") else host
     address = address or f"http://{host_and_port(reached, port)}"
     about = Options(
-        limits, rate, tuple(own_learners or ()), most_open, idle, address=address, lease=lease, origins=origins
+        limits,
+        rate,
+        tuple(own_learners or ()),
+        most_open,
+        idle,
+        address=address,
+        lease=lease,
+        origins=origins,
+        forget_unseen=forget_unseen,
     )
     _run(home, host, port, about, hosts, log == "json")
 
@@ -181,6 +198,10 @@ def _run(folder: Place, host: str, port: int, options: Options, hosts: int, json
             url = f"http://{host_and_port(host, listener.getsockname()[1])}"
             note(f"serving {folder} ({count(len(app.service.loops.names('main')), 'loop')}) at {url}; Ctrl-C ends it")
             note(_keys_note(app.service.keys.all(), _creates(folder)))
+            if options.forget_unseen is not None:
+                note(
+                    f"people of whom nothing came for {options.forget_unseen:g} days are forgotten, now and once a day"
+                )
             interrupt_once(signal.SIGINT)
             serve(app, listener)
     except PermissionError as error:

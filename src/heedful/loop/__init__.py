@@ -4,6 +4,7 @@
 
 loop          Loop: create, decide, feedback, undo, forget, evaluate, why: the doors
 founding      a loop is created; offer puts items on offer; retraction undoes, rolls back and forgets
+copying       which loops a folder or a database has, and how one is copied to another place
 records       what the log keeps, what callers get back, and the checks of what comes from outside
 request       from names and attributes to indices and arrays
 strangers     candidates that are not on offer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from heedful.features.encoding import UNSEEN, Encoding
 from heedful.loop import snapshots
@@ -20,7 +20,7 @@ def make_manifest(
     learner: str | None,
     encoding: Encoding | None,
     context: Encoding | None,
-    crosses: Sequence[tuple[str, str]],
+    crosses: Sequence[tuple[str, str]] | Literal["all"],
     settings: Settings,
     query_features: Encoding | None,
 ) -> Manifest:

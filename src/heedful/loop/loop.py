@@ -27,12 +27,21 @@ from heedful.loop.feedback import FeedbackReader
 from heedful.loop.founding import make_manifest, new_loop
 from heedful.loop.interactions.protocol import ItemPrediction
 from heedful.loop.movement import describe_unmoved
-from heedful.loop.offer import put_items, withdraw
+from heedful.loop.offer import offered, put_items, withdraw
 from heedful.loop.projection import Projection
 from heedful.loop.ranking import predict, ranking, standing
 from heedful.loop.records import check_id
 from heedful.loop.request import check_rows, encode_rows
-from heedful.loop.retraction import exported, finish_forgetting, forget, note_export, rollback, spelt_like, undo
+from heedful.loop.retraction import (
+    exported,
+    finish_forgetting,
+    forget,
+    forget_unseen,
+    note_export,
+    rollback,
+    spelt_like,
+    undo,
+)
 from heedful.loop.settings import Manifest, Settings
 from heedful.loop.writer import Writer
 from heedful.results.answers import Answer, Decision, Forgotten, Put, Ranking, RolledBack
@@ -95,7 +104,35 @@ class Loop:
         place, rows = place_of(path), check_rows("items", items)
         settings = Settings() if settings is None else settings
         manifest = make_manifest(rows, learner, encoding, context, crosses, settings, query_features)
-        encoded = encode_rows(manifest.encoding, rows, Counter())  # before anything is written
+        return cls._create(place, manifest, rows, encode_rows(manifest.encoding, rows, Counter()))
+
+    @classmethod
+    def create_like(
+        cls,
+        path: str | Path | Address,
+        other: Loop,
+        *,
+        items: Iterable[Mapping[str, Any]] | Frame | None = None,
+        learner: str | None = None,
+    ) -> Loop:
+        """Create a loop in the new folder `path`, or in a database, with the encodings, the settings and the learner of
+        the loop `other`. It has learned nothing, and nobody has been shown anything.
+
+        On offer are `items`, or if that is None the items that `other` has on offer now. `learner` names another
+        learner. Errors are those of `create`."""
+        place, was = place_of(path), other.manifest
+        rows, encoded = offered(other.projection)
+        if items is not None:
+            rows = check_rows("items", items)
+            encoded = encode_rows(was.encoding, rows, Counter())
+        about = was.encoding, was.context, was.crosses, was.settings, was.query
+        return cls._create(place, make_manifest(rows, learner or was.learner, *about), rows, encoded)
+
+    @classmethod
+    def _create(
+        cls, place: Place, manifest: Manifest, rows: Sequence[Mapping[str, Any]], encoded: npt.NDArray[Any]
+    ) -> Loop:
+        """Create a loop with this `manifest` and the items `rows`, `encoded` as features (n, N), which were checked."""
         with new_loop(place, manifest):
             loop = cls.open(place, learner=manifest.learner)
             try:
@@ -467,6 +504,15 @@ class Loop:
         `finish_forgetting` or by the next opening.
         """
         return forget(self.projection, person)
+
+    def forget_unseen(self, days: float) -> Forgotten:
+        """Erase everybody who was not seen for so many `days`, all at once, as `forget` does.
+
+        They are the people of whom every event is older: decisions for them, feedback on these, and what was said by
+        hand about their style. The model becomes the one that never saw them, bit for bit. It keeps what it learned
+        from people who were seen since, also from their older events, and from decisions for nobody in particular; it
+        loses the rest. Raise ValueError unless `days` is from 0.001 to 100,000, and what `forget` raises."""
+        return forget_unseen(self.projection, days)
 
     def spelt_like(self, person: str) -> tuple[str, ...]:
         """Return the names of other people in the log that differ from `person` in case, blanks or the code of a letter

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
 
 from heedful.features.encoding import Features
 from heedful.loop import records
@@ -41,6 +45,17 @@ def put_items(writer: Writer, rows: Sequence[Mapping[str, object]], encoded: Fea
         pending.append(PendingEvent(Event(0, "item", event_id, now(), name, None, 0, payload, arrays)))
     writer.submit(pending)
     return Put(len(pending), tuple(changed))
+
+
+def offered(history: History) -> tuple[list[Mapping[str, Any]], Features]:
+    """Return (attributes, features (n, N)) of the items that are on offer, in the order in which they were put there.
+
+    The features are those in the log, as it may not have all that they were made from."""
+    versions = [version for _, version in history.catalogue.on_offer()]
+    events = {event.seq: event for event in history.log.many(versions)}
+    rows = [msgspec.json.decode(events[version].payload) for version in versions]
+    encoded = b"".join(events[version].arrays or b"" for version in versions)
+    return rows, np.frombuffer(encoded, "<f4").reshape(len(rows), history.manifest.encoding.size)
 
 
 def _is_current(history: History, name: str, latest: str | None, digest: str) -> bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
-from heedful.core.validation import check_count
+from heedful.core.validation import check_between, check_count
 from heedful.core.wording import spelling
 from heedful.data.files import find_unfinished
 from heedful.loop import records
 from heedful.loop.history import History
-from heedful.loop.log import Event, now, rollback_event
+from heedful.loop.log import Event, Log, now, rollback_event
+from heedful.loop.silence import PREFIX
 from heedful.loop.writer import PendingEvent, Writer
 from heedful.results.answers import Answer, Forgotten, RolledBack
 
@@ -67,28 +69,46 @@ def rollback(writer: Writer, to: int, id: str | None = None, reason: str = "") -
 def forget(writer: Writer, person: str) -> Forgotten:
     """Erase a person, as `Loop.forget` says."""
     person = records.check_id("person", person)
-    log = writer.log
     with writer.turn:
         writer.catch_up()
-        exports = tuple(str(each) for path in exported(writer) for each in (path, *find_unfinished(Path(path))))
+        return _forget(writer, [person])
 
-        def event(count: int) -> Event:
-            payload = records.encode({"person": log.digest("person", person), "events": count, "exports": exports})
-            return Event(0, "forget", records.new_id(), now(), None, None, writer.published.version, payload)
 
-        count = log.erase(person, event)
-        if count:
-            writer.forget_derived(person)
-            writer.rebuild()
-        alike = spelt_like(writer, person)
-        gone = Forgotten(count, exports if count else (), writer.published.version, alike=alike)
-        if count:
-            gone = gone._replace(unreached=log.store.unreached())
-        try:
-            finish_forgetting(writer, person)
-        except TimeoutError as error:
-            raise Unerased(str(error), gone._replace(erased=False)) from None
-        return gone
+def forget_unseen(writer: Writer, days: float) -> Forgotten:
+    """Erase people who were not seen for so many `days`, as `Loop.forget_unseen` says."""
+    check_between("days", days, 1e-3, 1e5)
+    with writer.turn:
+        writer.catch_up()
+        return _forget(writer, unseen(writer.log, days))
+
+
+def unseen(log: Log, days: float) -> list[str]:
+    """Return the names of the people in `log` who were not seen for so many `days`."""
+    return log.unseen_since(now() - round(86_400e6 * days), PREFIX)
+
+
+def _forget(writer: Writer, people: Sequence[str]) -> Forgotten:
+    """Erase `people` and return what became of it, for the thread whose turn it is."""
+    log = writer.log
+    exports = tuple(str(each) for path in exported(writer) for each in (path, *find_unfinished(Path(path))))
+
+    def event(person: str, count: int) -> Event:
+        payload = records.encode({"person": log.digest("person", person), "events": count, "exports": exports})
+        return Event(0, "forget", records.new_id(), now(), None, None, writer.published.version, payload)
+
+    erased, only = log.erase(people, event), people[0] if len(people) == 1 else None
+    if erased:
+        writer.forget_derived(only)
+        writer.rebuild()
+    alike = () if only is None else spelt_like(writer, only)
+    gone = Forgotten(sum(erased.values()), (), writer.published.version, alike=alike, people=len(erased))
+    if erased:
+        gone = gone._replace(exports=exports, unreached=log.store.unreached())
+    try:
+        finish_forgetting(writer, only)
+    except TimeoutError as error:
+        raise Unerased(str(error), gone._replace(erased=False)) from None
+    return gone
 
 
 def spelt_like(history: History, person: str) -> tuple[str, ...]:

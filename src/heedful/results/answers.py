@@ -143,7 +143,7 @@ class Put(NamedTuple):
 
 
 class Forgotten(NamedTuple):
-    """The result of `Loop.forget`: what was erased of a person, and what could not be."""
+    """The result of `Loop.forget`: what was erased of a person, or of several, and what could not be."""
 
     events: int
     """how many events were erased: decisions for the person, feedback on them, corrections of their style, and undos of
@@ -160,6 +160,8 @@ class Forgotten(NamedTuple):
     folder the files of Litestream, if it copies the log; () if there is nothing"""
     alike: tuple[str, ...] = ()
     """names of people who are still in the log and whose names differ in case, blanks or the code of a letter alone"""
+    people: int = 0
+    """how many people that was; 0 if nothing in the log was about them"""
 
 
 class PersonEvents(NamedTuple):

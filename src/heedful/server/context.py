@@ -6,24 +6,28 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from heedful import __version__
+from heedful.loop.copying import loops_in
+from heedful.loop.log import Log
+from heedful.loop.retraction import Unerased, unseen
 from heedful.server.audit import Actor, Audit
 from heedful.server.auth import Authenticator, Caller
 from heedful.server.codecs import Limits
 from heedful.server.keys import Keys
 from heedful.server.links import Links
-from heedful.server.loops import Loops
+from heedful.server.loops import MAIN, Loops
 from heedful.server.metrics import SILENT, Metrics
 from heedful.server.server_log import log, request_id
 from heedful.server.sessions import Sessions
 from heedful.server.threads import Threads, Turns
-from heedful.storage import Place
+from heedful.storage import Address, Owned, Place
+from heedful.storage.address import LOG
 
 T = TypeVar("T")
 
@@ -41,6 +45,9 @@ EXPORTED = 3600.0
 
 RECORD = 60.0
 """Seconds between two times that the last uses of keys are written to the database."""
+
+FORGET_EVERY = 86_400.0
+"""Seconds between two rounds in which people are forgotten who were not seen for long."""
 
 REST = 2.0
 """After a large body was decoded, the next one waits this many times as long, so that other requests have a turn."""
@@ -74,6 +81,8 @@ class Options(NamedTuple):
     """seconds for which this server stays the owner of a loop in a database when it does not renew that"""
     origins: tuple[str, ...] = ()
     """the origins of pages that may report clicks, "https://shop.example"; those of the server's own name may, too"""
+    forget_unseen: float | None = None
+    """after how many days people are forgotten of whom nothing came since; None for never"""
     shared: str = ""
     """the URL by which participants reach the server, "http://192.0.2.7:8711"; "" for the one by which the link was
     made"""
@@ -131,9 +140,12 @@ class ServerContext:
         return await asyncio.get_running_loop().run_in_executor(self._reading, done)
 
     async def start(self) -> None:
-        """Start the tasks that close idle loops and note when keys are used."""
+        """Start the tasks that close idle loops, note when keys are used, forget people who were not seen for long, and
+        own loops."""
         log.info("heedful %s begins to serve %s", __version__, self.folder)
         self._tasks = [asyncio.create_task(self._close_idle()), asyncio.create_task(self._record_all_uses())]
+        if (days := self.options.forget_unseen) is not None:
+            self._tasks = [*self._tasks, asyncio.create_task(self._forget_unseen(days))]
         if not isinstance(self.folder, Path):
             self._tasks = [*self._tasks, asyncio.create_task(self.loops.stay_owner())]
 
@@ -226,3 +238,34 @@ class ServerContext:
                 await self.loops.finish_forgetting()
             except Exception:
                 log.exception("loops that nobody uses could not be closed")
+
+    async def _forget_unseen(self, days: float) -> None:
+        """Forget, once a day, in all loops of all tenants, the people who were not seen for so many `days`
+        (`Loop.forget_unseen`). Only loops in which there are any are opened."""
+        while True:
+            try:
+                for key in await asyncio.get_running_loop().run_in_executor(self.pool, loops_in, self.folder):
+                    tenant, _, name = key.rpartition("/")
+                    try:
+                        await self._forget_unseen_in(tenant or MAIN, name, days)
+                    except Exception as error:
+                        log.warning("%s: people who were not seen for long could not be forgotten: %s", key, error)
+            except Exception as error:
+                log.warning("the loops in which people are to be forgotten could not be listed: %s", error)
+            await asyncio.sleep(FORGET_EVERY)
+
+    async def _forget_unseen_in(self, tenant: str, name: str, days: float) -> None:
+        if await self.turns.run(self.pool, tenant, "long", _has_unseen, self.loops.path(tenant, name), days):
+            with await self.loops.open(tenant, name) as worker:
+                try:
+                    await worker.run(worker.loop.forget_unseen, days)
+                except Unerased:  # their bytes: it is tried again until nobody reads
+                    worker.unerased = time.monotonic()
+                except Owned:
+                    pass  # the server that owns the loop does it
+
+
+def _has_unseen(path: Place, days: float) -> bool:
+    """Return whether there is anybody in the loop at `path` who was not seen for so many `days`."""
+    with closing(Log(path if isinstance(path, Address) else path / LOG, read_only=True)) as log:
+        return bool(unseen(log, days))

@@ -82,6 +82,9 @@ class Database(sqlite.Database):
         with self.errors(), closing(self.connect(wait=wait)) as connection, self.transaction(connection, writes=False):
             yield connection if self.is_filled(connection) else None
 
+    def close(self) -> None:
+        """Do nothing: each use has a connection of its own."""
+
     def is_filled(self, connection: Connection) -> bool:
         """Return whether the tables exist; the process that created the file may have stopped before it made them."""
         return self.check(connection) > 0

@@ -125,6 +125,7 @@ class Front(App):
         self._ray, address = ray, service.folder
         actor = ray.remote(num_cpus=SHARE, max_restarts=-1, max_task_retries=0, max_concurrency=AT_ONCE)(Host)
         options = service.options._replace(words=dict(service.options.words))
+        service.options = options._replace(forget_unseen=None)  # the hosts do that
         nodes = sorted(node["NodeID"] for node in ray.nodes() if node["Alive"])
         self._hosts = []
         for i in range(hosts):  # soft: if the node is gone, the host starts again on another one

@@ -95,6 +95,14 @@ class Database:
             told = f"expected a new {self.schema.noun}, got one that is there already"
             raise FileExistsError(errno.EEXIST, told, str(self.path)) from None
 
+    def create_copy(self, source: Connection) -> None:
+        """Create the file with what `source`, a connection to another one, has now; others write to that meanwhile.
+
+        Raise FileExistsError if there is anything at its path."""
+        self.create()
+        with self.errors(), closing(sqlite3.connect(self.path)) as target:
+            source.backup(target)
+
     def check_header(self) -> None:
         """Raise Damaged unless the file's header says SQLite and has the schema's `application` number.
 

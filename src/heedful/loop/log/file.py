@@ -43,9 +43,17 @@ class LogFile:
     shelf = None
 
     def __init__(
-        self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT, read_only: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = False,
+        wait: float = WAIT,
+        read_only: bool = False,
+        secret: bytes = b"",
     ) -> None:
-        """Open the file `path`, or create it if `create` is True; the arguments and errors are those of `Log`."""
+        """Open the file `path`, or create it if `create` is True; the arguments and errors are those of `Log`.
+
+        A file that is created to hold the events of another log is given the `secret` of that one."""
         self.path = Path(path)
         self._name = str(self.path)  # a path made anew from its parts takes longer than to look whether it is there
         self._opened: dict[str, tuple[int, ...]] = {}  # which files the open ones are, by the ends of their names
@@ -77,7 +85,7 @@ class LogFile:
             with self._errors():
                 outdated = self._database.check(self._writer) < SCHEMA.newest
             if outdated:
-                self._migrate(create)
+                self._migrate(create, secret or secrets.token_bytes(32))
             self.secret = self._salt()
             if not self.read_only:
                 with self._errors():
@@ -120,13 +128,13 @@ class LogFile:
             self._note_opened("")
         return self._database.connect(*pragmas, mode="ro&immutable=1")
 
-    def _migrate(self, create: bool) -> None:
+    def _migrate(self, create: bool, secret: bytes) -> None:
         """Take the migration steps that the file has not had, all of them or none; a new file (`create`) also gets its
-        secret."""
+        `secret`."""
         with self.writing():
             self._database.migrate(self._writer)
             if create:
-                salt = secrets.token_hex(32)
+                salt = secret.hex()
                 checked = f"{zlib.crc32(salt.encode()):08x}"
                 self._writer.execute("INSERT INTO secret VALUES ('salt', ?)", [salt + checked])
 
@@ -341,6 +349,16 @@ class LogFile:
                     return scanner.execute(query, parameters).fetchall()
 
             yield run
+
+    @contextmanager
+    def frozen(self) -> Iterator[Run]:
+        with self._scanner() as scanner, self._errors(), self._database.transaction(scanner, writes=False):
+            yield lambda query, parameters=(): scanner.execute(query, parameters).fetchall()
+
+    def copy_to(self, path: Path) -> None:
+        """Copy the log as it is now to the new file `path`, while others write to it."""
+        with self._scanner() as scanner:
+            Database(path, SCHEMA).create_copy(scanner)
 
     @contextmanager
     def _scanner(self) -> Iterator[Connection]:

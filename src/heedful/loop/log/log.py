@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 
 from heedful.loop.log.event import COLUMNS, Event, checksum, now
 from heedful.loop.log.file import LogFile
-from heedful.loop.log.reader import OF_PERSON, LogReader
+from heedful.loop.log.reader import AT_ONCE, LogReader, of_people
 from heedful.loop.log.store import Store
 from heedful.storage import Address
 from heedful.storage.sqlite import WAIT
@@ -85,25 +85,28 @@ class Log(LogReader):
 
     # ------------------------------------------------------------------------ forgetting
 
-    def erase(self, subject: str, event: Callable[[int], Event]) -> int:
-        """Delete every decision for the person `subject`, what was said by hand about their style, all feedback on the
-        decisions, and events about any of it; return how many events.
+    def erase(self, people: Sequence[str], event: Callable[[str, int], Event]) -> dict[str, int]:
+        """Delete every decision for `people`, what was said by hand about their style, all feedback on the decisions,
+        and events about any of it; return how many events of each person, without those of whom there was nothing.
 
-        One transaction deletes the rows, keeps digests of their ids (`is_forgotten`), and appends the event that
-        `event(count)` returns, which records that `count` events were deleted. If there is nothing to delete, nothing
-        is written.
+        One transaction deletes the rows, keeps digests of their ids (`is_forgotten`), and appends for each person the
+        event that `event(person, count)` returns, which records that `count` events were deleted. If there is nothing
+        to delete, nothing is written.
 
         The bytes are removed by `finish_erasing`. If the process dies before that, `unfinished` is True, and the next
         opening of the loop calls it."""
+        found: dict[str, list[tuple[int, str]]] = {}
         with self.writing():
-            rows = self.store.execute(OF_PERSON, [subject])
-            if rows:
+            for start in range(0, len(people), AT_ONCE):
+                for seq, kind, id, person in self.store.execute(*of_people(people[start : start + AT_ONCE])):
+                    found.setdefault(person, []).append((seq, self.digest(kind, id)))
+            for person, rows in found.items():
                 seq = self.head() + 1
-                self.store.remove([row[0] for row in rows], [self.digest(kind, id) for _, kind, id in rows], seq)
-                self.append([event(len(rows))._replace(seq=seq)])
-        if rows:
+                self.store.remove([seq for seq, _ in rows], [digest for _, digest in rows], seq)
+                self.append([event(person, len(rows))._replace(seq=seq)])
+        if found:
             self._any_forgotten = True
-        return len(rows)
+        return {person: len(rows) for person, rows in found.items()}
 
     def unfinished(self) -> bool:
         """Return True if events of a person were deleted from the table, but their bytes may still be in the file.

@@ -12,14 +12,22 @@ from heedful.loop.log.store import Run, Store
 
 PAGE = 200
 """How many events `newest_first` reads at a time."""
-OF_PERSON = """WITH RECURSIVE gone (seq) AS (
-    SELECT seq FROM event WHERE kind IN ('decision', 'style') AND subject = ?
-    UNION SELECT e.seq FROM event e JOIN gone ON e.target = gone.seq
-) SELECT e.seq, e.kind, e.id FROM event e JOIN gone ON e.seq = gone.seq"""
-"""The query of (seq, kind, id) of all events of a person: decisions, corrections of style, and what is about any of
-them."""
+AT_ONCE = 500
+"""How many sequence numbers, or people, a query has at most."""
 FEW = 2000
 """The most events of a kind that are found through the index alone."""
+
+
+def of_people(people: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Return the query of (seq, kind, id, person) of all events of at most `AT_ONCE` people, and its parameters.
+
+    These are decisions, corrections of style, and what is about any of them."""
+    query = f"""WITH RECURSIVE gone (seq, person) AS (
+        SELECT seq, subject FROM event
+        WHERE kind IN ('decision', 'style') AND subject IN ({", ".join("?" * len(people))})
+        UNION SELECT e.seq, gone.person FROM event e JOIN gone ON e.target = gone.seq
+    ) SELECT e.seq, e.kind, e.id, gone.person FROM event e JOIN gone ON e.seq = gone.seq"""
+    return query, people
 
 
 class LogReader:
@@ -63,8 +71,8 @@ class LogReader:
         return list(self._many(self.store.few, seqs))
 
     def _many(self, run: Run, seqs: Sequence[int]) -> Iterator[Event]:
-        for start in range(0, len(seqs), 500):
-            part = seqs[start : start + 500]
+        for start in range(0, len(seqs), AT_ONCE):
+            part = seqs[start : start + AT_ONCE]
             query = f"SELECT {COLUMNS} FROM event WHERE seq IN ({', '.join('?' * len(part))})"
             yield from map(self._event, run(query, part))
 
@@ -235,13 +243,29 @@ class LogReader:
     def of_person(self, person: str) -> list[Event]:
         """Return all events of a `person`, in order: decisions for them, what was said by hand about their style, and
         what is about any of these."""
-        return sorted(self.many([row[0] for row in self._scan(OF_PERSON, (person,))]), key=lambda event: event.seq)
+        places = [row[0] for row in self._scan(*of_people([person]))]
+        return sorted(self.many(places), key=lambda event: event.seq)
 
     def people(self) -> set[str]:
         """Return the names of all people for whom there is a decision, or about whose style something was said by
         hand."""
         query = "SELECT DISTINCT subject FROM event WHERE kind IN ('decision', 'style') AND subject IS NOT NULL"
         return {name for [name] in self._scan(query)}
+
+    def unseen_since(self, time: int, own: str) -> list[str]:
+        """Return the names of all people, sorted, of whom every event is older than `time` (microseconds since 1970):
+        decisions for them, what was said by hand about their style, and feedback on decisions.
+
+        Feedback whose id begins with `own` does not count: the loop gave it itself."""
+        old = "FROM event WHERE kind IN ('decision', 'style') AND subject IS NOT NULL"
+        people = {name for [name] in self._scan(f"SELECT subject {old} GROUP BY subject HAVING max(time) < ?", [time])}
+        if people:
+            last = self._scan(f"SELECT coalesce(max(seq), 0) {old} AND time < ?", [time])[0][0]
+            query = "SELECT DISTINCT target FROM event WHERE +kind = 'feedback' AND time >= ? AND target <= ?"
+            theirs = "AND substr(id, 1, ?) <> ?"
+            answered = [target for [target] in self._scan(f"{query} {theirs}", [time, last, len(own), own])]
+            people -= {event.subject for event in self.many(answered) if event.subject is not None}
+        return sorted(people)
 
     def counts(self) -> dict[str, int]:
         """Return the number of events of each kind ("decision", "feedback", ...): {kind: number}."""

@@ -144,6 +144,9 @@ class Store(Protocol):
     def scanning(self) -> AbstractContextManager[Run]:
         """Yield a function that runs queries that may read much, so that short reads need not wait for them."""
 
+    def frozen(self) -> AbstractContextManager[Run]:
+        """Yield a function that runs queries, all of which see the log as it is at the first one, whoever writes."""
+
     def problems(self) -> list[str]:
         """Return what is wrong with the database, a sentence each; [] if nothing is. The content of events is not
         checked."""

@@ -13,14 +13,14 @@ import secrets
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
 from heedful.core.serialization import pack_arrays, unpack_arrays
 from heedful.loop.log.event import COLUMNS
-from heedful.loop.log.store import Run, anyone, unwritable
+from heedful.loop.log.store import Rows, Run, anyone, unwritable
 from heedful.storage import Address, Busy, Closed, Damaged, Moved, Owned, Unreachable
 from heedful.storage.postgres import Connection, Reader, Server, plain
 from heedful.storage.sqlite import WAIT
@@ -49,6 +49,54 @@ def translate(number: int, query: str) -> str:
         return f"{keyword} (SELECT * FROM heedful.{name} WHERE loop = {number}) AS {alias or name}"
 
     return plain(_PLUS.sub("", _TABLE.sub(table, query)))
+
+
+@contextmanager
+def creating(server: Server, secret: bytes) -> Iterator[tuple[Connection, int, str]]:
+    """Create a loop without events at the address of `server`, and the tables if there are none; yield (connection,
+    number of the loop, `secret` as it is stored) within the transaction that does so, committed when the block ends.
+
+    Raise FileExistsError if there is a loop of that name."""
+    with server.errors(), closing(server.connect()) as connection:
+        server.install(connection)
+        stored = secret.hex() + f"{zlib.crc32(secret.hex().encode()):08x}"
+        with server.transaction(connection):
+            insertion = "INSERT INTO heedful.loop (name, secret) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING number"
+            rows = connection.execute(insertion, [server.address.key, stored]).fetchall()
+            if not rows:
+                told = "expected a new loop, got one that is there already"
+                raise FileExistsError(17, told, str(server.address))
+            connection.execute("INSERT INTO heedful.lease VALUES (?, '', '', 0, '-infinity')", [rows[0][0]])
+            yield connection, int(rows[0][0]), stored
+
+
+def write_copy(
+    address: Address, secret: bytes, pages: Iterable[Rows], forgotten: Iterable[tuple[int, list[str]]]
+) -> None:
+    """Create the loop at `address` with the events of another log, in one transaction.
+
+    `secret` is the key of that log, `pages` are its rows, whose columns are `COLUMNS`, and `forgotten` is (sequence
+    number, digests) of each deletion."""
+    with creating(Server(address, STEPS), secret) as (connection, number, _):
+        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # the other log may be slow to read
+        for rows in pages:
+            _insert(connection, number, rows)
+        for seq, digests in forgotten:
+            _insert_forgotten(connection, number, digests, seq)
+
+
+def _insert(connection: Connection, number: int, rows: Rows) -> None:
+    arrays = ", ".join(f"?::{type}[]" for type in _TYPES)
+    insertion = f"INSERT INTO heedful.event (loop, {COLUMNS}) SELECT {number}, * FROM unnest({arrays})"
+    connection.execute(insertion, [list(column) for column in zip(*rows)])
+
+
+def _insert_forgotten(connection: Connection, number: int, digests: Sequence[str], seq: int) -> None:
+    connection.execute(
+        f"INSERT INTO heedful.forgotten SELECT {number}, digest, ? FROM unnest(?::text[]) AS digest "
+        "ON CONFLICT DO NOTHING",
+        [seq, list(digests)],
+    )
 
 
 class LogTable:
@@ -116,24 +164,9 @@ class LogTable:
         return int(rows[0][0]), str(rows[0][1])
 
     def _create(self) -> tuple[int, str]:
-        connection = self._server.connect()
-        try:
-            self._server.install(connection)
-            salt = secrets.token_hex(32)
-            secret = salt + f"{zlib.crc32(salt.encode()):08x}"
-            with self._server.transaction(connection):
-                insertion = (
-                    "INSERT INTO heedful.loop (name, secret) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING number"
-                )
-                rows = connection.execute(insertion, [self.path.key, secret]).fetchall()
-                if not rows:
-                    told = "expected a new loop, got one that is there already"
-                    raise FileExistsError(17, told, str(self.path))
-                lease = "INSERT INTO heedful.lease VALUES (?, '', '', 0, '-infinity')"
-                connection.execute(lease, [rows[0][0]])
-            return int(rows[0][0]), secret
-        finally:
-            connection.close()
+        with creating(self._server, secrets.token_bytes(32)) as (_, number, secret):
+            pass
+        return number, secret
 
     def drop(self) -> None:
         with self._lock, self._server.errors():
@@ -386,9 +419,7 @@ class LogTable:
 
     def _insert(self) -> None:
         rows, self._buffered = self._buffered, []
-        arrays = ", ".join(f"?::{type}[]" for type in _TYPES)
-        insertion = f"INSERT INTO heedful.event (loop, {COLUMNS}) SELECT {self.number}, * FROM unnest({arrays})"
-        self._writing.execute(insertion, [list(column) for column in zip(*rows)])
+        _insert(self._writing, self.number, rows)
 
     # ------------------------------------------------------------------------ erasing
 
@@ -396,11 +427,7 @@ class LogTable:
         self.execute("SELECT set_config('heedful.erasing', ?, true)", [str(self.number)])
         with self._server.errors(writing=True):
             db = self._writing
-            db.execute(
-                f"INSERT INTO heedful.forgotten SELECT {self.number}, digest, ? FROM unnest(?::text[]) AS digest "
-                "ON CONFLICT DO NOTHING",
-                [seq, list(digests)],
-            )
+            _insert_forgotten(db, self.number, digests, seq)
             db.execute(f"DELETE FROM heedful.event WHERE loop = {self.number} AND seq = ANY(?::bigint[])", [list(seqs)])
             db.execute(f"DELETE FROM heedful.snapshot WHERE loop = {self.number}")
             db.execute("SELECT set_config('heedful.erasing', '', true)")
@@ -500,6 +527,12 @@ class LogTable:
     @contextmanager
     def scanning(self) -> Iterator[Run]:
         yield self._scanner.rows
+
+    @contextmanager
+    def frozen(self) -> Iterator[Run]:
+        with self._server.errors(), closing(self._server.connect(self._translate)) as db:
+            db.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield lambda query, parameters=(): db.execute(query, parameters).fetchall()
 
     def problems(self) -> list[str]:
         found = []
