@@ -16,6 +16,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
+from heedful.core.extras import lacking
 from heedful.storage.address import Address
 from heedful.storage.errors import Closed, Damaged, Newer, OutOfConnections, Unreachable
 
@@ -39,7 +40,7 @@ def driver() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != "psycopg":
             raise
-        told = "a loop in PostgreSQL needs psycopg: pip install 'heedful[postgres]'"
+        told = lacking("a loop in PostgreSQL", "psycopg", "postgres")
         raise ModuleNotFoundError(told, name="psycopg") from None
     return psycopg
 
