@@ -13,7 +13,7 @@ LOCKED := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-v
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: demo test test-all test-long bench lint lock setup chromium postgres node types clean
+.PHONY: demo docs test test-all test-long bench lint lock setup chromium postgres node types clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -41,6 +41,11 @@ setup: $(READY)
 
 demo: $(LIGHT)
 	@$(BIN)/heedful demo
+
+# The site: build/site/index.html. A link that leads nowhere fails.
+docs: $(READY)
+	@echo "heedful: making build/site"
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --conf-dir docs --doctree-dir build/doctrees . build/site
 
 lint: $(READY)
 	@echo "heedful: format, lint, types"

@@ -140,6 +140,11 @@ def plain(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[st
             lines[i] = "`".join(parts)
 
 
+def skip(app: Any, what: str, name: str, obj: Any, skipped: bool, options: Any) -> bool | None:
+    """Leave out what classes have from other packages, such as the routing of scikit-learn."""
+    return True if not (getattr(obj, "__module__", None) or "heedful").startswith("heedful") else None
+
+
 def front(app: Any, exception: Exception | None) -> None:
     """The README is what a folder of the site shows."""
     if exception is None:
@@ -149,4 +154,5 @@ def front(app: Any, exception: Exception | None) -> None:
 def setup(app: Any) -> None:
     app.connect("source-read", fill)
     app.connect("autodoc-process-docstring", plain)
+    app.connect("autodoc-skip-member", skip)
     app.connect("build-finished", front)
