@@ -89,9 +89,7 @@ def http() -> str:
                 ],
             )
             for title, body in (("Takes", operation.get("requestBody")), ("Gives", _done(operation))):
-                for media, content in (body or {}).get("content", {}).items():
-                    schema = content["schema"]
-                    lines += ["", f"{title} `{media}`: {_kind(schema)}. {_cell(schema.get('description', ''))}", ""]
+                lines += ["", *(f"{title} {each}  " for each in _bodies((body or {}).get("content", {}))), ""]
     lines += ["", "## Bodies", ""]
     for name, schema in document["components"]["schemas"].items():
         lines += ["", f"### {name}", "", re.sub(r"([*<_])", r"\\\1", cleandoc(schema.get("description", ""))), ""]
@@ -113,6 +111,15 @@ def http() -> str:
 def _done(operation: dict[str, Any]) -> dict[str, Any]:
     """The answer of an operation that goes well."""
     return next(answer for status, answer in operation["responses"].items() if status.startswith("2"))
+
+
+def _bodies(content: dict[str, Any]) -> list[str]:
+    """What a request takes, or an answer gives: each body once, with its media types."""
+    found: dict[str, list[str]] = {}
+    for media, of in content.items():
+        text = f"{_kind(of['schema'])}. {_cell(of['schema'].get('description', ''))}"
+        found.setdefault(text, []).append(f"`{media}`")
+    return [f"{' or '.join(media)}: {text}" for text, media in found.items()]
 
 
 def _kind(schema: dict[str, Any]) -> str:
