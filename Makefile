@@ -45,7 +45,7 @@ demo: $(LIGHT)
 # The site: build/site/index.html. A link that leads nowhere fails.
 docs: $(READY)
 	@echo "heedful: making build/site"
-	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --conf-dir docs --doctree-dir build/doctrees . build/site
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet --conf-dir docs --doctree-dir build/doctrees . build/site
 
 lint: $(READY)
 	@echo "heedful: format, lint, types"

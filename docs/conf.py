@@ -59,6 +59,9 @@ NAV: dict[str, dict[str, list[str]]] = {
             "Run a server <docs/operations>",
             "Containers <docs/deploy>",
             "Engines <docs/engines>",
+            "Notebook: search clicks <docs/notebooks/search>",
+            "Notebook: a leaderboard <docs/notebooks/arena>",
+            "Notebook: a paper's figure <docs/notebooks/figure>",
         ],
         "Explanation": [
             "Corrections <docs/coactive>",
@@ -109,7 +112,8 @@ author = "The heedful developers"
 release = heedful.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 root_doc = "README"
-include_patterns = ["*.md", "docs/**.md", "examples/*.md", "clients/typescript/*.md"]
+source_suffix = {".md": "markdown", ".ipynb": "markdown"}  # `fill` makes one of the other
+include_patterns = ["*.md", "docs/**.md", "docs/notebooks/*.ipynb", "examples/*.md", "clients/typescript/*.md"]
 myst_heading_anchors = 4
 default_role = "literal"  # docstrings write `code` as Markdown does
 autodoc_member_order = "bysource"
@@ -124,6 +128,8 @@ html_favicon = "../src/heedful/server/static/icon.svg"
 
 def fill(app: Any, page: str, source: list[str]) -> None:
     """Write what is generated into a page, and the menu below it."""
+    if Path(app.env.doc2path(page)).suffix == ".ipynb":
+        source[0] = generated.notebook(source[0])
     text = re.sub(r"^<!-- generated: (\w+) -->$", lambda match: getattr(generated, match[1])(), source[0], flags=re.M)
     for caption, below in NAV.get(page, {}).items():
         options = [":glob:", f":caption: {caption}" if caption else "", ":hidden:" if caption else ""]

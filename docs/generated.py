@@ -146,6 +146,24 @@ def _value(schema: dict[str, Any], text: str) -> str:
     return ", ".join([_kind(schema), *bounds, *default]) + (f": {_cell(text)}" if text else "")
 
 
+# ---------------------------------------------------------------------------- notebooks
+
+
+def notebook(text: str) -> str:
+    """A notebook as Markdown: its texts, its code, and the outputs that it keeps."""
+    lines = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        lines += [source, ""] if cell["cell_type"] == "markdown" else ["```python", source, "```", ""]
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if html := "".join(data.get("text/html", [])):
+                lines += ["<div>", *filter(str.strip, html.splitlines()), "</div>", ""]  # HTML ends with an empty line
+            else:
+                lines += ["```text", "".join(output.get("text", data.get("text/plain", []))).rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
 # ---------------------------------------------------------------------------- settings
 
 
