@@ -13,7 +13,7 @@ LOCKED := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-v
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: demo test test-all test-long bench lint lock setup chromium postgres node types clean
+.PHONY: demo docs test test-all test-long bench lint lock setup chromium postgres node types clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -31,7 +31,7 @@ $(LIGHT): requirements-demo.lock pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(READY): requirements.lock requirements-setup.lock pyproject.toml | $(BIN)/python
-	@echo "heedful: setting up $(VENV) with all that the tests need (about 100 packages, 460 MB to fetch; once)"
+	@echo "heedful: setting up $(VENV) with all that the tests need (about 120 packages, 480 MB to fetch; once)"
 	@$(INSTALL) --require-hashes --only-binary :all: -r requirements-setup.lock
 	@$(INSTALL) --require-hashes --no-build-isolation --use-pep517 -r requirements.lock
 	@$(EDITABLE)
@@ -41,6 +41,11 @@ setup: $(READY)
 
 demo: $(LIGHT)
 	@$(BIN)/heedful demo
+
+# The site: build/site/index.html. A link that leads nowhere fails.
+docs: $(READY)
+	@echo "heedful: making build/site"
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet --conf-dir docs --doctree-dir build/doctrees . build/site
 
 lint: $(READY)
 	@echo "heedful: format, lint, types"

@@ -20,7 +20,7 @@ FILES = {".".join(("heedful", *p.relative_to(SRC).with_suffix("").parts)): p for
 # What each package may import of ours, besides itself; from the ground up.
 MAY = {
     "core": "jit",
-    "storage": "",
+    "storage": "core",
     "jit": "core",
     "data": "core",
     "features": "core data",

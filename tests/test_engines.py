@@ -294,7 +294,7 @@ def test_where_ray_is_missing_a_command_says_how_to_get_it(tmp_path: Path, monke
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     got = heedful("sweep {} --engine ray", tmp_path / "grid.toml")
     assert (got.code, got.out) == (1, "")
-    assert got.err == "heedful: --engine ray needs ray, which is not installed: pip install 'heedful[ray]'\n"
+    assert got.err == "heedful: --engine ray needs ray, which is not installed: pip install '.[ray]'\n"
 
 
 def test_a_small_sweep_is_not_sent_to_ray_and_that_is_said(tmp_path: Path) -> None:

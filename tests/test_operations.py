@@ -564,16 +564,3 @@ def test_the_commands_are_there_with_their_options() -> None:
         for option in words:
             if option.startswith("--"):
                 assert option in there, words
-
-
-def test_the_page_of_commands_names_every_option_of_the_server() -> None:
-    text = (ROOT / "docs" / "commands.md").read_text()
-    for name, commands in {"serve": [["serve"]], "keys": [["keys", each] for each in KEYS]}.items():
-        section = text[text.index(f"\n## {name}:") :].split("\n## ")[1]
-        for words in commands:
-            assert name == "serve" or f"`heedful {' '.join(words)}" in section
-            for option, default in option_defaults(*words).items():
-                assert f"`{option}" in section or f" {option} " in section, (words, option)
-                if name == "serve" and default is not None and option != "--own":
-                    shown = f"{default:g}" if isinstance(default, float) else default
-                    assert f"`{option} {shown}`" in section, option

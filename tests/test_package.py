@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -30,6 +32,41 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out, cwd=ROOT)
     [built] = out.glob("heedful-*.whl")
     return built
+
+
+@pytest.mark.slow
+def test_the_sdist_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    """It holds what the wheel is built from, and the tests, pages and locks."""
+    run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path, cwd=ROOT)
+    [packed] = tmp_path.glob("heedful-*.tar.gz")
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path, filter="data")
+    unpacked = tmp_path / packed.name.removesuffix(".tar.gz")
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path, cwd=unpacked)
+    [built] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as ours, zipfile.ZipFile(built) as theirs:
+        assert {name: ours.read(name) for name in ours.namelist()} == {
+            name: theirs.read(name) for name in theirs.namelist()
+        }
+    kept = ("Makefile", "README.md", "SECURITY.md", "requirements.lock", "docs/conf.py", "tests/test_package.py")
+    assert [name for name in kept if not (unpacked / name).exists()] == []
+
+
+@pytest.mark.slow
+def test_the_wheel_is_small_and_brings_few_packages(wheel: Path, clean: Path) -> None:
+    """Under 2 MB, and under 20 packages, heedful included."""
+    assert wheel.stat().st_size < 2_000_000
+    program = "from importlib.metadata import distributions; print(*{each.name for each in distributions()})"
+    installed = {*run(clean, "-c", program).stdout.split()} - {"pip", "setuptools"}
+    assert {"heedful", "numpy", "numba"} <= installed
+    assert len(installed) < 20
+
+
+def test_the_classifiers_name_this_python() -> None:
+    """Others only after the tests ran on them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = [each.rpartition(" ")[2] for each in project["classifiers"] if re.search(r":: 3\.\d+$", each)]
+    assert f"{sys.version_info[0]}.{sys.version_info[1]}" in named
 
 
 @pytest.fixture(scope="module")

@@ -243,7 +243,7 @@ def test_without_a_package_it_says_what_to_install(package: str, monkeypatch: py
         "heedful.cli.console.importlib.util.find_spec", lambda name: None if name == package else found(name)
     )
     got = heedful("demo --once")
-    told = f"heedful: the demo needs {package}, which is not installed: pip install 'heedful[demo]'\n"
+    told = f"heedful: the demo needs {package}, which is not installed: pip install '.[demo]'\n"
     assert (got.code, got.out, got.err) == (1, "", told)
 
 
@@ -254,7 +254,7 @@ def test_with_the_package_but_without_its_file(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("heedful.cli.demo_loops.importlib.util.find_spec", lambda name: Spec)
     err = refusal("demo --once", code=1)
     assert "cars.json" in err
-    assert "pip install 'heedful[demo]'" in err
+    assert "pip install '.[demo]'" in err
 
 
 # ---------------------------------------------------------------------------- the page

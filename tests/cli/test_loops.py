@@ -728,19 +728,6 @@ def test_the_examples_of_the_page_are_a_session() -> None:
         assert got.out
 
 
-@pytest.mark.parametrize("command", [*NEW, "backup", "restore", "copy"])
-def test_the_page_names_every_option(command: str) -> None:
-    text = PAGE.read_text()
-    section = text[text.index(f"## {command}:") :].split("\n## ")[0]
-    told = done(f"{command} --help").out
-    options = set(re.findall(r"(--[a-z-]+)", told))
-    assert "Exit codes: 0 " in told
-    everywhere = {"--json", "--own", "--help", "--debug"}
-    named = set(re.findall(r"(--[a-z-]+)", section)) | everywhere
-    assert options - named <= {"--chains"}  # on the page about these logs
-    assert re.search(r"Exit\s+codes:", section)
-
-
 @pytest.mark.slow
 def test_help_needs_no_database_and_no_loop() -> None:
     program = "import sys, heedful.cli.decide; print(*sorted(sys.modules))"

@@ -232,5 +232,5 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert (
         refusal("report cars --plot a.png", code=1)
-        == "--plot needs matplotlib, which is not installed: pip install 'heedful[plot]'"
+        == "--plot needs matplotlib, which is not installed: pip install '.[plot]'"
     )

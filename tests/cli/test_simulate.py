@@ -355,7 +355,7 @@ def test_a_catalogue_is_for_people_who_pick(items_file: Path) -> None:
 def test_without_matplotlib_the_plot_says_what_to_install(letor_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("heedful.cli.console.importlib.util.find_spec", lambda name: None)
     got = heedful("simulate letor {} --plot a.png", letor_file)
-    told = "heedful: --plot needs matplotlib, which is not installed: pip install 'heedful[plot]'\n"
+    told = "heedful: --plot needs matplotlib, which is not installed: pip install '.[plot]'\n"
     assert (got.code, got.out, got.err) == (1, "", told)
 
 

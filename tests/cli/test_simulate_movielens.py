@@ -75,13 +75,9 @@ def test_a_folder_without_movielens_ends_with_2(tmp_path: Path) -> None:
     assert "nothing is fetched" in err
 
 
-def test_the_page_names_every_option_and_default() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "commands.md").read_text()
-    section = page[page.index("\n## simulate movielens:") :].split("\n## ")[1]
+def test_the_defaults_are_told() -> None:
     told = heedful("simulate movielens --help", width=200)
-    options = set(re.findall(r"(--[a-z0-9-]+)", told.out)) - {"--help"}
-    assert len(options) == 19
-    assert all(f"`{option}" in section for option in options)
+    words = " ".join(told.out.replace("│", " ").split())
     for option, default in {
         "--rounds": 1500,
         "--people": 100,
@@ -90,6 +86,4 @@ def test_the_page_names_every_option_and_default() -> None:
         "--user": "better",
         "--penalty": "plain",
     }.items():
-        assert f"`{option} {default}`" in section
-        words = " ".join(told.out.replace("│", " ").split())
         assert re.search(rf" {option} (?:(?!--).)*\[default: {default}\]", words)

@@ -881,7 +881,7 @@ def test_importing_it_asks_for_no_httpx_and_using_it_says_what_to_install() -> N
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert out.splitlines() == [
-        "the client needs httpx, which is not installed: pip install 'heedful[client]'",
+        "the client needs httpx, which is not installed: pip install '.[client]'",
         "False False",
     ]
 

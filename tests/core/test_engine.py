@@ -147,7 +147,7 @@ def test_engines_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=r"^engine: expected auto, serial, processes, ray, got 'threads'$"):
         list(run_tasks(fails, [0], engine="threads"))  # type: ignore[arg-type]
     monkeypatch.setattr(engine, "find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'heedful\[ray\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[ray\]'"):
         list(run_tasks(fails, [0], engine="ray"))
 
 

@@ -455,7 +455,7 @@ def test_without_scikit_learn_it_says_how_to_get_it() -> None:
         "try: from heedful.estimators import PRankClassifier\n"
         "except ModuleNotFoundError as error: print(error)"
     )
-    told = "PRankClassifier needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'\n"
+    told = "PRankClassifier needs scikit-learn, which is not installed: pip install '.[sklearn]'\n"
     assert told_by(program) == told
 
 

@@ -299,3 +299,12 @@ def test_columns_of_other_names_and_logs_of_other_programs(tmp_path: Path) -> No
     first = {"GUser.device": "phone", "action": "sport", "probability": 0.25, "reward": 1.0, "id": "e0"}
     assert found.located()[0][1] == first
     assert read_bandit_log(found).reward.tolist() == [1.0, 1.0]
+
+
+def test_which_row_it_is_and_when_are_no_context() -> None:
+    """They never come again; an hour, which does, is."""
+    rows = [
+        row | {"EventId": f"e{i}", "Timestamp": f"2026-01-31T12:{i:02d}:00Z", "time": str(i % 3)}
+        for i, row in enumerate(table(50))
+    ]
+    assert {*read_bandit_log(placed(rows)).context[0]} == {"hour", "time", "best"}

@@ -174,7 +174,7 @@ def test_without_scikit_learn_it_says_how_to_get_it() -> None:
         "except ModuleNotFoundError as error: print(error)"
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert out == "RankingSVM needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'\n"
+    assert out == "RankingSVM needs scikit-learn, which is not installed: pip install '.[sklearn]'\n"
 
 
 def test_what_a_thread_trains_is_what_it_would_have_trained_alone() -> None:

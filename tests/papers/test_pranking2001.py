@@ -338,7 +338,7 @@ def test_without_scikit_learn_there_is_no_batch_comparison(
     monkeypatch.setattr("heedful.papers.run_figure.find_spec", lambda name: None)
     got = heedful("figure pranking2001/batch --quick --data {} --out {}", small, tmp_path)
     assert got.code == 1
-    assert "needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'" in got.err
+    assert "needs scikit-learn, which is not installed: pip install '.[sklearn]'" in got.err
 
 
 @pytest.mark.slow

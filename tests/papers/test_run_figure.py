@@ -268,7 +268,7 @@ def test_what_was_looked_for_is_told(tmp_path: Path) -> None:
 
 def test_without_scikit_learn_there_is_no_ranking_svm(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("heedful.papers.run_figure.find_spec", lambda name: None)
-    assert "heedful[sklearn]" in missing_panels(FIGURES["coactive2012/fig3"], sources)["web"]
+    assert ".[sklearn]" in missing_panels(FIGURES["coactive2012/fig3"], sources)["web"]
     assert missing_panels(FIGURES["coactive2012/fig2"], sources) == {}
 
 

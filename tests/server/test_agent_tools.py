@@ -353,7 +353,7 @@ def test_the_command_says_what_is_missing_and_imports_nothing_before(tmp_path: P
     program += "; from heedful.cli import main; main()"
     lacking = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (lacking.returncode, lacking.stdout) == (1, "")
-    assert "pip install 'heedful[mcp]'" in lacking.stderr
+    assert "pip install '.[mcp]'" in lacking.stderr
 
 
 LEVELS = 900

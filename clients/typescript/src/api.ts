@@ -685,15 +685,23 @@ export interface components {
          * @description A loop to create, as `heedful init` does.
          */
         NewLoop: {
+            /** @description 1 to 100 letters, digits, . _ -; the first a letter or a digit */
             name: string;
+            /** @description each an object; without any, a loop for texts that come with requests, {id: ..., text: ...} */
             items?: Record<string, unknown>[];
+            /** @description the name of a learner of heedful, with parameters; the kind has a default */
             learner?: string;
+            /** @description settings of the loop that are not the defaults */
             settings?: Record<string, unknown>;
+            /** @description the column that names the items; found by its values without it */
             identifier?: string;
+            /** @description the kinds of columns where the guess is wrong */
             kinds?: {
                 [key: string]: "category" | "ignored" | "logarithm" | "number" | "prose" | "tags" | "text" | "vector";
             };
+            /** @description examples of contexts; their columns become features of the context */
             context?: Record<string, unknown>[];
+            /** @description pairs of a column of the context and one of the item whose products are features, or all */
             crosses?: string[][] | "all";
             /** @description what each request says of each item, by name: [low, high] of a number, a list of texts */
             query_features?: Record<string, unknown>;
@@ -782,15 +790,17 @@ export interface components {
             candidates?: (string | Record<string, unknown>)[];
             /** @description 1 to 200 printable characters */
             person?: string;
+            /** @description what is known of the request, in a loop with a context */
             context?: Record<string, unknown>;
             /** @description your own scores, by name or in order */
             prior?: {
                 [key: string]: number;
             } | number[];
-            /** @description where there are fewer, all of them */
+            /** @description how many people will see; where there are fewer, all of them */
             show?: number;
             /** @description 1 to 200 printable characters */
             id?: string;
+            /** @description made ahead of time: it counts as shown once it is activated */
             deferred?: boolean;
             /** @description whether what the person answered before may be shown again, in a loop that leaves it out */
             repeats?: boolean;
@@ -837,6 +847,7 @@ export interface components {
             candidates?: (string | Record<string, unknown>)[];
             /** @description 1 to 200 printable characters */
             person?: string;
+            /** @description what is known of the request, in a loop with a context */
             context?: Record<string, unknown>;
             /** @description your own scores, by name or in order */
             prior?: {
@@ -868,15 +879,19 @@ export interface components {
         Record: {
             /** @description names of items on offer, objects with attributes, or hits of a search engine with _id, _score and _source, in your order; without it all items. What is not on offer is ranked by your score or last, what comes twice counts once, and none give an empty list, unless it is strict */
             candidates: (string | Record<string, unknown>)[];
+            /** @description what people saw, best first */
             shown: string[];
             /** @description 1 to 200 printable characters */
             id?: string;
             /** @description 1 to 200 printable characters */
             person?: string;
+            /** @description what is known of the request, in a loop with a context */
             context?: Record<string, unknown>;
+            /** @description your own scores, by name or in order */
             prior?: {
                 [key: string]: number;
             } | number[];
+            /** @description that of showing just this */
             probability?: number;
             time?: number | string;
             /** @description whether candidates that are not on offer, come twice, or are none are refused (422); as the loop's settings say where it is not said */
@@ -892,35 +907,51 @@ export interface components {
             /** @description 1 to 200 printable characters */
             id?: string;
             time?: number | string;
+            /** @description items that were clicked, in the order of the clicks */
             clicks?: string[];
             /**
              * decision
              * @description later decisions of the same search, which may have shown what was clicked
              */
             chain?: string[];
+            /** @description a better order, the best first; one item or several */
             better?: string[] | string;
+            /** @description the corrected text, or the attributes that were changed */
             edit?: string | Record<string, unknown>;
             /** @description take the candidate that is nearest to it */
             nearest?: boolean;
             /** @description 1 to 200 printable characters */
             item?: string;
-            /** @enum {unknown} */
+            /**
+             * @description up or down, on what was shown or on an item
+             * @enum {unknown}
+             */
             thumb?: "down" | "up";
+            /** @description what the item shown was worth, a number */
             reward?: number;
             /** @description 1 to 200 printable characters */
             action?: string;
+            /** @description what was done with each item */
             actions?: {
                 [key: string]: string | string[];
             };
+            /** @description how good each item is, a number */
             rating?: {
                 [key: string]: number;
             };
+            /** @description how relevant each item is, a number */
             grade?: {
                 [key: string]: number;
             };
-            /** @enum {unknown} */
+            /**
+             * @description which of the first two is better
+             * @enum {unknown}
+             */
             choice?: "both_bad" | "cannot_judge" | "equal" | "first" | "second";
-            /** @enum {unknown} */
+            /**
+             * @description nothing of what was shown was wanted
+             * @enum {unknown}
+             */
             none?: true;
         };
         /**

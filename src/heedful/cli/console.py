@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 from typer.core import TyperGroup
 
+from heedful.core.extras import lacking
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -224,7 +226,7 @@ def check_extra(package: str, extra: str, why: str) -> None:
     `extra` is heedful's extra that brings it, and `why` what needs it, such as "--plot".
     """
     if importlib.util.find_spec(package) is None:
-        raise Failure(f"{why} needs {package}, which is not installed: pip install 'heedful[{extra}]'")
+        raise Failure(lacking(why, package, extra))
 
 
 def check_server(extra: str, why: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heedful.cli.console import Failure, check_extra
+from heedful.core.extras import lacking
 from heedful.core.paths import path_kind
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def cars() -> list[dict[str, Any]]:
     package = importlib.util.find_spec("vega_datasets")
     file = Path(str(package and package.origin)).parent / "_data" / "cars.json"
     if path_kind(file) != "file":
-        raise Failure(f"the demo needs {file.name} of vega_datasets, which has none: pip install 'heedful[demo]'")
+        raise Failure(lacking("the demo", f"{file.name} of vega_datasets", "demo"))
     rows: dict[str, dict[str, Any]] = {}
     for car in json.loads(file.read_text(encoding="utf-8")):
         name = unique_name = f"{_spelling(car['Name'])} '{car['Year'][2:4]}"

@@ -20,6 +20,7 @@ from heedful import __version__
 from heedful.client.messages import JSON, Call, Failure, Reply, Wait
 from heedful.client.stream import EventFollower
 from heedful.client.sync_async import Steps
+from heedful.core.extras import lacking
 from heedful.core.validation import describe
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ def _httpx() -> ModuleType:
     try:
         import httpx
     except ModuleNotFoundError:
-        message = "the client needs httpx, which is not installed: pip install 'heedful[client]'"
-        raise ModuleNotFoundError(message, name="httpx") from None
+        raise ModuleNotFoundError(lacking("the client", "httpx", "client"), name="httpx") from None
     return httpx
 
 

@@ -28,11 +28,13 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple, get_args
 
+from heedful.core.extras import lacking
+
 Engine = Literal["auto", "serial", "processes", "ray"]
 """Where tasks run; "auto" is a pool of processes where that pays, otherwise here."""
 
 ENGINES: tuple[Engine, ...] = get_args(Engine)
-MISSING = "the engine ray needs Ray, which is not installed: pip install 'heedful[ray]'"
+MISSING = lacking("the engine ray", "Ray", "ray")
 """What is said where the extra `ray` is missing."""
 MANY = 4
 """With at least so many tasks for each worker the second task is measured here, too: the first one also loads and

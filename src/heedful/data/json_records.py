@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from heedful.core.extras import lacking
 from heedful.core.validation import describe
 from heedful.data.files import content_start, cut_list, first_lines, most_unpacked, open_uncompressed
 from heedful.data.jsonl import AT_BYTE, json_fault, read_lines, unique_keys
@@ -143,8 +144,8 @@ def read_batches(path: Path) -> Iterator[Any]:
         import pyarrow
         import pyarrow.parquet
     except ModuleNotFoundError:
-        problem = "reading Parquet needs pyarrow, which is not installed: pip install 'heedful[parquet]'"
-        raise ModuleNotFoundError(f"{path.name}: {problem}", name="pyarrow") from None
+        problem = lacking(f"{path.name}: reading Parquet", "pyarrow", "parquet")
+        raise ModuleNotFoundError(problem, name="pyarrow") from None
     with open_uncompressed(path) as file:
         zipped = isinstance(file.raw, gzip.GzipFile)
         source = pyarrow.BufferReader(file.read()) if zipped else path

@@ -7,6 +7,8 @@ scikit-learn is imported when the first estimator is used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from heedful.core.extras import lacking
+
 if TYPE_CHECKING:
     from heedful.estimators.ordinal import (
         ConstantRankClassifier,
@@ -44,8 +46,7 @@ if not TYPE_CHECKING:
         except ModuleNotFoundError as error:
             if error.name != "sklearn":
                 raise
-            problem = f"{name} needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
-            raise ModuleNotFoundError(problem, name="sklearn") from None
+            raise ModuleNotFoundError(lacking(name, "scikit-learn", "sklearn"), name="sklearn") from None
         apart = {"CoactiveRanker": "ranking", "neg_rank_loss": "scoring"}
         family = apart.get(name, "preferences" if name.endswith("GPClassifier") else "ordinal")
         return getattr(import_module(f"heedful.estimators.{family}"), name)

@@ -27,8 +27,8 @@ from heedful.core.wording import count
 from heedful.data.cells import Bools, refuse_cells
 from heedful.data.files import cell_number, cut_list
 from heedful.data.jsonl import Line
-from heedful.data.repeats import Repeats, newest_rows
-from heedful.data.roles import find_roles
+from heedful.data.repeats import ANSWER_IDS, MAYBE_IDS, TIMES, Repeats, newest_rows
+from heedful.data.roles import find_roles, plain
 from heedful.data.set_aside import counted_rows
 from heedful.data.table import CodedColumn, Table
 from heedful.evaluation.off_policy import RIGHT, WRONG, estimate, importance, shown_too_often
@@ -118,6 +118,10 @@ def read_bandit_log(
 
     used = {*REQUIRED, "person", *targets, *(name for names in roles.values() for name in names)}
     others = {name: list(map(_cell, values)) for name, (values, _) in coded.items() if name not in used}
+    for name in [*others]:  # which row it is, and when it was, is no context: it never comes again
+        stamp = plain(name) in TIMES and all(isinstance(value, str) for value in others[name])
+        if stamp or plain(name) in (*ANSWER_IDS, *MAYBE_IDS):
+            del others[name]
     actions = texts(action)
     if len(set(actions)) > MOST_ACTIONS:
         raise ValueError(f"action: expected at most {MOST_ACTIONS} different ones, got {len(set(actions)):,}")

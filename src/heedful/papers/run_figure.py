@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.extras import lacking
 from heedful.core.fold import trace
 from heedful.data.letor import load_letor
 from heedful.diagnostics import lower_bound
@@ -80,8 +81,7 @@ class Sources:
         machines = {"ranking-svm": "the ranking SVM", "svm": "the multiclass SVM", "svr": "the SVR"}
         if find_spec("sklearn") is None:
             for machine in {machine for line in panel.lines for machine in line.learners} & machines.keys():
-                missing = "needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
-                return f"{machines[machine]} {missing}"
+                return lacking(machines[machine], "scikit-learn", "sklearn")
         if world in (LOWER, SYNTHETIC, SEPARABLE, TOY, *MADE) or (world == WEB and self._letor) or self._files(world):
             return ""
         return missing_files(world, self._data)

@@ -36,6 +36,7 @@ Time = (
     | Annotated[str, Meta(description="2026-01-31T12:00:00Z", examples=["2026-01-31T12:00:00Z"])]
 )
 Object = dict[str, Any]
+Context = Annotated[Object, Meta(description="what is known of the request, in a loop with a context")]
 Candidates = Annotated[
     list[Any],
     Meta(
@@ -69,11 +70,16 @@ class Decide(_Body):
 
     candidates: Candidates | UnsetType = UNSET
     person: Id | UnsetType = UNSET
-    context: Object | UnsetType = UNSET
+    context: Context | UnsetType = UNSET
     prior: Prior = UNSET
-    show: Annotated[int, Meta(ge=1, le=MOST, description="where there are fewer, all of them")] | UnsetType = UNSET
+    show: (
+        Annotated[int, Meta(ge=1, le=MOST, description="how many people will see; where there are fewer, all of them")]
+        | UnsetType
+    ) = UNSET
     id: Id | UnsetType = UNSET
-    deferred: bool | UnsetType = UNSET
+    deferred: Annotated[
+        bool | UnsetType, Meta(description="made ahead of time: it counts as shown once it is activated")
+    ] = UNSET
     repeats: Annotated[
         bool | UnsetType,
         Meta(description="whether what the person answered before may be shown again, in a loop that leaves it out"),
@@ -90,7 +96,7 @@ class Rank(_Body):
 
     candidates: Candidates | UnsetType = UNSET
     person: Id | UnsetType = UNSET
-    context: Object | UnsetType = UNSET
+    context: Context | UnsetType = UNSET
     prior: Prior = UNSET
     strict: Strict | UnsetType = UNSET
 
@@ -99,12 +105,12 @@ class Record(_Body):
     """A decision that another system made, to be logged so that feedback on it teaches."""
 
     candidates: Candidates
-    shown: Names
+    shown: Annotated[Names, Meta(description="what people saw, best first")]
     id: Id | UnsetType = UNSET
     person: Id | UnsetType = UNSET
-    context: Object | UnsetType = UNSET
-    prior: dict[Id, Number] | list[Number] | UnsetType = UNSET
-    probability: Annotated[float, Meta(gt=0, le=1)] | UnsetType = UNSET
+    context: Context | UnsetType = UNSET
+    prior: Prior = UNSET
+    probability: Annotated[float, Meta(gt=0, le=1, description="that of showing just this")] | UnsetType = UNSET
     time: Time | UnsetType = UNSET
     strict: Strict | UnsetType = UNSET
 
@@ -123,7 +129,10 @@ def _forms_by_kind() -> str:
 def _fields() -> list[tuple[str, Any, Any]]:
     """Return (name, type with JSON schema, default) of the fields of all forms of feedback."""
     fields = fields_of(*all_forms().values())
-    return [(each.name, Annotated[Any, Meta(extra_json_schema=dict(each.schema))], UNSET) for each in fields]
+    return [
+        (each.name, Annotated[Any, Meta(extra_json_schema={"description": each.hint, **each.schema})], UNSET)
+        for each in fields
+    ]
 
 
 _Forms: Any = msgspec.defstruct("_Forms", _fields(), bases=(_Body,), kw_only=True)
@@ -256,16 +265,33 @@ class Promote(_Body):
 class NewLoop(_Body):
     """A loop to create, as `heedful init` does."""
 
-    name: Annotated[str, Meta(pattern=LOOP_NAME)]
-    items: list[Object] | UnsetType = UNSET
-    learner: str | UnsetType = UNSET
-    settings: Object | UnsetType = UNSET
-    identifier: str | UnsetType = UNSET
-    kinds: (
-        dict[str, Literal["number", "logarithm", "category", "tags", "text", "prose", "vector", "ignored"]] | UnsetType
-    ) = UNSET
-    context: list[Object] | UnsetType = UNSET
-    crosses: list[Annotated[list[str], Meta(min_length=2, max_length=2)]] | Literal["all"] | UnsetType = UNSET
+    name: Annotated[
+        str,
+        Meta(pattern=LOOP_NAME, description="1 to 100 letters, digits, . _ -; the first a letter or a digit"),
+    ]
+    items: Annotated[
+        list[Object] | UnsetType,
+        Meta(description="each an object; without any, a loop for texts that come with requests, {id: ..., text: ...}"),
+    ] = UNSET
+    learner: Annotated[
+        str | UnsetType, Meta(description="the name of a learner of heedful, with parameters; the kind has a default")
+    ] = UNSET
+    settings: Annotated[Object | UnsetType, Meta(description="settings of the loop that are not the defaults")] = UNSET
+    identifier: Annotated[
+        str | UnsetType, Meta(description="the column that names the items; found by its values without it")
+    ] = UNSET
+    kinds: Annotated[
+        dict[str, Literal["number", "logarithm", "category", "tags", "text", "prose", "vector", "ignored"]] | UnsetType,
+        Meta(description="the kinds of columns where the guess is wrong"),
+    ] = UNSET
+    context: Annotated[
+        list[Object] | UnsetType,
+        Meta(description="examples of contexts; their columns become features of the context"),
+    ] = UNSET
+    crosses: Annotated[
+        list[Annotated[list[str], Meta(min_length=2, max_length=2)]] | Literal["all"] | UnsetType,
+        Meta(description="pairs of a column of the context and one of the item whose products are features, or all"),
+    ] = UNSET
     query_features: Annotated[
         Object | UnsetType,
         Meta(description="what each request says of each item, by name: [low, high] of a number, a list of texts"),

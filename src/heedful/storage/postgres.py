@@ -19,6 +19,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any, TypeVar
 
+from heedful.core.extras import lacking
 from heedful.storage.address import Address
 from heedful.storage.errors import Busy, Closed, Damaged, Newer, OutOfConnections, Unreachable
 from heedful.storage.pool import MOST, Pool
@@ -83,7 +84,7 @@ def driver() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != "psycopg":
             raise
-        told = "a loop in PostgreSQL needs psycopg: pip install 'heedful[postgres]'"
+        told = lacking("a loop in PostgreSQL", "psycopg", "postgres")
         raise ModuleNotFoundError(told, name="psycopg") from None
     return psycopg
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.declaration import declare
+from heedful.core.extras import lacking
 from heedful.core.space import Space
 from heedful.core.validation import check_count, check_flag, check_linear
 from heedful.jit.kernel import Floats, Ints
@@ -85,8 +86,7 @@ class RankingSVM(NamedTuple):
         try:
             import sklearn  # noqa: F401
         except ModuleNotFoundError:
-            message = "RankingSVM needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
-            raise ModuleNotFoundError(message, name="sklearn") from None
+            raise ModuleNotFoundError(lacking("RankingSVM", "scikit-learn", "sklearn"), name="sklearn") from None
         N = self.n_features
         return RankingSVMState(np.zeros(N), np.zeros((self.capacity, N)), 0, 0, FIRST_C, 0)
 

@@ -1,0 +1,77 @@
+"""The site builds without a warning, loads nothing from another host, and can be searched."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Loads(HTMLParser):
+    """What a page loads by itself: scripts, styles, pictures, frames; links that a person follows are none of it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found = set[str]()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        names = ["src", "srcset", "data", "poster", "action"] + (["href"] if tag in ("link", "use", "image") else [])
+        self.found |= {value for name in names if (value := given.get(name)) is not None}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("sphinx", reason="`make setup` installs Sphinx")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--conf-dir", "docs"]
+    command += ["--doctree-dir", str(folder / "doctrees"), ".", str(folder / "html")]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (built.returncode, built.stderr) == (0, ""), built.stderr[-5000:]
+    return folder / "html"
+
+
+@pytest.mark.slow
+def test_every_page_is_there(site: Path) -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    assert [page for page in pages if not (site / page.relative_to(ROOT)).with_suffix(".html").exists()] == []
+    assert (site / "index.html").read_bytes() == (site / "README.html").read_bytes()
+
+
+@pytest.mark.slow
+def test_no_page_loads_anything_from_another_host(site: Path) -> None:
+    pages = [*site.rglob("*.html")]
+    assert len(pages) > 100
+    for page in pages:
+        loaded = Loads(page.read_text()).found
+        assert [each for each in loaded if re.match(r"(\w+:)?//", each)] == [], page
+    for style in site.rglob("*.css"):
+        assert not re.search(r"@import|url\(\s*['\"]?(https?:)?//", style.read_text()), style
+
+
+@pytest.mark.slow
+def test_what_is_written_from_the_code_is_there(site: Path) -> None:
+    for page, found in {
+        "commands": ("keys create", "--exploration", "heedful decide cars --person ann"),
+        "http": ("POST /v1/loops/{loop}/decisions", "lost-decision", "where there are fewer, all of them"),
+        "settings": ("snapshot_every", "20000"),
+        "api": ("Posterior", "regret_bound", "AsyncClient", "CoactiveRanker"),
+    }.items():
+        text = re.sub(r"<[^>]+>", "", (site / "docs" / "reference" / f"{page}.html").read_text())
+        assert [each for each in found if each not in text] == [], page
+
+
+@pytest.mark.slow
+def test_the_search_has_an_index_that_needs_no_server(site: Path) -> None:
+    index = (site / "searchindex.js").read_text()
+    assert index.startswith("Search.setIndex(")
+    for word in ("propens", "interleav", "docs/reference/http"):
+        assert word in index
+    assert "searchindex.js" in (site / "search.html").read_text()
