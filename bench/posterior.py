@@ -1,11 +1,11 @@
 """How soon does one posterior learn a ranking, beside the papers' learners? `python bench/posterior.py`.
 
-Streams of queries of 20 documents, 10,000 of them drawn anew for each seed, with 5, 20 or 136 features and grades that
-are noisy (standard deviation 1) but for the strict cell; and MQ2008, if `--letor DIR` names its folder. People correct
-the list strictly (alpha 1/2), or reorder what they take for the best of the first five or ten by the grades, or click:
-with probability (1/i)^eta they look at place i, or read from the top and stop after most clicks. A learner of clicks
-gets the clicks alone, the others the order that the clicks make. k is 5. The regret is the mean over all rounds so far;
-+- is one standard error over the seeds.
+Streams of 10,000 queries of 20 documents, drawn anew for each seed and played five times, with 5, 20 or 136 features
+and grades that are noisy (standard deviation 1) but for the strict cell; and MQ2008, if `--letor DIR` names its folder.
+People correct the list strictly (alpha 1/2), or reorder what they take for the best of the first five or ten by the
+grades, or click: with probability (1/i)^eta they look at place i, or read from the top and stop after most clicks. A
+learner of clicks gets the clicks alone, the others the order that the clicks make. k is 5. The regret is the mean over
+all rounds so far; +- is one standard error over the seeds.
 
 Writes bench/results/posterior/CELL.json, and takes up where it was stopped; `--only CELL`, `--table`, `--seeds N`, and
 `--quick`, which takes two seeds and 500 rounds and writes nothing.
@@ -40,7 +40,7 @@ from heedful.worlds.queries import query_stream, synthetic_queries
 from heedful.worlds.users import Noisy, StrictAlpha
 
 FOLDER = Path(__file__).parent / "results" / "posterior"
-LOOKS, K, QUERIES, SEED = (50, 500, 5000), 5, 10_000, 640_211
+LOOKS, K, QUERIES, SEED = (50, 500, 5000, 50_000), 5, 10_000, 640_211
 USERS: dict[str, Any] = {
     "strict": StrictAlpha(0.5),
     "noisy 5": Noisy(5),

@@ -24,11 +24,11 @@ from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Agreement, Experiment
 from heedful.worlds.shop import Shop, ShopRequest, make_shop
 
-SERVED = "posterior:swap=0,prior=0.00005"
+SERVED = "posterior:swap=0,prior=0.00025"
 """The learner that serves: its prior is too narrow, so that it hardly leaves the shop's own order."""
 CANDIDATES = {
     "dueling-bandit": "learns only from lists that it drafted itself, so nothing from this log",
-    "posterior:swap=0,prior=0.000052": "the learner that serves, with 1.04 times the prior variance",
+    "posterior:swap=0,prior=0.00026": "the learner that serves, with 1.04 times the prior variance",
     "posterior:swap=0": "the learner that serves, with the default prior",
 }
 """The learners that are tried, in this order, with what they are."""

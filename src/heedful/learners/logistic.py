@@ -32,6 +32,7 @@ _MOST_STEPS = 100  # of Newton's method; three or four are usual
 _CLOSE = 1e-8
 _BELIEVED = 3.0  # the prior scale that a learner begins with counts like as many weights that are known exactly
 _LARGEST = 100.0  # times that scale it becomes at most
+_CAREFUL = 0.2  # of the scale of the prior is where lists begin: a list says more of some weights than of others
 _PRODUCTS = 0.1  # all products together have this share of the prior variance of the features that they are made of
 _RENEWED = 1024  # at lists 1, 2, 4, ... up to this one the prior follows the spread of the features
 
@@ -151,9 +152,9 @@ def fitted_scale(state: PosteriorState, rows: int, scale: float, shares: Array) 
 @kernel
 def renew_prior(state: PosteriorState, X: Array, mean: Array, scale: float, shares: Array, fitted: bool) -> int:
     """Take in the spread of the m candidates `X` (m, N) around their `mean` (N,), N features; at lists 1, 2, 4, ...,
-    1024 let the prior follow the spread so far: the features that differ within lists divide the prior variance, which
-    is `scale` or `fitted` to the weights so far, by their `shares` (N,), and each has its part of it divided by its
-    squared spread. Return the number of candidates in all lists.
+    1024 let the prior follow the spread so far: the features that differ within lists divide the prior variance by
+    their `shares` (N,), and each has its part of it divided by its squared spread. The variance is `scale` or, if it
+    is `fitted` to the weights so far, a fifth of that or more. Return the number of candidates in all lists.
 
     That is exact: the posterior becomes what the same answers would have made of the other prior. A feature whose
     spread is unknown or not finite keeps its prior."""
@@ -168,7 +169,7 @@ def renew_prior(state: PosteriorState, X: Array, mean: Array, scale: float, shar
     for j in range(mean.size):
         differing += shares[j] if state.squares[j] > 0.0 and state.base[j] == 0.0 else 0.0
     if fitted:
-        scale = fitted_scale(state, rows, scale, shares)
+        scale = fitted_scale(state, rows, _CAREFUL * scale, shares)
     for j in range(mean.size):
         new = squared_spread(state, j, rows)
         if not (0.0 < state.squares[j] and new < math.inf) or (P[j, j] if full else P[0, j]) == 0.0:

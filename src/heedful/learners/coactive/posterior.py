@@ -48,14 +48,15 @@ class Posterior(NamedTuple):
     j, with neighbours swapped with probability `swap` (`Swaps`); no swaps are needed to learn. A loop that shows one
     item draws it from the posterior instead, with twice `swap` of its standard deviations. Of A features that differ
     within lists, each weight has the prior variance s / A in units of 1 / the spread of its feature; the spread is
-    followed as it becomes known, and so is s, `prior` at first, after lists (`fitted_scale`).
+    followed as it becomes known. For what is shown by itself s is `prior`; for lists it is a fifth of that at first,
+    and more when answers say so (`fitted_scale`).
 
     Feedback that names all candidates is a better order, of which the first k count as chosen: each is preferred to
     every candidate that was looked at and not chosen, above it or below, and to those chosen that it overtook. Feedback
     that names fewer are the clicked candidates. Item x at place i is clicked with probability sigma(w . (x - mean of
     the list) + a_i + [something above was clicked] b_i + c + d), with effects a_i and b_i of the place, c of the list,
     and d for all: so clicks at the top count for less. A thumb up has the probability sigma(w . (z - usual) + e), for
-    the features z of what was judged and the mean of those judged so far. The prior variances of these effects are 4,
+    the features z of what was judged and the mean of those judged so far. The prior variances of these effects are 1/4,
     1, 1, 4 and 4. `products` features, those before the last one, are products of two others; together they have a
     tenth of the prior variance of the others. The first 30 places of a list count, and the first 30 items of a
     correction. Costs D^2 for each, D = N + 23; beyond 300 features only variances are kept, at a cost of D.
@@ -77,7 +78,7 @@ class Posterior(NamedTuple):
         variances = self.prior * shares / np.sum(shares)
         if isinstance(self.space, WithBaseScore):  # a standard deviation of the caller's score is worth about 1
             base[-1], precision[-1], variances[-1] = 1.0, 1.0, 1.0 if self.space.adjusted else 0.0
-        effects = np.concatenate([np.full(PLACES, 4.0), np.full(PLACES, 1.0), np.array([1.0, 4.0, 4.0])])
+        effects = np.concatenate([np.full(PLACES, 0.25), np.full(PLACES, 1.0), np.array([1.0, 4.0, 4.0])])
         return first_state(base, precision, variances, np.zeros(effects.size), effects)
 
     def swaps(self) -> Swaps:
