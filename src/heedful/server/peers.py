@@ -196,7 +196,6 @@ class Passing:
             pass
         asking.cancel()
         wire.writer.close()
-        self._peers.lose(address)
         detail = "the server that owns this loop did not answer; whether anything was changed is not known"
         raise unavailable(f"{detail}: send it again, with its id")
 
