@@ -243,7 +243,7 @@ class Posterior:
         self.ahead = np.zeros(N)  # its prior mean
         if base:
             self.unit[-1] = self.ahead[-1] = 1.0
-        others = [1 / 4] * self.PLACES + [1.0] * self.PLACES + [1.0, 1 / 4, 1 / 4]
+        others = [4.0] * self.PLACES + [1.0] * self.PLACES + [1.0, 1 / 4, 1 / 4]
         self.L = np.diag([*self.unit, *others])
         self.m = np.array([*self.ahead, *([0.0] * 23)])
         self.usual, self.thumbs = None, 0
@@ -268,7 +268,7 @@ class Posterior:
 
     def follow(self, x, fitted=True):
         """The prior of weight j is that of a feature with the spread there has been within lists, its mean square being
-        two rows more; its scale is 1, or more if the weights say so, 1 being three weights more."""
+        two rows more; its scale is 1, or in lists .2, and more if the weights say so, .2 being three weights more."""
         self.lists, self.rows = self.lists + 1, self.rows + len(x)
         away = x - x.mean(axis=0)
         away[np.abs(away) <= 1e-12 * np.abs(x.mean(axis=0))] = 0.0  # rounding
@@ -281,8 +281,8 @@ class Posterior:
             differing, scale = sum(self.share[those]), 1.0
             if fitted:
                 size = sum(self.m[j] ** 2 * new_spread[j] / self.share[j] * differing for j in those)
-                scale = (size + 3) / (sum(1 - P[j, j] * self.unit[j] for j in those) + 3)
-                scale = min(max(scale, 1.0), 100.0)
+                scale = (size + 3 * 0.2) / (sum(1 - P[j, j] * self.unit[j] for j in those) + 3)
+                scale = min(max(scale, 0.2), 20.0)
             for j in range(self.N):
                 new = new_spread[j]
                 if self.squares[j] > 0:

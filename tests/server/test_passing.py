@@ -15,8 +15,7 @@ from heedful.server import codecs
 from heedful.server.metrics import PASSED_ON, Metrics
 from heedful.server.peers import HERE, PASSED, Passing, Peers, rendezvous
 from heedful.server.problems import OWNER, as_problem
-from heedful.server.threads import Threads
-from heedful.storage import Address, Owned
+from heedful.storage import Owned
 
 PATH = "/v1/loops/cars/feedback"
 BODY = b'{"decision":"d1","clicks":["a"]}'
@@ -61,7 +60,7 @@ class Asked:
         self, here: Here, peers: Peers | None = None, times: int = 1, stopping: bool = False, **headers: str
     ) -> None:
         self.peers = Peers("http://127.0.0.1:1", 60.0) if peers is None else peers
-        self.metrics = Metrics({}, Address("postgresql://h/d"), Threads(1, "metrics"))
+        self.metrics = Metrics(None)
         self.status, self.headers, self.body = 0, dict[bytes, bytes](), b""
         self.stopping = asyncio.Event()
         self._passing = Passing(here, self.peers, self.metrics, codecs.Limits(), self.stopping)
