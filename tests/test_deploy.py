@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,14 @@ PAGE = (ROOT / "docs" / "deploy.md").read_text()
 CONTAINER = (DEPLOY / "Containerfile").read_text()
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 SERVERS = ("first", "second")
+KUBERNETES = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
 LIBPQ = {"PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGSSLROOTCERT"}
 """Of https://www.postgresql.org/docs/current/libpq-envars.html: what the files and the page use."""
 
 
-def options() -> set[str]:
-    """The options of `heedful serve`."""
-    return {option for each in command("serve").params for option in each.opts if option.startswith("--")}
+def options(name: str = "serve") -> set[str]:
+    """The options of a command of heedful's."""
+    return {option for each in command(name).params for option in each.opts if option.startswith("--")}
 
 
 def read_by_the_code() -> set[str]:
@@ -40,34 +42,72 @@ def read_by_the_code() -> set[str]:
     return set(re.findall(r"environ(?:\.get\(|\[)\"(\w+)\"", sources)) | LIBPQ
 
 
-def manifests() -> list[dict[str, Any]]:
-    """The objects of the page's manifest for Kubernetes."""
-    [block] = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.M | re.S)
-    return list(yaml.safe_load_all(block))
+@cache
+def manifests() -> dict[tuple[str, str], dict[str, Any]]:
+    """The objects of deploy/kubernetes, by kind and name."""
+    found = [each for path in KUBERNETES for each in yaml.safe_load_all(path.read_text())]
+    named = {(each["kind"], each["metadata"]["name"]): each for each in found}
+    assert len(named) == len(found)
+    return named
+
+
+def pods() -> dict[str, dict[str, Any]]:
+    """The templates of pods in deploy/kubernetes, by the kind of what makes them."""
+    return {
+        kind: each["spec"]["template"] for (kind, _), each in manifests().items() if "template" in each.get("spec", {})
+    }
+
+
+SERVING = ("Deployment", "StatefulSet")
+
+
+def containers(kind: str) -> list[dict[str, Any]]:
+    """All containers of the pods that a `kind` makes."""
+    spec = pods()[kind]["spec"]
+    return [*spec.get("initContainers", ()), *spec["containers"]]
 
 
 def test_the_commands_have_options_that_there_are() -> None:
-    [pod] = manifests()[0]["spec"]["template"]["spec"]["containers"]
-    for words in [*(COMPOSE["services"][name]["command"] for name in SERVERS), pod["args"]]:
+    served = {kind: pods()[kind]["spec"]["containers"][0]["args"] for kind in SERVING}
+    for words in [*(COMPOSE["services"][name]["command"] for name in SERVERS), *served.values()]:
         assert words[0] == "serve"
         named = [word for word in words if word.startswith("--")]
         assert set(named) <= options(), named
         assert words[words.index("--host") + 1] == "0.0.0.0"
-        assert words[words.index("--address") + 1].endswith(":8710")
+        if words != served["StatefulSet"]:
+            assert words[words.index("--address") + 1].endswith(":8710")
+    assert served["StatefulSet"][1] == "/loops"
+    assert pods()["Job"]["spec"]["containers"][0]["args"] == ["keys", "create", "site"]
+    [shell] = re.findall(r"\|\| heedful (.*)", pods()["StatefulSet"]["spec"]["initContainers"][0]["command"][2])
+    page = re.findall(r"-- heedful (.*)$", PAGE, re.M)
+    assert len(page) == 1
+    for line in (shell, *page):
+        assert line.startswith("keys create ")
+        assert set(re.findall(r"--[\w-]+", line)) <= options("keys create"), line
     [last] = re.findall(r"^CMD (.*)$", CONTAINER, re.M)[-1:]
     assert {word for word in json.loads(last) if word.startswith("--")} <= options()
 
 
 def test_environments_have_names_that_are_read() -> None:
-    [pod] = manifests()[0]["spec"]["template"]["spec"]["containers"]
-    named = {each["name"] for each in pod["env"]} - {"POD_IP"}
+    [pod] = pods()["Deployment"]["spec"]["containers"]
+    [job] = pods()["Job"]["spec"]["containers"]
+    address, *connection = pod["env"]
+    assert (connection, pod["envFrom"]) == (job["env"], job["envFrom"])
+    assert f"$({address['name']})" in " ".join(pod["args"])
+    named = {each["name"] for each in connection} | manifests()["Secret", "heedful"]["stringData"].keys()
+    assert named == {"HEEDFUL_DATABASE", "PGPASSWORD", "PGSSLMODE", "PGSSLROOTCERT"}
     for name in SERVERS:
         named |= COMPOSE["services"][name]["environment"].keys()
-    assert named == {"HEEDFUL_DATABASE", "PGPASSWORD"}
-    assert named <= read_by_the_code()
     table = PAGE[PAGE.index("| from the environment") : PAGE.index("## Compose")]
-    assert set(re.findall(r"\b(?:HEEDFUL|PG)[A-Z_]+\b", table)) <= read_by_the_code()
-    assert "$(POD_IP)" in " ".join(pod["args"])
+    unit = (DEPLOY / "heedful-database.conf").read_text()
+    named |= set(re.findall(r"\b(?:HEEDFUL|PG)[A-Z_]+\b", f"{table} {unit}"))
+    there = {f"HEEDFUL_SERVE_{option[2:].replace('-', '_').upper()}" for option in options()}
+    assert named <= read_by_the_code() | there
+    values = [
+        *manifests()["Secret", "heedful"]["stringData"].values(),
+        *manifests()["ConfigMap", "heedful-ca"]["data"].values(),
+    ]
+    assert set(values) == {""}, "a template"
     text = (DEPLOY / "compose.yaml").read_text()
     assert set(re.findall(r"\$\{(\w+)", text)) == {"HEEDFUL_PASSWORD"}
     assert "export HEEDFUL_PASSWORD=" in text
@@ -106,20 +146,67 @@ def test_the_image_has_what_a_server_of_a_database_needs() -> None:
     assert {"10001", "8710", "/loops", lock} <= set(re.findall(r"[\w./-]+", PAGE))
 
 
-def test_the_manifest_hangs_together() -> None:
-    deployment, budget = manifests()
-    spec = deployment["spec"]
-    labels = spec["template"]["metadata"]["labels"]
-    assert labels == spec["selector"]["matchLabels"] == budget["spec"]["selector"]["matchLabels"]
-    pod = spec["template"]["spec"]
-    [container] = pod["containers"]
-    [port] = container["ports"]
-    for probe, path in (("readinessProbe", "/readyz"), ("livenessProbe", "/healthz")):
-        assert container[probe]["httpGet"] == {"path": path, "port": port["containerPort"]}
-    wait = int(container["lifecycle"]["preStop"]["exec"]["command"][1])
-    assert pod["terminationGracePeriodSeconds"] > wait + 10 + 5 + 10
-    assert pod["securityContext"]["runAsUser"] == 10001
-    assert budget["spec"]["minAvailable"] < spec["replicas"]
+def test_what_pods_mount_and_read_is_there() -> None:
+    there = manifests()
+    for kind, pod in pods().items():
+        volumes = {each["name"]: each for each in pod["spec"]["volumes"]}
+        claims = there["StatefulSet", "heedful"]["spec"]["volumeClaimTemplates"] if kind == "StatefulSet" else []
+        for container in containers(kind):
+            assert container["image"] == "heedful"
+            mounted = {each["mountPath"]: each["name"] for each in container["volumeMounts"]}
+            assert set(mounted.values()) <= {*volumes, *(each["metadata"]["name"] for each in claims)}
+            for source in container.get("envFrom", ()):
+                assert ("Secret", source["secretRef"]["name"]) in there
+            for variable in container.get("env", ()):
+                if variable["name"] == "PGSSLROOTCERT":
+                    folder, _, file = variable["value"].rpartition("/")
+                    assert file in there["ConfigMap", volumes[mounted[folder]]["configMap"]["name"]]["data"]
+
+
+def test_selectors_and_ports_are_those_of_the_pods() -> None:
+    there = manifests()
+    labels = pods()["Deployment"]["metadata"]["labels"]
+    for kind in (*SERVING, "PodDisruptionBudget"):
+        assert there[kind, "heedful"]["spec"]["selector"]["matchLabels"] == labels
+    assert pods()["StatefulSet"]["metadata"]["labels"] == labels
+    assert not labels.items() <= pods()["Job"]["metadata"]["labels"].items(), "the Service would send it requests"
+    policy = there["NetworkPolicy", "heedful"]["spec"]
+    assert policy["podSelector"]["matchLabels"] == there["Service", "heedful"]["spec"]["selector"] == labels
+    [port] = there["Service", "heedful"]["spec"]["ports"]
+    for kind in SERVING:
+        [serving] = pods()[kind]["spec"]["containers"]
+        assert serving["ports"] == [{"name": port["targetPort"], "containerPort": 8710}]
+    [rule] = there["Ingress", "heedful"]["spec"]["rules"]
+    [path] = rule["http"]["paths"]
+    assert path["backend"]["service"] == {"name": "heedful", "port": {"name": port["name"]}}
+    assert [rule["host"]] == there["Ingress", "heedful"]["spec"]["tls"][0]["hosts"]
+    assert policy["ingress"][0]["ports"] == policy["egress"][0]["ports"] == [{"port": port["targetPort"]}]
+    assert there["StatefulSet", "heedful"]["spec"]["serviceName"] == "heedful"
+    assert {path.name for path in KUBERNETES} == set(re.findall(r"`([\w-]+\.yaml)`", PAGE[PAGE.index("| file |") :]))
+    [scrape] = yaml.safe_load((DEPLOY / "prometheus" / "kubernetes.yaml").read_text())["scrape_configs"]
+    [label] = [f"{name}={value}" for name, value in pods()["Deployment"]["metadata"]["labels"].items()]
+    assert scrape["kubernetes_sd_configs"][0]["selectors"][0]["label"] == label
+    assert scrape["relabel_configs"][0]["regex"] == port["targetPort"]
+
+
+def test_pods_of_servers_are_probed_and_have_time_to_end() -> None:
+    for kind in SERVING:
+        spec = pods()[kind]["spec"]
+        [container] = spec["containers"]
+        for probe, path in (("readinessProbe", "/readyz"), ("livenessProbe", "/healthz")):
+            assert container[probe]["httpGet"] == {"path": path, "port": "http"}
+        wait = int(container["lifecycle"]["preStop"]["exec"]["command"][1])
+        assert spec["terminationGracePeriodSeconds"] > wait + 10 + 5 + 10
+    there = manifests()
+    assert (
+        there["PodDisruptionBudget", "heedful"]["spec"]["minAvailable"]
+        < there["Deployment", "heedful"]["spec"]["replicas"]
+    )
+    assert there["StatefulSet", "heedful"]["spec"]["replicas"] == 1
+    for kind in pods():
+        assert pods()[kind]["spec"]["securityContext"]["runAsUser"] == 10001
+        for container in containers(kind):
+            assert container["securityContext"]["allowPrivilegeEscalation"] is False
 
 
 # ---------------------------------------------------------------------------- where something can run them

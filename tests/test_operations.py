@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import configparser
 import json
+import os
 import re
 import shlex
 import shutil
@@ -22,6 +23,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from heedful import Loop, Settings, infer
@@ -35,8 +37,13 @@ from loops import bits, rows, small_loop
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
-UNIT = ROOT / "deploy" / "heedful.service"
-CONTAINER = ROOT / "deploy" / "Containerfile"
+DEPLOY = ROOT / "deploy"
+UNIT = DEPLOY / "heedful.service"
+DATABASE = DEPLOY / "heedful-database.conf"
+BACKUP = (DEPLOY / "heedful-backup.service", DEPLOY / "heedful-backup.timer")
+CONTAINER = DEPLOY / "Containerfile"
+RULES = DEPLOY / "prometheus" / "rules.yaml"
+DASHBOARD = DEPLOY / "grafana" / "dashboard.json"
 
 
 def blocks(language: str) -> list[str]:
@@ -308,35 +315,71 @@ def test_every_series_is_on_the_page_and_every_series_of_the_page_is_there(metri
     table = set(re.findall(r"^\| `(heedful_\w+)` \|", PAGE, re.M))
     assert table == {name for name in kinds if name.startswith("heedful_")}
     histograms = {f"{name}{end}" for name, kind in kinds.items() if kind == "histogram" for end in ("_bucket", "_sum")}
-    for name in re.findall(r"\b(?:heedful|process)_[a-z_]+\b", PAGE):
+    for name in re.findall(r"\b(?:heedful|process)_[a-z_]+\b", f"{PAGE} {asked()}"):
         assert name in kinds or name in histograms, name
 
 
-def test_the_rules_ask_for_labels_and_values_that_there_are(metrics: str) -> None:
-    rules = next(block for block in blocks("yaml") if "alert:" in block)
-    assert len(re.findall(r"- alert: \w+", rules)) == len(re.findall(r"expr:", rules)) >= 8
+def rules() -> list[dict[str, Any]]:
+    """The alert rules."""
+    [group] = yaml.safe_load(RULES.read_text())["groups"]
+    found: list[dict[str, Any]] = group["rules"]
+    return found
+
+
+def asked() -> str:
+    """All that the alert rules and the dashboard ask Prometheus."""
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    targets = [target["expr"] for panel in panels for target in panel["targets"]]
+    return "\n".join([*(rule["expr"] for rule in rules()), *targets])
+
+
+def test_rules_and_dashboard_ask_for_labels_and_values_that_there_are(metrics: str) -> None:
     labels = set(re.findall(r'[{,](\w+)="', metrics)) | {"job"}
-    for name in re.findall(r'(\w+)=~?"', rules):
+    for name in re.findall(r'(\w+)=~?"', asked()):
         assert name in labels, name
-    for group in re.findall(r"by \(([^)]*)\)", rules):
+    for group in re.findall(r"by \(([^)]*)\)", asked()):
         assert set(group.split(", ")) <= labels, group
-    route = re.search(r'route=~"([^"]*)"', rules)
-    assert route is not None
     routes = set(re.findall(r'heedful_requests_total{route="([^"]*)"', metrics))
-    assert [each for each in routes if re.fullmatch(route[1], each)] != []
-    for kind in re.findall(r'kind="(\w+)"', rules):
+    wanted = set(re.findall(r'route=~"([^"]*)"', asked()))
+    assert len(wanted) == 2
+    for route in wanted:
+        assert [each for each in routes if re.fullmatch(route, each)] != []
+    for kind in re.findall(r'kind="(\w+)"', asked()):
         assert f'kind="{kind}"' in metrics, kind
 
 
+def test_every_alert_is_on_the_page() -> None:
+    assert re.findall(r"^\| `(Heedful\w+)` \|", PAGE, re.M) == [rule["alert"] for rule in rules()]
+    for rule in rules():
+        assert rule.keys() <= {"alert", "expr", "for", "labels"}
+        assert rule["labels"]["severity"] in ("critical", "warning")
+        assert rule["expr"].count("(") == rule["expr"].count(")")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="there is no promtool here")
+def test_promtool_takes_the_rules() -> None:
+    done = subprocess.run(["promtool", "check", "rules", RULES], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_panels_of_the_dashboard_are_apart() -> None:
+    dashboard = json.loads(DASHBOARD.read_text())
+    places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in dashboard["panels"]]
+    assert len(set(places)) == len({panel["id"] for panel in dashboard["panels"]}) == len(places)
+    [variable] = dashboard["templating"]["list"]
+    assert {panel["datasource"]["uid"] for panel in dashboard["panels"]} == {f"${{{variable['name']}}}"}
+
+
 def test_the_yaml_is_yaml() -> None:
-    yaml = pytest.importorskip("yaml")
-    copied, scraped, rules = (yaml.safe_load(block) for block in blocks("yaml"))
+    copied, scraped = (yaml.safe_load(block) for block in blocks("yaml"))
     assert copied["dbs"][0]["dir"] == "/var/lib/heedful"
     assert scraped["scrape_configs"][0]["static_configs"][0]["targets"] == ["127.0.0.1:8710"]
-    for rule in rules["groups"][0]["rules"]:
-        assert rule.keys() <= {"alert", "expr", "for"}
-        assert isinstance(rule["expr"], str)
-        assert rule["expr"].count("(") == rule["expr"].count(")")
+    [pods] = yaml.safe_load((DEPLOY / "prometheus" / "kubernetes.yaml").read_text())["scrape_configs"]
+    [machine] = scraped["scrape_configs"]
+    for name in ("job_name", "authorization"):
+        assert pods[name] == machine[name]
+    assert f'job="{pods["job_name"]}"' in asked()
 
 
 LEVELS = ("debug", "info", "warning", "error", "exception", "critical")
@@ -377,6 +420,16 @@ def test_the_limits_are_all_there_with_their_defaults() -> None:
         assert float(there[name]) == float(default), name
     assert f"{there['--port']}, {there['--host']}" in table
     assert there["--rate"] is None
+
+
+def test_every_option_of_serve_can_be_set_in_the_environment(tmp_path: Path) -> None:
+    help = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).output
+    for option in option_defaults("serve"):
+        assert f"HEEDFUL_SERVE_{option[2:].replace('-', '_').upper()}" in help
+    for words, got in (([], "csv"), (["--log", "xml"], "xml")):
+        result = CliRunner().invoke(app, ["serve", str(tmp_path), *words], env={"HEEDFUL_SERVE_LOG": "csv"})
+        assert result.exit_code == 2
+        assert f"--log: expected text or json, got '{got}'" in result.output
 
 
 def settled(loop: Loop) -> int:
@@ -430,12 +483,16 @@ def test_what_things_take_on_the_disk_is_what_the_page_says(tmp_path: Path) -> N
 # Of systemd.exec(5), systemd.service(5), systemd.resource-control(5), systemd.unit(5): what the unit uses.
 _FLAG, _PATH = "yes|no", r"/[\w./-]+"
 OPTIONS = {
-    "Unit": {"Description": ".+", "After": r"[\w.-]+", "StartLimitIntervalSec": r"\d+"},
+    "Unit": {"Description": ".+", "After": r"[\w.-]+", "Wants": r"[\w.-]+", "StartLimitIntervalSec": r"\d+"},
     "Install": {"WantedBy": r"[\w.-]+\.target"},
+    "Timer": {"OnCalendar": r"\*-\*-\* \d\d:\d\d", "RandomizedDelaySec": r"\d+min", "Persistent": "true|false"},
     "Service": {
+        "Type": "oneshot",
+        "EnvironmentFile": "-?" + _PATH,
+        "Nice": r"\d+",
         "ExecStart": _PATH + " .*",
         "User": r"[a-z_][a-z0-9_-]*",
-        "StateDirectory": r"[\w-]+",
+        "StateDirectory": r"[\w-]+( [\w-]+)*",
         "StateDirectoryMode": "0[0-7]{3}",
         "WorkingDirectory": _PATH,
         "UMask": "0[0-7]{3}",
@@ -461,10 +518,11 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def unit() -> configparser.ConfigParser:
-    found = configparser.ConfigParser(interpolation=None, strict=True)
+def unit(path: Path = UNIT) -> configparser.ConfigParser:
+    # Of a drop-in ExecStart is there twice: an empty one takes away that of the unit.
+    found = configparser.ConfigParser(interpolation=None, strict=path != DATABASE)
     found.optionxform = str  # type: ignore[assignment, method-assign]
-    found.read_string(UNIT.read_text())
+    found.read_string(path.read_text())
     return found
 
 
@@ -474,27 +532,42 @@ def test_the_unit_is_started_again_however_long_the_database_is_away() -> None:
 
 
 def test_the_unit_has_options_that_there_are() -> None:
+    for path in (UNIT, DATABASE, *BACKUP):
+        for section, there in unit(path).items():
+            for name, value in there.items():
+                assert name in OPTIONS[section], name
+                assert re.fullmatch(OPTIONS[section][name], value), f"{name}={value}"
     found = unit()
     assert found.sections() == ["Unit", "Service", "Install"]
-    for section in found.sections():
-        for name, value in found[section].items():
-            assert name in OPTIONS[section], name
-            assert re.fullmatch(OPTIONS[section][name], value), f"{name}={value}"
     wanted = {"NoNewPrivileges": "yes", "ProtectSystem": "strict", "UMask": "0077", "Restart": "on-failure"}
     assert wanted.items() <= dict(found["Service"]).items()
     folder = f"/var/lib/{found['Service']['StateDirectory']}"
     assert found["Service"]["WorkingDirectory"] == shlex.split(found["Service"]["ExecStart"])[2] == folder
 
 
+def test_the_back_up_is_of_what_the_server_serves() -> None:
+    served, database, backup = (unit(path)["Service"] for path in (UNIT, DATABASE, BACKUP[0]))
+    for name in ("User", "WorkingDirectory", "UMask", "StateDirectoryMode"):
+        assert backup[name] == served[name], name
+    assert backup["EnvironmentFile"] == f"-{database['EnvironmentFile']}"
+    assert "\nExecStart=\nExecStart=" in DATABASE.read_text()
+    _, command, source, target = shlex.split(backup["ExecStart"])
+    assert (command, source) == ("backup", ".")  # the working directory, or the database of the environment
+    assert [f"/var/lib/{name}" for name in backup["StateDirectory"].split()] == [served["WorkingDirectory"], target]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
-def test_systemd_takes_the_unit(tmp_path: Path) -> None:
-    text = UNIT.read_text().replace(
-        "/opt/heedful/bin/heedful serve", f"{Path(sys.executable).with_name('heedful')} serve"
-    )
-    (tmp_path / UNIT.name).write_text(text)
-    command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / UNIT.name)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    (tmp_path / f"{UNIT.name}.d").mkdir()
+    places = {path: tmp_path / path.name for path in (UNIT, *BACKUP)}
+    for path, place in {**places, DATABASE: tmp_path / f"{UNIT.name}.d" / "database.conf"}.items():
+        place.write_text(
+            path.read_text().replace("=/opt/heedful/bin/heedful ", f"={Path(sys.executable).with_name('heedful')} ")
+        )
+    command = ["systemd-analyze", "verify", "--man=no", *map(str, places.values())]
+    found = {**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"}  # with those of the system
+    done = subprocess.run(command, env=found, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -543,14 +616,17 @@ def test_without_a_key_nothing_beyond_this_machine_is_served(tmp_path: Path) -> 
 
 def commands() -> list[list[str]]:
     """Every command of heedful's in the page and in deploy/, as words."""
-    texts = [*blocks("sh"), CONTAINER.read_text(), UNIT.read_text()]
+    units = [path.read_text() for path in (UNIT, DATABASE, *BACKUP)]
+    texts = [*blocks("sh"), CONTAINER.read_text(), *units]
     found = []
     for text in texts:
         for line in text.splitlines():
-            for match in re.findall(r"(?:^|[ /=])heedful ((?:serve|keys|doctor|init|export|import|forget)\b.*)", line):
+            for match in re.findall(
+                r"(?:^|[ /=])heedful ((?:serve|keys|doctor|init|export|import|forget|backup|restore)\b.*)", line
+            ):
                 found.append(shlex.split(match.split("&&")[0], comments=True))
     found.append([*json.loads(last("ENTRYPOINT")), *json.loads(last("CMD"))][1:])
-    inline = re.findall(r"`heedful ((?:serve|keys|doctor|init|export|import|forget)[^`]*)`", PAGE)
+    inline = re.findall(r"`heedful ((?:serve|keys|doctor|init|export|import|forget|backup|restore)[^`]*)`", PAGE)
     return found + [shlex.split(line) for line in inline]
 
 

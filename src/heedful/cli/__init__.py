@@ -260,7 +260,9 @@ def command(path: str) -> Any:
         examples = "\n\n".join(f"Example: {line}" for line in listed.example.splitlines())
         run = getattr(import_module(f"{__name__}.{module}"), function)
         help = f"{listed.help}\n\n{getdoc(run)}"
-        app.command(name, cls=PlainCommand, help=help, epilog=examples)(run)
+        # Not HEEDFUL_PORT: Kubernetes sets that in pods next to a service "heedful", to tcp://10.0.0.1:8710.
+        settings = {**STYLE["context_settings"], "auto_envvar_prefix": "HEEDFUL_SERVE" if name == "serve" else None}
+        app.command(name, cls=PlainCommand, help=help, epilog=examples, context_settings=settings)(run)
     else:
         app = typer.Typer(name=name, cls=Group, help=listed.help, **STYLE)
         app.callback(invoke_without_command=True)(_help)

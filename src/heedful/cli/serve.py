@@ -83,7 +83,7 @@ def serve(
             show_default="never",
         ),
     ] = None,
-    own_learners: Annotated[
+    own: Annotated[
         list[str] | None,
         typer.Option(
             "--own", metavar="SPEC", help="A learner of your own, FILE.py:Class, that loops may have; may be repeated."
@@ -134,7 +134,7 @@ def serve(
         note(f"{problem}, which HEEDFUL_DATABASE or --database names: leave out {shown_path(folder)} to serve these")
     if address is not None and not _URL.fullmatch(address):
         raise BadInput(f"--address: expected a URL that servers reach it at, http://HOST:PORT, got {address!r}")
-    for spec in own_learners or ():
+    for spec in own or ():
         try:
             learner_class(spec)
         except (ValueError, OSError) as error:
@@ -158,7 +158,7 @@ def serve(
     about = Options(
         limits,
         rate,
-        tuple(own_learners or ()),
+        tuple(own or ()),
         most_open,
         idle,
         address=address,
