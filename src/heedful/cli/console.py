@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from heedful.core.extras import lacking
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -226,6 +225,8 @@ def check_extra(package: str, extra: str, why: str) -> None:
     `extra` is heedful's extra that brings it, and `why` what needs it, such as "--plot".
     """
     if importlib.util.find_spec(package) is None:
+        from heedful.core.extras import lacking
+
         raise Failure(lacking(why, package, extra))
 
 
