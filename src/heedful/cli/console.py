@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
