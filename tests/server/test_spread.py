@@ -126,7 +126,7 @@ def test_what_is_asked_of_the_other_server_is_done_by_the_owner(
         ask("POST", f"{loop}/undo", {"event": "f1"})
         row = ask("GET", f"{loop}/decisions/d1/why").json()
         assert row["item"] == shown[0]
-        ask("DELETE", f"{loop}/people/p1")
+        ask("POST", f"{loop}/forget", {"person": "p1"})
         form = {"content": "", "headers": {"content-type": "application/x-www-form-urlencoded", "origin": other.url}}
         assert ask("POST", f"/loops/{name}/snapshot", status=303, **form).headers["location"] == "/"
         ask("POST", f"/v1/loops/{new_name()}/decisions", {}, 404)
