@@ -165,7 +165,7 @@ def test_nothing_is_lost_while_loops_move_under_those_who_write(
             node.start()
             node.wait()
             before = sum(crowd.statuses["503"] for crowd in crowds)
-            until(lambda: owners(db) == rightful, LONGEST)
+            until(lambda: rightful.items() <= owners(db).items(), LONGEST)  # others may have loops of earlier tests
             wait_for_more(10)
             refused.append(sum(crowd.statuses["503"] for crowd in crowds) - before)
     for crowd in crowds:
