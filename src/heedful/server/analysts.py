@@ -120,7 +120,8 @@ class Analysts:
     def end_idle(self) -> None:
         """End the processes that nobody has asked anything for `IDLE` seconds, and forget those that have ended."""
         for process in list(self._idle):
-            if process.reader.at_eof() or time.monotonic() - process.used > IDLE:
+            ended = process.child.poll() is not None or process.reader.at_eof()
+            if ended or time.monotonic() - process.used > IDLE:
                 self._idle.remove(process)
                 self._end(process)
 
