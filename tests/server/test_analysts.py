@@ -206,9 +206,10 @@ def children(service: ServerContext) -> list[int]:
 
 
 def is_there(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not asked how does not."""
+    """Whether a process or one of its threads runs; one that has ended and was not asked how does not."""
     with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        threads = [path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+        return len(threads) > 1 or any(state != "Z" for state in threads)
     return False
 
 
