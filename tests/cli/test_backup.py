@@ -10,6 +10,7 @@ import pytest
 from command import done, heedful, refusal
 
 from heedful import Loop
+from heedful.server.audit import COMMAND, Audit
 from heedful.server.keys import Keys
 from heedful.server.links import Links
 from heedful.storage import Address
@@ -37,6 +38,21 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def keys_of(home: Path | Address) -> list[object]:
     with closing(Keys(home)) as keys:
         return [key._asdict() for key in keys.all()]
+
+
+def acts_of(home: Path | Address) -> list[object]:
+    return [{**act._asdict(), "id": 0} for act in Audit(home).newest(None, 2**60, 1000)]
+
+
+def test_the_audit_log_comes_with_the_keys_and_loses_no_act() -> None:
+    done("backup served copy")
+    done("restore copy again")
+    assert acts_of(Path("again")) == acts_of(Path("served"))
+    assert len(acts_of(Path("served"))) == 3
+    Audit(Path("copy")).add(COMMAND, "main", "forget", "cars")
+    got = heedful("backup served copy")
+    assert (got.code, len(acts_of(Path("copy")))) == (1, 4)
+    assert "keys: copy: expected an earlier audit log of served, got one with acts that it does not have" in got.err
 
 
 def test_a_folder_by_way_of_a_back_up() -> None:

@@ -191,8 +191,13 @@ def test_a_late_decision_stays_unanswered_in_both_arms(connect: Connected, serve
     server.otherwise = faulty.late
     ds = [cars.decide(NAMES, id=f"d{j}") for j in range(10)]
     ids = {f"d{j}" for j in range(10)}
-    while missing := ids - decisions(folder).keys():  # the last of them may still be under way, or never left
+
+    def all_arrived() -> bool:  # the last of them may still be under way, or never left
+        missing = ids - decisions(folder).keys()
         assert all(cars.decide(NAMES, id=id).fallback for id in missing)
+        return not missing
+
+    until(all_arrived, 120.0)
     server.otherwise = faulty.well
     assert all(cars.feedback(d, clicks=["i1"]).status == "applied" for d in ds)
     late = [decisions(folder)[id] for id in sorted(ids)]

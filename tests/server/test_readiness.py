@@ -14,7 +14,9 @@ from asking import metrics
 
 from heedful.server import context
 from heedful.server.context import ServerContext
+from heedful.server.loops import Loops
 from heedful.server.main import served
+from heedful.server.problems import Problem
 from loops import small_loop
 from processes import until
 from takeover import LONGEST, Node, new_name
@@ -62,6 +64,34 @@ def test_a_server_that_ends_or_whose_disk_stands_still_is_not_ready(
         goes_on.set()
         await service.stop()
         assert await service.why_unready() == "the server ends"
+
+    asyncio.run(ask())
+
+
+def test_one_tenant_whose_loops_cannot_be_listed_holds_up_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_loop(tmp_path / "cars.heedful").close()
+    goes_on, was = threading.Event(), Loops.names
+
+    def names(loops: Loops, tenant: str) -> list[str]:
+        assert tenant == "main" or goes_on.wait(60)
+        return was(loops, tenant)
+
+    monkeypatch.setattr(Loops, "names", names)
+    monkeypatch.setattr("heedful.server.loops.PATIENCE", 0.01)
+
+    async def ask() -> None:
+        service = ServerContext(tmp_path)
+        for _ in range(2):
+            with pytest.raises(Problem, match="could not be listed"):
+                await service.loops.list_names("b")
+        monkeypatch.setattr("heedful.server.loops.PATIENCE", 60.0)
+        assert await service.loops.list_names("main") == ["cars"]
+        goes_on.set()
+        await service.loops._listing["b"]
+        assert await service.loops.list_names("b") == []
+        await service.stop()
 
     asyncio.run(ask())
 

@@ -1,4 +1,5 @@
-"""A served folder or database is backed up and restored as a whole: all loops, keys, sessions and links."""
+"""A served folder or database is backed up and restored as a whole: all loops, keys, sessions, links and the audit
+log."""
 
 from __future__ import annotations
 
@@ -13,19 +14,19 @@ from heedful.storage import Place
 from heedful.storage.address import SUFFIX
 
 KEYS = "keys"
-"""What the copy of the keys, sessions and links is called."""
-TABLES = "keys", "sessions", "links"
+"""What the copy of the keys, sessions, links and the audit log is called."""
+TABLES = "keys", "sessions", "links", "audit"
 
 
 class Part(NamedTuple):
     """What became of one part of a back-up."""
 
     name: str
-    """the loop, NAME or TENANT/NAME; "keys" for the keys, sessions and links of the server"""
+    """the loop, NAME or TENANT/NAME; "keys" for the keys, sessions, links and audit log of the server"""
     status: Literal["copied", "unchanged", "failed"]
     """"unchanged" if a copy of it as it is now was there"""
     rows: int = 0
-    """how many events of a loop, or how many keys, sessions and links, the copy has"""
+    """how many events of a loop, or how many keys, sessions, links and acts, the copy has"""
     problem: str = ""
     """why it failed"""
 
@@ -84,7 +85,7 @@ def _copy_all(source: Place, target: Place, renew: bool) -> Iterator[Part]:
 
 
 def _rows(home: Place) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of the tables of keys, sessions and links in `home`, by table, in order; {} if there are none.
+    """Return the rows of the server's `TABLES` in `home`, by table, in order; {} if there are none.
 
     Their numbers are left out: a table gives its own."""
     found: dict[str, list[dict[str, Any]]] = {}
@@ -103,7 +104,7 @@ def _rows(home: Place) -> dict[str, list[dict[str, Any]]]:
 
 
 def _copy_keys(source: Place, target: Place) -> Part:
-    """Write the keys, sessions and links of `source` to `target` in one transaction, in place of earlier ones."""
+    """Write the rows of the `TABLES` of `source` to `target` in one transaction, in place of earlier ones."""
     found = _rows(source)
     part, there = Part(KEYS, "copied", sum(map(len, found.values()))), _rows(target)
     if found == there:
@@ -113,6 +114,10 @@ def _copy_keys(source: Place, target: Place) -> Part:
         if key["digest"] not in revoked or key["revoked"] not in (None, revoked[key["digest"]]):
             told = f"expected earlier keys of {source}, got {key['prefix']}, which is another key, or was revoked since"
             raise FileExistsError(17, told, str(target))
+    acts = there.get("audit", [])
+    if found.get("audit", [])[: len(acts)] != acts:
+        told = f"expected an earlier audit log of {source}, got one with acts that it does not have"
+        raise FileExistsError(17, told, str(target))
     with closing(open_database(target)) as database, database.writing(create=True) as connection:
         for table in TABLES:
             connection.execute(f"DELETE FROM {table}")

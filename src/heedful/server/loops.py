@@ -95,7 +95,7 @@ class Loops:
         """how many loops of a database other servers have taken from this one"""
         self.lag: dict[tuple[str, str], int] = {}
         """by (tenant, name) of a loop that another server owns: how many of its events are not known here yet"""
-        self._listing: asyncio.Future[list[str]] | None = None  # one that the database has not answered in time
+        self._listing: dict[str, asyncio.Future[list[str]]] = {}  # by tenant, one that was not answered in time
         self._moving: dict[tuple[str, str], asyncio.Future[None]] = {}  # being opened or closed
         self._closing = set[asyncio.Future[None]]()
         self._untrimmed = 0  # loops closed since memory was returned to the system
@@ -127,14 +127,16 @@ class Loops:
         """Return what `names` does, in another thread, as it looks at every loop's folder.
 
         Raise Problem (503) if that takes longer than a second, as where the database stands still, and at once until
-        it is done."""
-        if self._listing is None or self._listing.done():
+        what this tenant asked for then is done."""
+        if tenant not in self._listing or self._listing[tenant].done():
             listing = asyncio.ensure_future(self._turns.run(self._pool, tenant, "long", self.names, tenant))
             if (await asyncio.wait((listing,), timeout=PATIENCE))[0]:
                 return listing.result()
-            self._listing = listing
+            self._listing[tenant] = listing
             listing.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody waits for it
-        raise unavailable("the loops could not be listed within a second; the database may stand still: ask again")
+        raise unavailable(
+            "the loops could not be listed within a second; the database may stand still, or be busy: ask again"
+        )
 
     # ------------------------------------------------------------------------ opening, closing
 
