@@ -134,6 +134,7 @@ def test_nothing_else_is_overwritten(tmp_path: Path) -> None:
         "copy other served/cars.heedful": (
             "served/cars.heedful: expected no loop, or an unchanged copy of the same one, got another"
         ),
+        "copy other other": "TO: expected another place than the loop's own, got 'other'",
         "copy other nowhere/x": "nowhere: expected a folder that is there to put the loop in",
     }.items():
         assert refusal(line) == told

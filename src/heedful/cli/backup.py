@@ -82,6 +82,8 @@ def copy(
         to: Place = Path(target) / f"{source.name.removesuffix(SUFFIX)}{SUFFIX}"
     elif isinstance(to := place(target), Address) and not to.key:
         to = to / source.name
+    if source == to:
+        raise BadInput(f"TO: expected another place than the loop's own, got {shown_path(target)!r}")
     with asking():
         try:
             copied = copy_loop(source, to)
