@@ -1,8 +1,10 @@
 """Clicks in the log of a search, where people look at place i with probability 1/i: heedful against models refitted.
 
 The site orders 20 documents by a score of its own and shows ten; people click by the grade of what they look at. All
-entrants get the same lists and clicks, and then order other queries, whose grades are known. Two truths: one that is
-linear in the features, and one half of whose variance is three products of two features, as no linear model has it.
+entrants get the same lists and clicks, and then order other queries, whose grades are known. Three truths: one that is
+linear in the features; one half of whose variance is three products of two features, as no linear model has it; and the
+linear one where queries are apart: all documents of a query have something in common, as laptops cost more than cables,
+that is not why one of them is clicked.
 heedful learns each list once. The peers are fitted again to all lists so far whenever there are 10 % more.
 """
 
@@ -25,8 +27,8 @@ TITLE = "Clicks"
 STREAM = "20 documents a query, 20 features, ten shown in the site's order, place i looked at with probability 1/i"
 FEATURES, DOCUMENTS, SHOWN, HELD, FIRST = 20, 20, 10, 500, 50
 ROUNDS, QUICK, TUNING = 3_000, 500, 1.0
-QUALITY = "lost"
-LOOKS, TRUTHS = (50, 500, 3_000), ("linear", "products")
+QUALITY, SEEDS = "lost", 6
+LOOKS, TRUTHS, APART = (50, 500, 3_000), ("linear", "products", "apart"), 3.0
 PERSON = PositionBiased(1.0, 0.1, clicks_only=True)
 
 
@@ -40,6 +42,8 @@ def queries(seed: int, truth: str, part: int, n: int) -> tuple[Array, Array, Arr
         u = (u + (X[..., 0] * X[..., 1] + X[..., 2] * X[..., 3] + X[..., 4] * X[..., 5]) / np.sqrt(3.0)) / np.sqrt(2.0)
     grades = np.clip(np.round(2.0 + 1.2 * (u + 0.5 * rng.standard_normal(u.shape))), 0.0, 4.0)
     order = np.argsort(-(0.5 * u + rng.standard_normal(u.shape)), axis=1)
+    if truth == "apart":
+        X += APART * rng.standard_normal((n, 1, FEATURES))
     return np.take_along_axis(X, order[..., None], 1), *(np.take_along_axis(a, order, 1) for a in (grades, u))  # type: ignore[return-value]
 
 
