@@ -827,6 +827,22 @@ def test_all_crosses_are_the_outer_product() -> None:
     assert none.apply(c, X).tobytes() == X.tobytes()
 
 
+def test_vectors_of_one_size_are_multiplied_number_by_number() -> None:
+    asked = declare({"text": {"kind": "vector", "size": 3, "optional": True}, "hour": (-1, 1)})
+    items = declare({"text": {"kind": "vector", "size": 3}, "other": {"kind": "vector", "size": 2}})
+    crossed = FeatureCross(asked, items, (("text", "text"), ("hour", "other")))
+    assert crossed.names[5:] == [*(f"text[{j}] × text[{j}]" for j in range(3)), "hour × other[0]", "hour × other[1]"]
+    X = items.encode_many([{"text": [1, 2, 3], "other": [4, 5]}, {"text": [0, 1, 0], "other": [0, 1]}])
+    got = crossed.apply(asked.encode({"text": [2, 3, 4], "hour": 0.5}), X)
+    assert got[:, 5:].tolist() == [[2, 6, 12, 2, 2.5], [0, 3, 0, 0, 0.5]]
+    # Of another size each with each; what says that both are missing is one more product.
+    assert FeatureCross(asked, items, (("text", "other"),)).size == 5 + 4 * 2
+    assert FeatureCross(asked, asked, (("text", "text"),)).names[-1] == "text missing × text missing"
+    assert FeatureCross(asked, asked, "all").size == 5 + (4 + 4 + 4 + 1)
+    alone = FeatureCross(items, items, (("text", "text"),))
+    assert alone.apply([2, 3, 4, 9, 9], X)[:, 5:].tolist() == [[2, 6, 12], [0, 3, 0]]
+
+
 def test_products_by_hand() -> None:
     """Of each two features of different columns, and squares of numbers; not of what is said of missing ones."""
     cars = infer(CARS)

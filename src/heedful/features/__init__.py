@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -72,8 +73,9 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
       with itself.
 
     A context feature alone would add the same to the score of every candidate, which changes no order, so only products
-    are added. Raise ValueError for a pair of unknown columns, one that is given twice, and products of more than 64
-    features.
+    are added. Two vectors of one size, such as embeddings by one model, are multiplied number by number; the sum of
+    these products is their similarity. Raise ValueError for a pair of unknown columns, one that is given twice, and
+    products of more than 64 features.
     """
 
     context: Encoding
@@ -117,24 +119,33 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
     @cached_property
     def _places(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Indices of the two factors of each of p products: (p,) into the context's features, (p,) into the item's."""
-        if self.pairs == "all":
-            grids = [np.indices((self.context.size, self.item.size)).reshape(2, -1)]
-        else:
-            of_context, of_item = self.context.places, self.item.places
-            grids = [
-                np.array([(c, i) for c in of_context[a] for i in of_item[b]], np.int64).reshape(-1, 2).T
-                for a, b in self.pairs
-            ]
-        both = np.concatenate([np.empty((2, 0), np.int64), *grids], axis=1)
-        return both[0], both[1]
+        pairs = product(self.context.places, self.item.places) if self.pairs == "all" else self.pairs
+        sizes = [{c.name: c.size for c in e.columns if isinstance(c, Vector)} for e in (self.context, self.item)]
+        both = [np.empty((2, 0), np.int64)]
+        for a, b in pairs:
+            c, i = np.array(self.context.places[a], np.int64), np.array(self.item.places[b], np.int64)
+            if a in sizes[0] and sizes[0][a] == sizes[1].get(b):
+                n = min(c.size, i.size)  # if both may be missing, the last is that both are
+                both.append(np.stack([c[:n], i[:n]]))
+            else:
+                both.append(np.stack([np.repeat(c, i.size), np.tile(i, c.size)]))
+        c, i = np.concatenate(both, axis=1)
+        return c, i
+
+    @cached_property
+    def _items(self) -> slice | npt.NDArray[np.int64]:
+        """The second of `_places`; a slice if they are in a row, of which numpy makes no copy."""
+        i = self._places[1]
+        return slice(i[0], i[-1] + 1) if i.size and (np.diff(i) == 1).all() else i
 
     @cached_property
     def _factors(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Indices, into the item's features, of the two factors of each product of these: (q,) and (q,)."""
-        of = [(c, name in c.feature_names()) for c in self.item.columns for name in c.features()]
+        columns = self.item.columns if self.products else ()
+        of = [(c, name in values) for c in columns for values in [c.feature_names()] for name in c.features()]
         pairs = [
             (i, j)
-            for i, (first, _) in enumerate(of if self.products else [])
+            for i, (first, _) in enumerate(of)
             for j, (second, value) in enumerate(of[i:], i)
             if second is not first or (i == j and value and isinstance(first, Number))
         ]
@@ -154,10 +165,9 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
             raise ValueError(f"context: expected shape ({self.context.size},), got {context.shape}")
         if X.ndim != 2 or X.shape[1] != self.item.size:
             raise ValueError(f"X: expected shape (m, {self.item.size}), got {X.shape}")
-        c, i = self._places
         out = np.empty((len(X), self.size), np.float32)
         n, last = self.item.size, self.size - self.n_products
         out[:, :n] = X
-        np.multiply(X[:, i], context[c], out=out[:, n:last])
+        np.multiply(X[:, self._items], context[self._places[0]], out=out[:, n:last])
         np.multiply(X[:, self._factors[0]], X[:, self._factors[1]], out=out[:, last:])
         return out
