@@ -152,12 +152,12 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
         both = np.array(pairs, np.int64).reshape(-1, 2).T
         return both[0], both[1]
 
-    def apply(self, context: npt.ArrayLike | None, X: npt.ArrayLike) -> Features:
+    def apply(self, context: npt.ArrayLike | None, X: npt.ArrayLike, out: Any = None) -> Features:
         """Return the features (m x N', float32) of m items in one context: the N features of each item, then N' - N
         products.
 
-        `X` (m x N): the features of each item; `context` (C,): the C features of the context, None for none. Raise
-        ValueError, naming the argument, if a shape is wrong.
+        `X` (m x N): the features of each item; `context` (C,): the C features of the context, None for none. They are
+        written into `out` (m x N'), if that is given. Raise ValueError, naming the argument, if a shape is wrong.
         """
         context = np.asarray(() if context is None else context, np.float32)
         X = np.asarray(X, np.float32)
@@ -165,9 +165,9 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
             raise ValueError(f"context: expected shape ({self.context.size},), got {context.shape}")
         if X.ndim != 2 or X.shape[1] != self.item.size:
             raise ValueError(f"X: expected shape (m, {self.item.size}), got {X.shape}")
-        out = np.empty((len(X), self.size), np.float32)
+        out = np.empty((len(X), self.size), np.float32) if out is None else out
         n, last = self.item.size, self.size - self.n_products
         out[:, :n] = X
-        np.multiply(X[:, self._items], context[self._places[0]], out=out[:, n:last])
-        np.multiply(X[:, self._factors[0]], X[:, self._factors[1]], out=out[:, last:])
+        np.multiply(X[:, self._items], context[self._places[0]], out=out[:, n:last], dtype=np.float32)
+        np.multiply(X[:, self._factors[0]], X[:, self._factors[1]], out=out[:, last:], dtype=np.float32)
         return out

@@ -101,6 +101,9 @@ def pairwise_tree(n: int, plan: Ints) -> int:
     return leaves
 
 
+_IN_CACHE = 65_536  # numbers that a processor keeps close by
+
+
 def _scores_loop(X: Floats, w: Floats) -> Array:
     m, n = X.shape
     if w.size != n:  # one comparison a round; without it, a wrong n_features would read outside of the array
@@ -135,7 +138,10 @@ def scores(X: Floats, w: Floats) -> Array:
     """
     if w.size != X.shape[1]:
         raise ValueError(f"n_features: expected {X.shape[1]}, as many as the context has features, got {w.size}")
-    return np.add.reduce(X * w, axis=1)  # type: ignore[no-any-return]
+    out, rows = np.empty(len(X)), 1 + _IN_CACHE // (w.size + 1)
+    for j in range(0, len(X), rows):
+        np.add.reduce(X[j : j + rows] * w, axis=1, out=out[j : j + rows])
+    return out
 
 
 @kernel

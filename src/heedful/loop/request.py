@@ -464,7 +464,10 @@ class Requests:
 
     def _whole(self, X: Floats, context: Any, prior: Sequence[float]) -> Array:
         x = np.empty((len(X), self._n))
-        x[:, :-1] = self._crossed.apply(context, X) if self._crossed is not None else X
+        if self._crossed is not None:
+            self._crossed.apply(context, X, x[:, :-1])
+        else:
+            x[:, :-1] = X
         x[:, -1] = prior if len(prior) else 0.0
         return x
 

@@ -103,14 +103,14 @@ class Posterior(NamedTuple):
         much as `weight` equal ones."""
         if shown.size == 0:
             return state
-        X = x.astype(np.float64)
-        seen = X[named(X.shape[0], shown, chosen)]  # of the other candidates a log need not keep anything
+        # Of the other candidates a log need not keep anything.
+        seen = x[named(x.shape[0], shown, chosen)].astype(np.float64)
         mean = list_mean(seen)
-        rows = renew_prior(state, seen, mean, self.prior, prior_shares(X.shape[1], self.products), True)
+        rows = renew_prior(state, seen, mean, self.prior, prior_shares(x.shape[1], self.products), True)
         if clicked:
-            learn_clicks(state, X - mean, shown, chosen, weight)
+            learn_clicks(state, x, mean, shown, chosen, weight)
         else:
-            learn_order(state, X, shown, chosen, min(self.space.positions(), shown.size), weight)
+            learn_order(state, x, shown, chosen, min(self.space.positions(), shown.size), weight)
         return PosteriorState(
             state.m, state.P, state.prior, state.precision, state.base, state.spread, state.squares, state.sizes,
             state.usual, state.judged, rows, state.t + 1,
@@ -187,19 +187,19 @@ def named(m: int, shown: Ints, chosen: Ints) -> Ints:
 
 @noinline
 @kernel
-def learn_clicks(state: PosteriorState, X: Array, shown: Ints, chosen: Ints, weight: float) -> None:
+def learn_clicks(state: PosteriorState, x: Floats, mean: Array, shown: Ints, chosen: Ints, weight: float) -> None:
     """Learn in place that the candidates `chosen` were clicked in the list `shown` (best first) and the others not.
 
-    `X` (m, N) are the N features of the m candidates, centred in their list. The answer counts as much as `weight`
-    equal ones."""
-    m, P, n, r = state.m, state.P, X.shape[1], min(shown.size, MOST_LOOKED)
+    `x` (m, N) are the N features of the m candidates, and `mean` (N,) those of their list. The answer counts as much as
+    `weight` equal ones."""
+    m, P, n, r = state.m, state.P, x.shape[1], min(shown.size, MOST_LOOKED)
     size = m.size
-    Z, clicked, y, above = np.zeros((r, size)), np.zeros(X.shape[0]), np.zeros(r), False
+    Z, clicked, y, above = np.zeros((r, size)), np.zeros(x.shape[0]), np.zeros(r), False
     for j in chosen:
         clicked[j] = 1.0
     for i in range(r):
         place, y[i] = n + min(i, PLACES - 1), clicked[shown[i]]
-        Z[i, :n] = X[shown[i]]
+        Z[i, :n] = x[shown[i]] - mean
         Z[i, place] = 1.0
         Z[i, place + PLACES] = 1.0 if above else 0.0
         Z[i, size - 3 : size - 1] = 1.0
@@ -217,13 +217,13 @@ def learn_clicks(state: PosteriorState, X: Array, shown: Ints, chosen: Ints, wei
 
 @noinline
 @kernel
-def learn_order(state: PosteriorState, X: Array, shown: Ints, chosen: Ints, k: int, weight: float) -> None:
+def learn_order(state: PosteriorState, x: Floats, shown: Ints, chosen: Ints, k: int, weight: float) -> None:
     """Learn in place that the candidates `chosen` should have come first in the list `shown`, both best first.
 
-    The person is assumed to have looked at the first `k` places, and down to the lowest of those chosen. `X` (m, N) are
+    The person is assumed to have looked at the first `k` places, and down to the lowest of those chosen. `x` (m, N) are
     the N features of the m candidates. The answer counts as much as `weight` equal ones."""
-    better, worse = preferred(X.shape[0], shown, chosen, k)
-    row, size = np.full(X.shape[0], -1), 0
+    better, worse = preferred(x.shape[0], shown, chosen, k)
+    row, size = np.full(x.shape[0], -1), 0
     for pair in range(better.size):
         for j in (better[pair], worse[pair]):
             if row[j] < 0:
@@ -232,7 +232,7 @@ def learn_order(state: PosteriorState, X: Array, shown: Ints, chosen: Ints, k: i
     Z = np.zeros((size, state.m.size))
     for j in range(row.size):
         if row[j] >= 0:
-            Z[row[j], : X.shape[1]] = X[j]
+            Z[row[j], : x.shape[1]] = x[j]
     observe(state.m, state.P, Z, row[better], row[worse], np.ones(better.size), weight)
 
 
