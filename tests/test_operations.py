@@ -42,7 +42,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
 DEPLOY = ROOT / "deploy"
 UNIT = DEPLOY / "heedful.service"
-DATABASE = DEPLOY / "heedful-database.conf"
 BACKUP = (DEPLOY / "heedful-backup.service", DEPLOY / "heedful-backup.timer")
 CONTAINER = DEPLOY / "Containerfile"
 RULES = DEPLOY / "prometheus" / "rules.yaml"
@@ -514,6 +513,9 @@ def test_every_option_of_serve_can_be_set_in_the_environment(tmp_path: Path) -> 
     help = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).output
     for option in option_defaults("serve"):
         assert f"HEEDFUL_SERVE_{option[2:].replace('-', '_').upper()}" in help
+    [file] = blocks("ini")
+    for name in re.findall(r"^(HEEDFUL_SERVE_\w+)=", file, re.M):
+        assert name in help
     for words, got in (([], "csv"), (["--log", "xml"], "xml")):
         result = CliRunner().invoke(app, ["serve", str(tmp_path), *words], env={"HEEDFUL_SERVE_LOG": "csv"})
         assert result.exit_code == 2
@@ -607,8 +609,7 @@ OPTIONS = {
 
 
 def unit(path: Path = UNIT) -> configparser.ConfigParser:
-    # Of a drop-in ExecStart is there twice: an empty one takes away that of the unit.
-    found = configparser.ConfigParser(interpolation=None, strict=path != DATABASE)
+    found = configparser.ConfigParser(interpolation=None)
     found.optionxform = str  # type: ignore[assignment, method-assign]
     found.read_string(path.read_text())
     return found
@@ -620,7 +621,7 @@ def test_the_unit_is_started_again_however_long_the_database_is_away() -> None:
 
 
 def test_the_unit_has_options_that_there_are() -> None:
-    for path in (UNIT, DATABASE, *BACKUP):
+    for path in (UNIT, *BACKUP):
         for section, there in unit(path).items():
             for name, value in there.items():
                 assert name in OPTIONS[section], name
@@ -630,15 +631,14 @@ def test_the_unit_has_options_that_there_are() -> None:
     wanted = {"NoNewPrivileges": "yes", "ProtectSystem": "strict", "UMask": "0077", "Restart": "on-failure"}
     assert wanted.items() <= dict(found["Service"]).items()
     folder = f"/var/lib/{found['Service']['StateDirectory']}"
-    assert found["Service"]["WorkingDirectory"] == shlex.split(found["Service"]["ExecStart"])[2] == folder
+    assert found["Service"]["WorkingDirectory"] == folder
 
 
 def test_the_back_up_is_of_what_the_server_serves() -> None:
-    served, database, backup = (unit(path)["Service"] for path in (UNIT, DATABASE, BACKUP[0]))
-    for name in ("User", "WorkingDirectory", "UMask", "StateDirectoryMode"):
+    served, backup = (unit(path)["Service"] for path in (UNIT, BACKUP[0]))
+    for name in ("User", "WorkingDirectory", "UMask", "StateDirectoryMode", "EnvironmentFile"):
         assert backup[name] == served[name], name
-    assert backup["EnvironmentFile"] == f"-{database['EnvironmentFile']}"
-    assert "\nExecStart=\nExecStart=" in DATABASE.read_text()
+    assert shlex.split(served["ExecStart"])[1:] == ["serve"]
     _, command, source, target = shlex.split(backup["ExecStart"])
     assert (command, source) == ("backup", ".")  # the working directory, or the database of the environment
     assert [f"/var/lib/{name}" for name in backup["StateDirectory"].split()] == [served["WorkingDirectory"], target]
@@ -647,9 +647,8 @@ def test_the_back_up_is_of_what_the_server_serves() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
-    (tmp_path / f"{UNIT.name}.d").mkdir()
     places = {path: tmp_path / path.name for path in (UNIT, *BACKUP)}
-    for path, place in {**places, DATABASE: tmp_path / f"{UNIT.name}.d" / "database.conf"}.items():
+    for path, place in places.items():
         place.write_text(
             path.read_text().replace("=/opt/heedful/bin/heedful ", f"={Path(sys.executable).with_name('heedful')} ")
         )
@@ -704,7 +703,7 @@ def test_without_a_key_nothing_beyond_this_machine_is_served(tmp_path: Path) -> 
 
 def commands() -> list[list[str]]:
     """Every command of heedful's in the page and in deploy/, as words."""
-    units = [path.read_text() for path in (UNIT, DATABASE, *BACKUP)]
+    units = [path.read_text() for path in (UNIT, *BACKUP)]
     texts = [*blocks("sh"), CONTAINER.read_text(), *units]
     found = []
     for text in texts:
