@@ -12,7 +12,7 @@ from heedful.loop.log.table import LogTable
 from heedful.storage import Address
 from heedful.storage.pool import MOST
 from heedful.storage.postgres import Reader, Server
-from heedful.storage.tables import SERVERS, STEPS
+from heedful.storage.tables import STEPS
 
 OTHERS = 4
 """Connections that the two processes of a server have in which logs are analysed."""
@@ -65,13 +65,9 @@ class Directory:
         """Say that the server at `address` is there for so many more `seconds`, and `ready` to own the loops of these
         numbers; return {address: the loops that it is ready to own} of the other servers. {} if there are no tables."""
         if not self._announced:
-            query = "SELECT to_regclass('heedful.lease') IS NOT NULL, to_regclass('heedful.server') IS NOT NULL"
-            [[tables, servers]] = self._serving.rows(query)
-            if not tables:
+            [[self._announced]] = self._serving.rows("SELECT to_regclass('heedful.server') IS NOT NULL")
+            if not self._announced:
                 return {}
-            if not servers:
-                self._server.run("serve", lambda connection: connection.script(SERVERS))
-            self._announced = True
         said = (
             "WITH mine AS (INSERT INTO heedful.server VALUES (?, clock_timestamp() + make_interval(secs => ?), "
             "?::bigint[]) ON CONFLICT (address) DO UPDATE SET expires = excluded.expires, ready = excluded.ready), "
