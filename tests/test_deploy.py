@@ -99,7 +99,7 @@ def test_environments_have_names_that_are_read() -> None:
     for name in SERVERS:
         named |= COMPOSE["services"][name]["environment"].keys()
     table = PAGE[PAGE.index("| from the environment") : PAGE.index("## Compose")]
-    unit = (DEPLOY / "heedful-database.conf").read_text()
+    unit = (DEPLOY / "heedful.service").read_text()
     named |= set(re.findall(r"\b(?:HEEDFUL|PG)[A-Z_]+\b", f"{table} {unit}"))
     there = {f"HEEDFUL_SERVE_{option[2:].replace('-', '_').upper()}" for option in options()}
     assert named <= read_by_the_code() | there

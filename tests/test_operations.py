@@ -15,8 +15,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from alone import alone_with_ray
 from heedful import Loop, Settings, infer
 from heedful.cli import app, command
 from heedful.loop.log.schema import SCHEMA
@@ -34,27 +36,112 @@ from heedful.server import database
 from heedful.server.keys import Keys
 from heedful.server.main import served
 from loops import bits, rows, small_loop
+from processes import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
 DEPLOY = ROOT / "deploy"
 UNIT = DEPLOY / "heedful.service"
-DATABASE = DEPLOY / "heedful-database.conf"
 BACKUP = (DEPLOY / "heedful-backup.service", DEPLOY / "heedful-backup.timer")
 CONTAINER = DEPLOY / "Containerfile"
 RULES = DEPLOY / "prometheus" / "rules.yaml"
 DASHBOARD = DEPLOY / "grafana" / "dashboard.json"
 
 
-def blocks(language: str) -> list[str]:
+def blocks(language: str, page: str = PAGE) -> list[str]:
     """The fenced blocks of the page in a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.M | re.S)
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.M | re.S)
 
 
 def doctor(folder: Path) -> tuple[int, str]:
     """What `heedful doctor` says of a loop."""
     result = CliRunner().invoke(app, ["doctor", str(folder)], env={"COLUMNS": "200", "TERM": "dumb"})
     return result.exit_code, result.output
+
+
+# ---------------------------------------------------------------------------- every block is typed
+
+NOT_TYPED = {
+    "pip": "it would change the packages that the tests run with",
+    "podman": "it builds an image from what it downloads",
+    "docker": "it needs a daemon and images",
+    "kubectl": "it needs a cluster",
+}
+"""What cannot be typed where tests run, by the first word of its line, and why."""
+STOP = 'if [ -n "$SERVER" ]; then kill $SERVER; wait $SERVER || true; SERVER=; fi'
+READY = """until python - 2>/dev/null <<'EOF'
+import os, urllib.request
+urllib.request.urlopen(f"http://127.0.0.1:{os.environ['HEEDFUL_SERVE_PORT']}/readyz")
+EOF
+do kill -0 $SERVER; sleep .1; done"""
+
+
+def typed(block: str, values: dict[str, str]) -> Iterator[str]:
+    """The lines of a block, to be typed one after the other: variables get these values of the tests' own, and a server
+    takes the place of the one before."""
+    for line in block.splitlines():
+        first, *words = shlex.split(line, comments=True)
+        if first in NOT_TYPED:
+            continue
+        if first == "export":
+            for name, _, value in (word.partition("=") for word in words):
+                yield shlex.join(["export", f"{name}={values.get(name, value)}"])
+        elif words[:1] == ["serve"]:
+            yield from (STOP, f"{line} & SERVER=$!", READY)
+        else:
+            yield line
+
+
+def type_all(lines: Iterable[str], folder: Path) -> str:
+    """Type lines in a shell in a folder; what the commands said."""
+    script = "\n".join(["set -eu -o pipefail", "SERVER=", f"trap '{STOP}' EXIT", *lines])
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    found = {name: value for name, value in os.environ.items() if not name.startswith(("HEEDFUL_DATABASE", "RAY_ADD"))}
+    found |= {"PATH": path, "HEEDFUL_SERVE_PORT": str(free_port()), "COLUMNS": "200", "TERM": "dumb"}
+    done = subprocess.run(["bash", "-c", script], cwd=folder, env=found, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_blocks_of_the_page_can_be_typed(tmp_path: Path, postgres: str) -> None:
+    loops, copies = tmp_path / "loops", tmp_path / "copies"
+    (tmp_path / "cars.csv").write_text("name,size\n" + "".join(f"c{i},{i * 7 % 50}\n" for i in range(50)))
+    values = {"LOOPS": f"{loops}", "BACKUPS": f"{copies}", "HEEDFUL_DATABASE": postgres, "ADDRESS": "127.0.0.1"}
+    lines = []
+    for block in (each for each in blocks("sh") if "RAY_ADDRESS" not in each):
+        if "heedful restore" in block:  # the text above it
+            lines += [STOP, 'mv "$LOOPS" "$LOOPS-damaged"']
+        lines += typed(block, values)
+        if "mkdir" in block:
+            lines += [f"heedful init $LOOPS/{name}.heedful cars.csv" for name in ("cars", "vans")]
+    said = type_all(lines, tmp_path)
+    assert re.search(r"hk[_-]\w{8} \(site\) may now decide\n", said)
+    assert re.search(r"hk[_-]\w{8} \(site\) is revoked", said)
+    assert f"{loops} to {copies}: 2 loops, 2 copied; keys copied" in said
+    assert f"{copies} to {loops}: 2 loops, 2 copied; keys copied" in said
+    assert "2 loops: all is well." in said
+    for place in (loops / "cars.heedful", loops / "vans.heedful", f"{postgres}#cars"):
+        with Loop.open(place) as loop:
+            assert len(loop.items) == 50
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+def test_the_block_about_ray_can_be_typed(tmp_path: Path, postgres: str) -> None:
+    small_loop(f"{postgres}#served").close()
+    [block] = [each for each in blocks("sh") if "RAY_ADDRESS" in each]
+    with alone_with_ray():
+        type_all(typed(block, {"HEEDFUL_DATABASE": postgres, "RAY_ADDRESS": ""}), tmp_path)
+
+
+@pytest.mark.slow
+def test_the_blocks_about_containers_can_be_typed_as_far_as_tests_can(tmp_path: Path) -> None:
+    shutil.copytree(DEPLOY, tmp_path / "clone" / "deploy")
+    lines = [line for block in blocks("sh", (ROOT / "docs" / "deploy.md").read_text()) for line in typed(block, {})]
+    assert [line.split()[0] for line in lines] == ["export", "cp", "cd"]
+    type_all(lines, tmp_path / "clone")
+    assert (tmp_path / "secret.yaml").exists()
 
 
 # ---------------------------------------------------------------------------- back up, restore
@@ -426,6 +513,9 @@ def test_every_option_of_serve_can_be_set_in_the_environment(tmp_path: Path) -> 
     help = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).output
     for option in option_defaults("serve"):
         assert f"HEEDFUL_SERVE_{option[2:].replace('-', '_').upper()}" in help
+    [file] = blocks("ini")
+    for name in re.findall(r"^(HEEDFUL_SERVE_\w+)=", file, re.M):
+        assert name in help
     for words, got in (([], "csv"), (["--log", "xml"], "xml")):
         result = CliRunner().invoke(app, ["serve", str(tmp_path), *words], env={"HEEDFUL_SERVE_LOG": "csv"})
         assert result.exit_code == 2
@@ -519,8 +609,7 @@ OPTIONS = {
 
 
 def unit(path: Path = UNIT) -> configparser.ConfigParser:
-    # Of a drop-in ExecStart is there twice: an empty one takes away that of the unit.
-    found = configparser.ConfigParser(interpolation=None, strict=path != DATABASE)
+    found = configparser.ConfigParser(interpolation=None)
     found.optionxform = str  # type: ignore[assignment, method-assign]
     found.read_string(path.read_text())
     return found
@@ -532,7 +621,7 @@ def test_the_unit_is_started_again_however_long_the_database_is_away() -> None:
 
 
 def test_the_unit_has_options_that_there_are() -> None:
-    for path in (UNIT, DATABASE, *BACKUP):
+    for path in (UNIT, *BACKUP):
         for section, there in unit(path).items():
             for name, value in there.items():
                 assert name in OPTIONS[section], name
@@ -542,15 +631,14 @@ def test_the_unit_has_options_that_there_are() -> None:
     wanted = {"NoNewPrivileges": "yes", "ProtectSystem": "strict", "UMask": "0077", "Restart": "on-failure"}
     assert wanted.items() <= dict(found["Service"]).items()
     folder = f"/var/lib/{found['Service']['StateDirectory']}"
-    assert found["Service"]["WorkingDirectory"] == shlex.split(found["Service"]["ExecStart"])[2] == folder
+    assert found["Service"]["WorkingDirectory"] == folder
 
 
 def test_the_back_up_is_of_what_the_server_serves() -> None:
-    served, database, backup = (unit(path)["Service"] for path in (UNIT, DATABASE, BACKUP[0]))
-    for name in ("User", "WorkingDirectory", "UMask", "StateDirectoryMode"):
+    served, backup = (unit(path)["Service"] for path in (UNIT, BACKUP[0]))
+    for name in ("User", "WorkingDirectory", "UMask", "StateDirectoryMode", "EnvironmentFile"):
         assert backup[name] == served[name], name
-    assert backup["EnvironmentFile"] == f"-{database['EnvironmentFile']}"
-    assert "\nExecStart=\nExecStart=" in DATABASE.read_text()
+    assert shlex.split(served["ExecStart"])[1:] == ["serve"]
     _, command, source, target = shlex.split(backup["ExecStart"])
     assert (command, source) == ("backup", ".")  # the working directory, or the database of the environment
     assert [f"/var/lib/{name}" for name in backup["StateDirectory"].split()] == [served["WorkingDirectory"], target]
@@ -559,9 +647,8 @@ def test_the_back_up_is_of_what_the_server_serves() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
-    (tmp_path / f"{UNIT.name}.d").mkdir()
     places = {path: tmp_path / path.name for path in (UNIT, *BACKUP)}
-    for path, place in {**places, DATABASE: tmp_path / f"{UNIT.name}.d" / "database.conf"}.items():
+    for path, place in places.items():
         place.write_text(
             path.read_text().replace("=/opt/heedful/bin/heedful ", f"={Path(sys.executable).with_name('heedful')} ")
         )
@@ -616,7 +703,7 @@ def test_without_a_key_nothing_beyond_this_machine_is_served(tmp_path: Path) -> 
 
 def commands() -> list[list[str]]:
     """Every command of heedful's in the page and in deploy/, as words."""
-    units = [path.read_text() for path in (UNIT, DATABASE, *BACKUP)]
+    units = [path.read_text() for path in (UNIT, *BACKUP)]
     texts = [*blocks("sh"), CONTAINER.read_text(), *units]
     found = []
     for text in texts:

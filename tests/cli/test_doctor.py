@@ -391,3 +391,50 @@ def test_what_reads_reads_where_nothing_can_be_written(tmp_path: Path, line: str
         else:
             assert got.err == ""
     os.chdir(tmp_path)
+
+
+def damage_page(file: Path) -> None:
+    """Zeros where a table ends."""
+    content = bytearray(file.read_bytes())
+    content[-2000:] = bytes(2000)
+    file.write_bytes(content)
+
+
+def write_version(file: Path) -> None:
+    """A schema that this heedful does not know."""
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("PRAGMA user_version = 99")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (damage_page, "expected a whole database of keys, got one with"),
+        (write_version, "expected a database of keys of schema 2 or older, got 99: a newer heedful wrote it"),
+        (
+            lambda file: file.write_bytes(b"no database" * 100),
+            "expected a whole database of keys, got a damaged file or one of another kind",
+        ),
+        (lambda file: (file.unlink(), file.mkdir()), "server.db"),
+    ],
+    ids=["a page", "a newer schema", "a file of another kind", "a folder"],
+)
+def test_the_keys_of_a_folder_are_checked(tmp_path: Path, spoil: Any, told: str) -> None:
+    done(f"keys create site --folder {tmp_path}", notes=True)
+    file = tmp_path / "server.db"
+    before = file.read_bytes()
+    got = done(f"doctor {tmp_path} --json").json
+    assert [each.get("file", each.get("loop")) for each in got] == [str(tmp_path / "cars.heedful"), str(file)]
+    assert got[1]["findings"] == [{"check": "keys", "status": "ok", "told": "whole", "next": ""}]
+    assert file.read_bytes() == before
+    spoil(file)
+    before = file.read_bytes() if file.is_file() else b""
+    out = heedful(f"doctor {tmp_path}")
+    assert out.code == 1
+    assert "1 loop: 1 problem, " in out.out
+    [finding] = heedful(f"doctor {tmp_path} --json").json[1]["findings"]
+    assert (finding["check"], finding["status"]) == ("keys", "problem")
+    assert told in finding["told"]
+    assert "\n" not in finding["told"]
+    assert not file.is_file() or file.read_bytes() == before
+    assert {path.name for path in tmp_path.glob("server.db*")} == {"server.db"}

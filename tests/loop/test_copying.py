@@ -172,9 +172,11 @@ def test_something_else_is_never_replaced(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------------------- killed at every step
 
-# A process that forks: copy n goes to target n and dies just before its step number n, until one takes all steps.
+# A process that forks: copy n, or without a source a new loop, goes to target n and dies just before its step number n,
+# until one takes all steps.
 COPIER = """
-import os, pathlib, shutil, sys
+import os, pathlib, shutil, sys, tempfile
+from heedful import Loop, infer
 from heedful.loop import copying
 from heedful.loop.log import table
 from heedful.loop.log.file import LogFile
@@ -194,18 +196,22 @@ def stepped(f):
     return do
 
 for of, names in {
-    copying: ("make_folder", "_write"), shutil: ("copyfile", "rmtree"), LogReader: ("problems",),
-    pathlib.Path: ("rename", "replace", "unlink"), table: ("_insert", "_insert_forgotten"),
-    LogFile: ("append", "remove", "close"), Connection: ("script",),
+    tempfile: ("mkdtemp",), copying: ("_write",), shutil: ("copyfile", "rmtree"), LogReader: ("problems",),
+    pathlib.Path: ("mkdir", "rename", "replace", "unlink"), table: ("_insert", "_insert_forgotten"),
+    LogFile: ("_migrate", "append", "remove", "close"), Connection: ("script",),
 }.items():
     for name in names:
         setattr(of, name, stepped(getattr(of, name)))
 
-source, targets = place_of(sys.argv[1]), sys.argv[2:]
+source, targets = sys.argv[1], sys.argv[2:]
+items = [{"id": f"i{i}", "size": i * 7 % 50} for i in range(50)]
 for die_at, target in enumerate(targets):
     child = os.fork()
     if child == 0:
-        copying.copy_loop(source, place_of(target), renew=True)
+        if source:
+            copying.copy_loop(place_of(source), place_of(target), renew=True)
+        else:
+            Loop.create(target, encoding=infer(items), items=items)
         os._exit(0)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     print(code, flush=True)
@@ -214,9 +220,9 @@ for die_at, target in enumerate(targets):
 """
 
 
-def killed_at_every_step(source: Place, targets: list[Place]) -> int:
-    """Copy to each target in a process that is killed a step later than the one before; how many were killed until one
-    was done."""
+def killed_at_every_step(source: Place | str, targets: list[Place]) -> int:
+    """Copy to each target, or make a loop there without a `source`, in a process that is killed a step later than the
+    one before; how many were killed until one was done."""
     given = [f"{each.url}#{each.key}" if isinstance(each, Address) else str(each) for each in (source, *targets)]
     out = subprocess.run([sys.executable, "-c", COPIER, *given], capture_output=True, text=True, check=True).stdout
     codes = out.split()
@@ -252,8 +258,25 @@ def test_a_copy_that_was_killed_is_not_there_and_the_next_one_is_whole(way: str,
         copy_loop(source, target)
         assert content(target) == before
         if isinstance(target, Path):
-            assert not list(target.parent.glob(f".{target.name}.part"))
+            assert not list(target.parent.glob(f".{target.name}.*"))
     assert there <= 3, "killed between the last step that counts and the end"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["folder", "postgres"])
+def test_a_new_loop_is_there_as_a_whole_or_not_at_all(store: str, place: Callable[[str], Place]) -> None:
+    targets, whole = [place(store) for _ in range(60)], 0
+    killed = killed_at_every_step("", targets)
+    assert killed >= (5 if store == "folder" else 2)
+    for target in targets[: killed + 1]:
+        found = target.key in loops_in(Address(target.url)) if isinstance(target, Address) else target.exists()
+        whole += found
+        with Loop.open(target) if found else small_loop(target) as loop:
+            assert len(loop.items) == (50 if found else 12)
+            assert loop.verify() == []
+        if isinstance(target, Path) and not found:
+            assert not list(target.parent.glob(f".{target.name}.*"))
+    assert 1 <= whole < killed
 
 
 @pytest.mark.slow

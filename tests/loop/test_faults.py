@@ -25,6 +25,7 @@ from budget import FACTOR
 from heedful import Loop
 from heedful.core.serialization import read_arrays, write_arrays
 from heedful.loop.log.event import Event
+from heedful.loop.log.file import LogFile
 from heedful.storage import Damaged, Moved
 from loops import bits, bits_from_scratch, set_clock, small_loop, whole_log
 
@@ -1040,7 +1041,7 @@ def test_nothing_works_after_closing(tmp_path: Path) -> None:
 
 
 def test_a_loop_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.loop.loop.put_items", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    monkeypatch.setattr(LogFile, "append", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
     with pytest.raises(OSError, match="full"):
         small_loop(tmp_path / "loop")
     assert not list(tmp_path.iterdir())

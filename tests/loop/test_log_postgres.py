@@ -141,9 +141,12 @@ def test_what_is_there_and_what_is_not(address: Address, postgres: str) -> None:
             append(log, "x")
 
 
-def test_a_loop_that_was_deleted_is_gone(address: Address) -> None:
-    with closing(Log(address)) as log, closing(Log(address)) as other:
-        other.store.drop()
+def test_a_loop_that_was_deleted_is_gone(address: Address, db: psycopg.Connection[Any]) -> None:
+    with closing(Log(address)) as log:
+        with db.transaction():
+            db.execute("SELECT set_config('heedful.erasing', %s, true)", [str(log.store.number)])
+            db.execute("DELETE FROM heedful.event WHERE loop = %s", [log.store.number])
+            db.execute("DELETE FROM heedful.loop WHERE number = %s", [log.store.number])
         with pytest.raises(Moved, match="deleted"):
             append(log, "x")
         assert not log.store.is_there()
@@ -691,11 +694,12 @@ def test_the_log_is_opened_by_its_address_alone(address: Address) -> None:
         assert isinstance(loop.projection.log.store, LogTable)
 
 
-def test_who_made_the_loop_and_serves_it_says_where_at_once(
+def test_who_wrote_to_the_loop_and_serves_it_says_where_at_once(
     postgres: str, db: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = new_name()
     with small_loop(Address(postgres, name)) as loop:
+        loop.decide()
         loop.projection.log.store.keep_owning(60.0, "http://one:8710")
         query = "SELECT address FROM heedful.lease JOIN heedful.loop ON number = loop WHERE name = %s"
         assert db.execute(query, [name]).fetchall() == [("http://one:8710",)]

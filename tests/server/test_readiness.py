@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -40,6 +42,14 @@ def test_a_server_of_a_folder_is_ready_while_it_can_write(tmp_path: Path, monkey
         monkeypatch.setattr(os, "access", lambda path, mode, **more: path != tmp_path)  # root may write anywhere
         assert refused(url) == "the folder of the loops cannot be written"
         assert httpx.get(f"{url}/healthz").status_code == 200
+
+
+def test_a_server_whose_disk_is_full_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with served(tmp_path) as url:
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=4096))
+        assert refused(url) == "the disk is full"
+        monkeypatch.undo()
+        assert refused(url) is None
 
 
 def test_a_server_whose_keys_cannot_be_read_is_not_ready(tmp_path: Path) -> None:

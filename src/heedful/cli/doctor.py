@@ -53,23 +53,29 @@ class Finding(NamedTuple):
 
 def doctor(name: Names, own_learners: Own = None, json: Json = False) -> None:
     """The model is computed again from the whole log and compared, which takes time if the log is long. Of a folder or
-    a database all loops are checked, those of its tenants too, and of each only what is not well is printed.
+    a database all loops are checked, those of its tenants too, and of a folder the keys, links and audit log in
+    server.db; of each only what is not well is printed.
 
     Exit codes: 0 no problem, perhaps warnings; 1 a problem; 2 bad input.
     """
     loops, many = find_loops(name)
-    found = {str(loop): list[Finding]() for loop in loops}
-    for loop in loops:
+    inspect = _inspect_one_of_many if many else _inspect
+    parts = {str(loop): inspect(loop, own_learners) for loop in loops}
+    keys = Path(name) / "server.db"
+    if many and isinstance(loops[0], Path) and os.path.lexists(keys):
+        parts[str(keys)] = _keys(keys)
+    found = {part: list[Finding]() for part in parts}
+    for part, findings in parts.items():
         if many and not json:
-            say(f"{loop}")
-        for finding in _inspect_one_of_many(loop, own_learners) if many else _inspect(loop, own_learners):
-            found[str(loop)].append(finding)
+            say(part)
+        for finding in findings:
+            found[part].append(finding)
             if not json and (finding.status != "ok" or not many):
                 show_check(_MARKS[finding.status], f"{finding.check}: {finding.told}", finding.next)
     statuses = Counter(finding.status for findings in found.values() for finding in findings)
     problems, warnings = statuses["problem"], statuses["warning"]
     if json:
-        told = [{"loop": loop, "findings": findings} for loop, findings in found.items()]
+        told = [{"file" if part == str(keys) else "loop": part, "findings": each} for part, each in found.items()]
         print_json(told if many else told[0]["findings"])
     else:
         of = f"{count(len(loops), 'loop')}: " if many else ""
@@ -122,6 +128,15 @@ def _inspect(folder: Place, own_learners: Sequence[str] | None) -> Iterator[Find
             except (ValueError, OSError) as error:  # a damaged log: the other checks may still find something
                 if str(error) not in messages:
                     yield Finding("log", "problem", str(error), _restore(folder))
+
+
+def _keys(file: Path) -> Iterator[Finding]:
+    """Yield whether the `server.db` of a folder is whole."""
+    from heedful.server.database import problem_of
+
+    problem = problem_of(file)
+    hint = "Stop the server, and put the file of a back-up in its place; then revoke again what was revoked since."
+    yield Finding("keys", "problem", problem, hint) if problem else Finding("keys", "ok", "whole")
 
 
 def _restore(folder: Place) -> str:

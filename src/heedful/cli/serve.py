@@ -120,7 +120,7 @@ def serve(
     from heedful.learners.registry import learner_class
 
     elsewhere = database()
-    home: Place = folder or elsewhere or Path(".")
+    home: Place = folder or elsewhere or Path.cwd()
     if isinstance(home, Path):
         if kind_of(home) != "folder":
             raise BadInput(f"DIR: expected a folder that is there, got {shown_path(folder)!r}")

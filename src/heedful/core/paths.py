@@ -3,7 +3,10 @@ Python 3.14 on, so that a file would be called missing that may not be read."""
 
 from __future__ import annotations
 
+import errno
+import glob
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -41,3 +44,49 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     except BaseException:
         Path(aside).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def folder_aside(path: Path) -> Iterator[Path]:
+    """Yield a new folder next to `path`, for its owner alone, for what the block then moves to `path`. What it does not
+    move is removed.
+
+    A process that is killed leaves it, named .NAME, eight letters and .part; the next one whose block ends without an
+    error removes it. Raise FileNotFoundError if there is no folder to put `path` in."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
+    except FileNotFoundError:
+        told = "expected a folder that is there to put the loop in"
+        raise FileNotFoundError(errno.ENOENT, told, str(path.parent)) from None
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    remove_unfinished(path)
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove the folders that `folder_aside` left next to `path`, which is there, in processes that were killed.
+
+    One that is still at work finds something at `path`, and fails."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{'[a-z0-9_]' * 8}.part"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Yield where the block makes a folder, which becomes `path` when the block ends without an error.
+
+    Raise FileExistsError if something is at `path`, and FileNotFoundError if there is no folder to put it in."""
+    told = "expected a new folder for the loop, got one that is there already"
+    there = FileExistsError(errno.EEXIST, told, str(path))
+    if os.path.lexists(path):
+        raise there
+    with folder_aside(path) as aside:
+        yield aside / path.name
+        try:
+            (aside / path.name).rename(path)
+        except OSError:
+            if os.path.lexists(path):  # another process was faster
+                raise there from None
+            raise

@@ -11,12 +11,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from heedful.core.paths import path_kind
+from heedful.core.paths import folder_aside, path_kind, remove_unfinished
 from heedful.loop.log import Event, Log
 from heedful.loop.log.event import COLUMNS, to_event
 from heedful.loop.log.file import LogFile
 from heedful.loop.log.store import Rows, Run
-from heedful.loop.snapshots import make_folder
 from heedful.storage import Address, Damaged, Place
 from heedful.storage.address import LOG, NAME, SUFFIX
 
@@ -61,33 +60,29 @@ def copy_loop(source: Place, target: Place, *, renew: bool = False) -> Copied:
     Raise FileExistsError if anything else is at `target`, Damaged if the log is damaged, and ValueError if a database
     cannot hold the files of the loop."""
     files = _files(source)
-    if isinstance(target, Address):
-        target.check_name()
-        if files:
-            told = f"expected a loop without files to copy into a database, got one with {', '.join(sorted(files))}"
-            raise ValueError(f"{source}: {told}: copy it to a folder")
-    else:
-        part = target.with_name(f".{target.name}.part")  # nothing serves a folder of that name
-        shutil.rmtree(part, ignore_errors=True)  # of one that was killed
+    if files and isinstance(target, Address):
+        told = f"expected a loop without files to copy into a database, got one with {', '.join(sorted(files))}"
+        raise ValueError(f"{source}: {told}: copy it to a folder")
     with closing(_open(source)) as log:
         if _is_there(target):
             with closing(_open(target)) as copy:
                 newest = copy.at(copy.last()[0])
                 if _is_same(log, copy, newest) and _are_same(files, _files(target)):
+                    if isinstance(target, Path):
+                        remove_unfinished(target)
                     return Copied(_length(copy), False)
                 if not renew:
                     told = "expected no loop, or an unchanged copy of the same one, got another"
                     raise FileExistsError(errno.EEXIST, told, str(target))
                 _check_earlier(log, copy, newest, source)
         if isinstance(target, Address):
-            from heedful.loop.log.table import write_copy
+            from heedful.loop.log.table import write_loop
 
             with log.store.frozen() as run:
-                write_copy(target, log.store.secret, _pages(run, log), _forgotten(run))
+                write_loop(target, log.store.secret, _pages(run, log), _forgotten(run))
             with closing(_open(target)) as copy:
                 return Copied(_length(copy), True)
-        make_folder(part)
-        try:
+        with folder_aside(target) as part:
             _write(log, part / LOG)
             with closing(Log(part / LOG, read_only=True)) as copy:
                 for problem in copy.problems():
@@ -98,8 +93,6 @@ def copy_loop(source: Place, target: Place, *, renew: bool = False) -> Copied:
                 (part / name).touch(0o600)
                 shutil.copyfile(file, part / name)
             _put_in_place(part, target)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
         return Copied(length, True)
 
 

@@ -1,15 +1,18 @@
-"""A loop is created: its folder or its place in a database, and the first event of its log."""
+"""A loop is created: its folder or its place in a database, and the first events of its log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Any, Literal
 
-from heedful.features.encoding import UNSEEN, Encoding
-from heedful.loop import snapshots
+from heedful.core.paths import new_folder
+from heedful.features.encoding import UNSEEN, Encoding, Features
 from heedful.loop.interactions.registry import default_learner, interaction_type, learner_version
 from heedful.loop.log import Event, Log, now
+from heedful.loop.log.event import checksum
+from heedful.loop.offer import item_events
 from heedful.loop.settings import Manifest, Settings, built_learner, named_learners
 from heedful.storage import Address, Place
 from heedful.storage.address import LOG
@@ -44,25 +47,21 @@ def make_manifest(
     return manifest
 
 
-@contextmanager
-def new_loop(place: Place, manifest: Manifest) -> Iterator[None]:
-    """Create a loop at `place`, whose log has its `manifest` and nothing else, and remove it if the block raises.
+def new_loop(place: Place, manifest: Manifest, rows: Sequence[Mapping[str, Any]], encoded: Features) -> None:
+    """Create a loop at `place` with its `manifest` and the items `rows`, `encoded` as features (n, N), which were
+    checked: as a whole or not at all, whenever the process is killed.
 
     Raise FileExistsError if there is one, and ValueError if the learner makes no sense."""
     learner = built_learner(manifest, named_learners(manifest.learner))
-    if not isinstance(place, Address):
-        snapshots.make_folder(place)
-    log = None
-    try:
-        log = Log(place if isinstance(place, Address) else place / LOG, create=True)
-        payload = manifest.to_json(learner_version(learner, manifest.settings))
-        with log.writing():
-            log.append([Event(1, "loop", "loop", now(), None, None, 0, payload)])
-        log.close()
-        yield
-    except BaseException:
-        if not isinstance(place, Address):
-            snapshots.remove_folder(place)
-        elif log is not None:
-            log.store.drop()
-        raise
+    payload = manifest.to_json(learner_version(learner, manifest.settings))
+    events = [Event(0, "loop", "loop", now(), None, None, 0, payload), *item_events(manifest, rows, encoded)]
+    events = [event._replace(seq=i) for i, event in enumerate(events, 1)]
+    if isinstance(place, Address):
+        from heedful.loop.log.table import write_loop
+
+        write_loop(place, secrets.token_bytes(32), [[(*event, checksum(event)) for event in events]], [])
+        return
+    with new_folder(place) as folder:
+        folder.mkdir(mode=0o700)
+        with closing(Log(folder / LOG, create=True)) as log, log.writing():
+            log.append(events)

@@ -104,7 +104,8 @@ class Loop:
         place, rows = place_of(path), check_rows("items", items)
         settings = Settings() if settings is None else settings
         manifest = make_manifest(rows, learner, encoding, context, crosses, settings, query_features)
-        return cls._create(place, manifest, rows, encode_rows(manifest.encoding, rows, Counter()))
+        new_loop(place, manifest, rows, encode_rows(manifest.encoding, rows, Counter()))
+        return cls.open(place, learner=manifest.learner)
 
     @classmethod
     def create_like(
@@ -126,21 +127,9 @@ class Loop:
             rows = check_rows("items", items)
             encoded = encode_rows(was.encoding, rows, Counter())
         about = was.encoding, was.context, was.crosses, was.settings, was.query
-        return cls._create(place, make_manifest(rows, learner or was.learner, *about), rows, encoded)
-
-    @classmethod
-    def _create(
-        cls, place: Place, manifest: Manifest, rows: Sequence[Mapping[str, Any]], encoded: npt.NDArray[Any]
-    ) -> Loop:
-        """Create a loop with this `manifest` and the items `rows`, `encoded` as features (n, N), which were checked."""
-        with new_loop(place, manifest):
-            loop = cls.open(place, learner=manifest.learner)
-            try:
-                put_items(loop.projection, rows, encoded)
-            except BaseException:
-                loop.close()
-                raise
-        return loop
+        manifest = make_manifest(rows, learner or was.learner, *about)
+        new_loop(place, manifest, rows, encoded)
+        return cls.open(place, learner=manifest.learner)
 
     @classmethod
     def open(

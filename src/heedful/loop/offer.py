@@ -13,6 +13,7 @@ from heedful.features.encoding import Features
 from heedful.loop import records
 from heedful.loop.history import History
 from heedful.loop.log import Event, now
+from heedful.loop.settings import Manifest
 from heedful.loop.writer import PendingEvent, Writer
 from heedful.results.answers import Put
 
@@ -22,29 +23,45 @@ def put_items(writer: Writer, rows: Sequence[Mapping[str, object]], encoded: Fea
     on offer with the same attributes is not put again.
 
     Raise ValueError, naming the row, for a name or attributes that cannot be kept; nothing is put then."""
-    pending, latest, before = list[PendingEvent](), dict[str, str](), dict[str, int]()
-    offered, encoding = writer.catalogue.current, writer.manifest.encoding
-    changed = dict[str, None]()
+    events = item_events(writer.manifest, rows, encoded, writer)
+    names = dict.fromkeys(event.subject for event in events if event.subject is not None)
+    changed = tuple(name for name in names if name in writer.catalogue.current)
+    writer.submit([PendingEvent(event) for event in events])
+    return Put(len(events), changed)
+
+
+def item_events(
+    manifest: Manifest, rows: Sequence[Mapping[str, object]], encoded: Features, history: History | None = None
+) -> list[Event]:
+    """Return the events, without numbers, that put items on offer in a loop with this `manifest` and `history`, None
+    for a new one; the other arguments and errors are those of `put_items`."""
+    events, latest, before = list[Event](), dict[str, str](), dict[str, int]()
+    encoding = manifest.encoding
     for i, row in enumerate(rows):
         try:
             name = records.check_id(encoding.identifier or "id", encoding.name_of(row))
-            payload = writer.manifest.item_payload(row)
+            payload = manifest.item_payload(row)
         except ValueError as error:
             raise ValueError(f"row {i + 1}: {error}") from None
         arrays = encoded[i].astype("<f4").tobytes()
         # The digest makes the id: the same version of an item is the same event, whichever caller sends it again.
         digest = hashlib.blake2b(f"{name}\0{payload}".encode() + arrays, digest_size=12).hexdigest()
-        if _is_current(writer, name, latest.get(name), digest):
+        if (latest.get(name) or _digest(history, name)) == digest:
             continue
-        if name in offered:
-            changed[name] = None
+        if name not in latest:
+            before[name] = 0 if history is None else history.log.newest("item", name)
         latest[name] = digest
         # What it follows is in the id as well: an item may change, and change back.
-        before[name] = (before[name] if name in before else writer.log.newest("item", name)) + 1
-        event_id = f"{digest}-{before[name]}"
-        pending.append(PendingEvent(Event(0, "item", event_id, now(), name, None, 0, payload, arrays)))
-    writer.submit(pending)
-    return Put(len(pending), tuple(changed))
+        before[name] += 1
+        events.append(Event(0, "item", f"{digest}-{before[name]}", now(), name, None, 0, payload, arrays))
+    return events
+
+
+def _digest(history: History | None, name: str) -> str:
+    """Return the digest in the id of the event that put the item `name` on offer; "" if it is not on offer."""
+    version = None if history is None else history.catalogue.current.get(name)
+    event = None if history is None or version is None else history.log.at(version)
+    return "" if event is None else event.id.partition("-")[0]
 
 
 def offered(history: History) -> tuple[list[Mapping[str, Any]], Features]:
@@ -56,14 +73,6 @@ def offered(history: History) -> tuple[list[Mapping[str, Any]], Features]:
     rows = [msgspec.json.decode(events[version].payload) for version in versions]
     encoded = b"".join(events[version].arrays or b"" for version in versions)
     return rows, np.frombuffer(encoded, "<f4").reshape(len(rows), history.manifest.encoding.size)
-
-
-def _is_current(history: History, name: str, latest: str | None, digest: str) -> bool:
-    if latest is not None:
-        return latest == digest
-    version = history.catalogue.current.get(name)
-    event = history.log.at(version) if version is not None else None
-    return event is not None and event.id.startswith(f"{digest}-")
 
 
 def withdraw(writer: Writer, name: str | int) -> bool:

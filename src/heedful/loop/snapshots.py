@@ -10,7 +10,6 @@ import errno
 import os
 import platform
 import re
-import shutil
 import stat
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -31,25 +30,6 @@ from heedful.storage import Address, Place
 
 KEPT = 3
 """How many of the newest snapshots are always kept: an older one serves when a recent lesson is undone."""
-
-
-def make_folder(folder: Path) -> None:
-    """Create the folder of a new loop, for its owner alone.
-
-    Raise FileExistsError if it exists, and FileNotFoundError if its parent does not."""
-    try:
-        folder.mkdir(mode=0o700, parents=False)
-    except FileExistsError:
-        told = "expected a new folder for the loop, got one that is there already"
-        raise FileExistsError(errno.EEXIST, told, str(folder)) from None
-    except FileNotFoundError:
-        told = "expected a folder that is there to put the loop in"
-        raise FileNotFoundError(errno.ENOENT, told, str(folder.parent)) from None
-
-
-def remove_folder(folder: Path) -> None:
-    """Remove the folder of a loop that could not be created, with all that is in it; errors are ignored."""
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def read_own(folder: Place, *parts: str, most: int) -> bytes:

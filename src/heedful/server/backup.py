@@ -77,51 +77,51 @@ def _copy_all(source: Place, target: Place, renew: bool) -> Iterator[Part]:
                 place.parent.mkdir(mode=0o700, exist_ok=True)
             copied = copy_loop(source / f"{name}{SUFFIX}", place, renew=renew)
             yield Part(name, "copied" if copied.new else "unchanged", copied.events)
-        except (OSError, ValueError) as error:
-            told = (
-                f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)
-            )
-            yield Part(name, "failed", problem=told)
+        except OSError as error:
+            problem = f"{error.filename}: {error.strerror}" if error.strerror else str(error)
+            yield Part(name, "failed", problem=problem)
+        except ValueError as error:
+            yield Part(name, "failed", problem=str(error))
 
 
 def _rows(home: Place) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of the server's `TABLES` in `home`, by table, in order; {} if there are none.
 
     Their numbers are left out: a table gives its own."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    tables: dict[str, list[dict[str, Any]]] = {}
     with closing(open_database(home)) as database, database.reading() as connection:
         if connection is not None:
             for table in TABLES:
                 cursor = connection.execute(f"SELECT * FROM {table}")
                 columns = [column[0] for column in cursor.description]
-                for row in sorted(cursor.fetchall()):  # by number, and sessions by digest
-                    told = dict(zip(columns, row))
-                    told.pop("id", None)
-                    if "shows" in told:
-                        told["shows"] = bool(told["shows"])  # a number in SQLite
-                    found.setdefault(table, []).append(told)
-    return found
+                for values in sorted(cursor.fetchall()):  # by number, and sessions by digest
+                    row = dict(zip(columns, values))
+                    row.pop("id", None)
+                    if "shows" in row:
+                        row["shows"] = bool(row["shows"])  # a number in SQLite
+                    tables.setdefault(table, []).append(row)
+    return tables
 
 
 def _copy_keys(source: Place, target: Place) -> Part:
     """Write the rows of the `TABLES` of `source` to `target` in one transaction, in place of earlier ones."""
-    found = _rows(source)
-    part, there = Part(KEYS, "copied", sum(map(len, found.values()))), _rows(target)
-    if found == there:
+    tables, copies = _rows(source), _rows(target)
+    part = Part(KEYS, "copied", sum(map(len, tables.values())))
+    if tables == copies:
         return part._replace(status="unchanged")
-    revoked = {key["digest"]: key["revoked"] for key in found.get("keys", ())}
-    for key in there.get("keys", ()):
+    revoked = {key["digest"]: key["revoked"] for key in tables.get("keys", ())}
+    for key in copies.get("keys", ()):
         if key["digest"] not in revoked or key["revoked"] not in (None, revoked[key["digest"]]):
-            told = f"expected earlier keys of {source}, got {key['prefix']}, which is another key, or was revoked since"
-            raise FileExistsError(17, told, str(target))
-    acts = there.get("audit", [])
-    if found.get("audit", [])[: len(acts)] != acts:
-        told = f"expected an earlier audit log of {source}, got one with acts that it does not have"
-        raise FileExistsError(17, told, str(target))
+            problem = f"got {key['prefix']}, which is another key, or was revoked since"
+            raise FileExistsError(17, f"expected earlier keys of {source}, {problem}", str(target))
+    acts = copies.get("audit", [])
+    if tables.get("audit", [])[: len(acts)] != acts:
+        problem = f"expected an earlier audit log of {source}, got one with acts that it does not have"
+        raise FileExistsError(17, problem, str(target))
     with closing(open_database(target)) as database, database.writing(create=True) as connection:
         for table in TABLES:
             connection.execute(f"DELETE FROM {table}")
-            for row in found.get(table, ()):
+            for row in tables.get(table, ()):
                 names, marks = ", ".join(row), ", ".join("?" * len(row))
                 connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values()))
     return part

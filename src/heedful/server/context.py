@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -38,7 +38,9 @@ PATIENCE = 2.5
 """Seconds for which a server that stops waits for what its threads are doing, after requests had two to be answered."""
 
 DISK = 1.0
-"""Seconds in which the disk has to say whether the folder of the loops can be written."""
+"""Seconds in which the disk has to say whether the folder of the loops can be written, and has room."""
+ROOM = 2**20
+"""Bytes below which a disk is full: there may be no room for what comes with one request."""
 
 EXPORTED = 3600.0
 """Seconds in which the audit log has one entry of a key that exports a loop again and again."""
@@ -190,13 +192,9 @@ class ServerContext:
         if not self.authenticator.readable:
             return "the keys cannot be read"
         if isinstance(self.folder, Path):
-            work = partial(os.access, self.folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
-            asked = asyncio.get_running_loop().run_in_executor(self.observing, work)
+            asked = asyncio.get_running_loop().run_in_executor(self.observing, _why_unwritable, self.folder)
             await asyncio.wait((asked,), timeout=DISK)
-            if not asked.done():
-                return "the disk does not answer"
-            if not asked.result():
-                return "the folder of the loops cannot be written"
+            return asked.result() if asked.done() else "the disk does not answer"
         return ""
 
     async def note_act(self, caller: Caller, action: str, loop: str) -> None:
@@ -269,3 +267,10 @@ def _has_unseen(path: Place, days: float) -> bool:
     """Return whether there is anybody in the loop at `path` who was not seen for so many `days`."""
     with closing(Log(path if isinstance(path, Address) else path / LOG, read_only=True)) as log:
         return bool(unseen(log, days))
+
+
+def _why_unwritable(folder: Path) -> str:
+    """Return why nothing can be written to `folder`, as a sentence; "" if it can."""
+    if not os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        return "the folder of the loops cannot be written"
+    return "the disk is full" if shutil.disk_usage(folder).free < ROOM else ""

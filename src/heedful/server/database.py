@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heedful.core.wording import count
 from heedful.storage import Address, Damaged, Place, sqlite
 from heedful.storage.sqlite import Connection, Schema
 from heedful.storage.tables import SERVER_ADDED, SERVER_TABLES
@@ -35,6 +36,22 @@ def open_database(home: Place) -> Database | Tables:
 
         return Tables(home)
     return Database(Path(home) / "server.db")
+
+
+def problem_of(path: Path) -> str:
+    """Return what is wrong with the file `path`, a `server.db`, as a sentence; "" if nothing is. It is only read."""
+    database = sqlite.Database(path, SCHEMA)
+    try:
+        with database.errors(), closing(database.connect(mode="ro")) as connection:
+            if database.check(connection) == 0 and path.stat().st_size:
+                return f"{path}: expected a {SCHEMA.noun}, got a file of another kind or a damaged one"
+            wrong = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+    except (ValueError, OSError) as error:
+        return str(error)
+    if not wrong:
+        return ""
+    first = " ".join(wrong[0].split())
+    return f"{path}: expected a whole {SCHEMA.noun}, got one with {count(len(wrong), 'fault')}: {first}"
 
 
 class Database(sqlite.Database):

@@ -244,8 +244,7 @@ async def _exchange(wire: _Wire, request: bytes, bodiless: bool) -> tuple[Reply,
     """Send a `request` on a connection; return (the answer, whether the connection can be used again).
 
     The answer to a `bodiless` one is a head alone. Raise OSError, EOFError, ValueError or LookupError if there is none
-    that heedful
-    sends."""
+    that heedful sends."""
     wire.writer.write(request)
     await wire.writer.drain()
     try:
@@ -255,7 +254,7 @@ async def _exchange(wire: _Wire, request: bytes, bodiless: bool) -> tuple[Reply,
     first, *lines = head[:-4].split(b"\r\n")
     named = [line.split(b":", 1) for line in lines]
     headers = [(name.strip().lower(), value.strip()) for name, value in named]
-    status, found = int(first.split(b" ", 2)[1]), dict(headers)
-    body = b"" if bodiless or status in (204, 304) else await wire.reader.readexactly(int(found[b"content-length"]))
-    kept = found.get(b"connection", b"").lower() != b"close"
+    status, by_name = int(first.split(b" ", 2)[1]), dict(headers)
+    body = b"" if bodiless or status in (204, 304) else await wire.reader.readexactly(int(by_name[b"content-length"]))
+    kept = by_name.get(b"connection", b"").lower() != b"close"
     return Reply(status, [each for each in headers if each[0] not in _OWN], body), kept

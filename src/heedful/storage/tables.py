@@ -105,14 +105,6 @@ def _refuse(table: str) -> tuple[str, ...]:
     )
 
 
-SERVERS = """CREATE TABLE IF NOT EXISTS heedful.server (
-    address text PRIMARY KEY,           -- where other servers pass requests on to it
-    expires timestamptz NOT NULL,       -- when it is gone if it does not say again that it is there
-    ready bigint[] NOT NULL             -- the loops that it follows and should own
-) WITH (fillfactor = 20)"""
-"""The table of the servers that are there, which a server makes where a database lacks it: nothing else depends on
-it, and a server of the version before goes on next to it."""
-
 STEPS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE SCHEMA IF NOT EXISTS heedful",
@@ -174,7 +166,11 @@ STEPS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (loop, position)
         )""",
         "ALTER TABLE heedful.snapshot ALTER content SET STORAGE EXTERNAL",
-        SERVERS,
+        """CREATE TABLE heedful.server (
+            address text PRIMARY KEY,               -- where other servers pass requests on to it
+            expires timestamptz NOT NULL,           -- when it is gone if it does not say again that it is there
+            ready bigint[] NOT NULL                 -- the loops that it follows and should own
+        ) WITH (fillfactor = 20)""",
         *map(_of_postgres, SERVER_TABLES),
         *LATER,
     ),

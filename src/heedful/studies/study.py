@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import errno
-import glob
 import re
 import secrets
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
@@ -17,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from heedful.core.decoding import decoder
-from heedful.core.paths import replacing
+from heedful.core.paths import new_folder, replacing
 from heedful.core.validation import check_count, describe
 from heedful.core.wording import count
 from heedful.features import Encoding
@@ -89,18 +85,12 @@ def create_study(
             raise ValueError(f"show: expected one of {', '.join(sorted(columns))}, got {describe(column)}")
     # No control arm: a study does not compare learned questions with random ones.
     settings = comparison_settings(goal, control=0.0, seed=secrets.randbits(62))
-    if path.exists() or path.is_symlink():
-        raise FileExistsError(errno.EEXIST, "there is something of that name", str(path))
-    _clear(path)
-    # Made in a neighbouring folder and moved when complete, so that no crash leaves half a study.
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".part", dir=path.parent) as folder:
-        part = Path(folder) / "study"
-        with Loop.create(part, encoding=material.encoding, items=material.rows, settings=settings, context=context):
-            _keep_pictures(part, material)
-            for name, content in (files or {}).items():
-                write_own(part / name, content)
-            write_own(part / FILE, msgspec.json.format(msgspec.json.encode(study)))
-        part.rename(path)
+    with new_folder(path) as part:  # so that no crash leaves half a study
+        Loop.create(part, encoding=material.encoding, items=material.rows, settings=settings, context=context).close()
+        _keep_pictures(part, material)
+        for name, content in (files or {}).items():
+            write_own(part / name, content)
+        write_own(part / FILE, msgspec.json.format(msgspec.json.encode(study)))
     return Loop.open(path)
 
 
@@ -225,12 +215,6 @@ def picture_ratio(path: Path, number: str) -> float:
     """
     picture = picture_in(path, number)
     return 1.0 if picture is None else aspect_ratio(picture[0])
-
-
-def _clear(path: Path) -> None:
-    """Remove temporary folders that were left when the creation of the study `path` was interrupted."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.{'[a-z0-9_]' * 8}.part"):
-        shutil.rmtree(left, ignore_errors=True)
 
 
 def _keep_pictures(path: Path, material: Material) -> None:

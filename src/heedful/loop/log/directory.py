@@ -12,7 +12,7 @@ from heedful.loop.log.table import LogTable
 from heedful.storage import Address
 from heedful.storage.pool import MOST
 from heedful.storage.postgres import Reader, Server
-from heedful.storage.tables import SERVERS, STEPS
+from heedful.storage.tables import STEPS
 
 OTHERS = 4
 """Connections that the two processes of a server have in which logs are analysed."""
@@ -35,7 +35,7 @@ class Directory:
     def lacks(self, servers: int = 0) -> list[str]:
         """Return, a sentence each, what the database and its role do not allow: to remove the bytes of forgotten
         people, and the connections of so many `servers`; [] if there is nothing, or no tables yet."""
-        found = [
+        lacking = [
             f"the role {role} may not write {count} tables of heedful anew, so forget does not remove what it deletes "
             f'from the disk: GRANT "{owner}" TO "{role}"'
             for role, owner, count in self._read(
@@ -47,11 +47,9 @@ class Directory:
         left = "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
         for [most] in self._read(f"SELECT {left}"):
             if needed > most:
-                told = (
-                    f"{count(servers, 'server')} may need {needed:,} connections, and max_connections leaves {most:,}"
-                )
-                found.append(f"{told}: with no pooler in front, raise it")
-        return found
+                need = f"{count(servers, 'server')} may need {needed:,} connections"
+                lacking.append(f"{need}, and max_connections leaves {most:,}: with no pooler in front, raise it")
+        return lacking
 
     def last_of_owned(self) -> dict[str, tuple[int, str]]:
         """Return {name: (sequence number of its last event, 0 if there is none; address of its owner)} of the loops
@@ -65,20 +63,16 @@ class Directory:
         """Say that the server at `address` is there for so many more `seconds`, and `ready` to own the loops of these
         numbers; return {address: the loops that it is ready to own} of the other servers. {} if there are no tables."""
         if not self._announced:
-            query = "SELECT to_regclass('heedful.lease') IS NOT NULL, to_regclass('heedful.server') IS NOT NULL"
-            [[tables, servers]] = self._serving.rows(query)
-            if not tables:
+            [[self._announced]] = self._serving.rows("SELECT to_regclass('heedful.server') IS NOT NULL")
+            if not self._announced:
                 return {}
-            if not servers:
-                self._server.run("serve", lambda connection: connection.script(SERVERS))
-            self._announced = True
-        said = (
+        announce = (
             "WITH mine AS (INSERT INTO heedful.server VALUES (?, clock_timestamp() + make_interval(secs => ?), "
             "?::bigint[]) ON CONFLICT (address) DO UPDATE SET expires = excluded.expires, ready = excluded.ready), "
             "gone AS (DELETE FROM heedful.server WHERE expires < clock_timestamp() - interval '1 day') "
         )
         others = "SELECT address, ready FROM heedful.server WHERE expires > clock_timestamp() AND address <> ?"
-        rows = self._serving.rows(f"{said}{others}", [address, seconds, list(ready), address])
+        rows = self._serving.rows(f"{announce}{others}", [address, seconds, list(ready), address])
         return {other: frozenset(numbers) for other, numbers in rows}
 
     def leave(self, address: str) -> None:
@@ -129,18 +123,18 @@ class Directory:
                 held[number]._renewed = now
             if len(kept) == len(held):
                 return []
-            given = _columns(held.values())
-            lost = self._serving.rows(
+            columns = _columns(held.values())
+            rows = self._serving.rows(
                 f"SELECT loop FROM {_HELD} WHERE NOT EXISTS (SELECT FROM heedful.lease WHERE lease.loop = held.loop "
                 "AND lease.epoch = held.epoch AND lease.owner = held.owner)",
-                given,
+                columns,
             )
-            found = [held[number] for [number] in lost]
-            epochs = dict(zip(given[0], given[1]))
-            for table in found:
+            lost = [held[number] for [number] in rows]
+            epochs = dict(zip(columns[0], columns[1]))
+            for table in lost:
                 if table._epoch == epochs[table.number]:
                     table._epoch = -1
-            return found
+            return lost
 
     @contextmanager
     def _held(self, tables: Sequence[LogTable]) -> Iterator[dict[int, LogTable]]:

@@ -94,7 +94,8 @@ class LogFile:
         except BaseException as error:
             self.close()
             if create:
-                self.drop()
+                for suffix in ("", "-wal", "-shm"):
+                    self._beside(suffix).unlink(missing_ok=True)
                 if isinstance(error, Damaged):  # a new log is none: with no file left to open, a part was not seen
                     raise OSError(errno.EIO, f"the new log cannot be read: {error}", str(self.path)) from error
             raise
@@ -162,10 +163,6 @@ class LogFile:
 
     def hand_over(self) -> None:
         """Do nothing: the process that commits next is the owner meanwhile."""
-
-    def drop(self) -> None:
-        for suffix in ("", "-wal", "-shm"):
-            self._beside(suffix).unlink(missing_ok=True)
 
     # ------------------------------------------------------------------------ transactions
 

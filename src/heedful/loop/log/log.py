@@ -31,7 +31,7 @@ class Log(LogReader):
         wait: float = WAIT,
         read_only: bool = False,
     ) -> None:
-        """Open the log in the file or at the address `path`; with `create` True, make a new one there instead.
+        """Open the log in the file or at the address `path`; with `create` True, make the file instead.
 
         A writer waits up to `wait` seconds for others. With `read_only`, and for a file that cannot be written, nothing
         is changed and `writing` raises PermissionError. Raise FileExistsError if it is to be made and there is one,
@@ -158,4 +158,4 @@ def _store(path: str | os.PathLike[str] | Address, create: bool, wait: float, re
         return LogFile(path, create=create, wait=wait, read_only=read_only)
     from heedful.loop.log.table import LogTable
 
-    return LogTable(path, create=create, wait=wait, read_only=read_only)
+    return LogTable(path, wait=wait, read_only=read_only)

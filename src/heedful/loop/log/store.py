@@ -173,8 +173,5 @@ class Store(Protocol):
 
         Do nothing while a thread is writing."""
 
-    def drop(self) -> None:
-        """Delete a log that was just created."""
-
     def close(self) -> None:
         """Close all connections."""

@@ -51,38 +51,31 @@ def translate(number: int, query: str) -> str:
     return plain(_PLUS.sub("", _TABLE.sub(table, query)))
 
 
-@contextmanager
-def creating(server: Server, secret: bytes) -> Iterator[tuple[Connection, int, str]]:
-    """Create a loop without events at the address of `server`, and the tables if there are none; yield (connection,
-    number of the loop, `secret` as it is stored) within the transaction that does so, committed when the block ends.
+def write_loop(
+    address: Address, secret: bytes, pages: Iterable[Rows], forgotten: Iterable[tuple[int, list[str]]]
+) -> None:
+    """Create the loop at `address` in one transaction, and the tables before that if there are none.
 
-    Raise FileExistsError if there is a loop of that name."""
+    `secret` is the key of its log, `pages` are rows of events, whose columns are `COLUMNS`, and `forgotten` is
+    (sequence number, digests) of each deletion. Raise FileExistsError if there is a loop of that name, and ValueError
+    for a name that no server can serve."""
+    address.check_name()
+    server = Server(address, STEPS)
     with server.errors(), closing(server.connect()) as connection:
         server.install(connection)
         stored = secret.hex() + f"{zlib.crc32(secret.hex().encode()):08x}"
         with server.transaction(connection):
             insertion = "INSERT INTO heedful.loop (name, secret) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING number"
-            rows = connection.execute(insertion, [server.address.key, stored]).fetchall()
+            rows = connection.execute(insertion, [address.key, stored]).fetchall()
             if not rows:
-                told = "expected a new loop, got one that is there already"
-                raise FileExistsError(17, told, str(server.address))
-            connection.execute("INSERT INTO heedful.lease VALUES (?, '', '', 0, '-infinity')", [rows[0][0]])
-            yield connection, int(rows[0][0]), stored
-
-
-def write_copy(
-    address: Address, secret: bytes, pages: Iterable[Rows], forgotten: Iterable[tuple[int, list[str]]]
-) -> None:
-    """Create the loop at `address` with the events of another log, in one transaction.
-
-    `secret` is the key of that log, `pages` are its rows, whose columns are `COLUMNS`, and `forgotten` is (sequence
-    number, digests) of each deletion."""
-    with creating(Server(address, STEPS), secret) as (connection, number, _):
-        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # the other log may be slow to read
-        for rows in pages:
-            _insert(connection, number, rows)
-        for seq, digests in forgotten:
-            _insert_forgotten(connection, number, digests, seq)
+                raise FileExistsError(17, "expected a new loop, got one that is there already", str(address))
+            [[number]] = rows
+            connection.execute("INSERT INTO heedful.lease VALUES (?, '', '', 0, '-infinity')", [number])
+            connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # another log may be slow
+            for page in pages:
+                _insert(connection, number, page)
+            for seq, digests in forgotten:
+                _insert_forgotten(connection, number, digests, seq)
 
 
 def _insert(connection: Connection, number: int, rows: Rows) -> None:
@@ -108,14 +101,10 @@ class LogTable:
 
     locks_readers = False
 
-    def __init__(self, address: Address, *, create: bool = False, wait: float = WAIT, read_only: bool = False) -> None:
-        """Open the log of the loop at `address`, with `read_only` for reading only; with `create` True, make a new one
-        there, and the tables if there are none.
+    def __init__(self, address: Address, *, wait: float = WAIT, read_only: bool = False) -> None:
+        """Open the log of the loop at `address`, with `read_only` for reading only.
 
-        A writer waits up to `wait` seconds for others. Raise FileExistsError if the loop is to be made and is there,
-        FileNotFoundError if it is to be opened and is not, and ValueError for a name that no server can serve."""
-        if create:
-            address.check_name()
+        A writer waits up to `wait` seconds for others. Raise FileNotFoundError if there is no such loop."""
         self.path, self._wait, self.read_only = address, wait, read_only
         self.hold, self.address, self.rightful = 0.0, "", anyone
         self.unmoved = 0
@@ -133,7 +122,7 @@ class LogTable:
         self._head = 0
         try:
             with self._server.errors():
-                number, secret = self._create() if create else self._find()
+                number, secret = self._find()
             self.number = number
             salt, checked = secret[:-8], secret[-8:]
             if checked != f"{zlib.crc32(salt.encode()):08x}":
@@ -163,23 +152,6 @@ class LogTable:
             raise FileNotFoundError(2, "no such loop; make one with heedful init", str(self.path))
         return int(rows[0][0]), str(rows[0][1])
 
-    def _create(self) -> tuple[int, str]:
-        with creating(self._server, secrets.token_bytes(32)) as (_, number, secret):
-            pass
-        return number, secret
-
-    def drop(self) -> None:
-        with self._lock, self._server.errors():
-            connection = self._server.connect()
-            try:
-                with self._server.transaction(connection):
-                    connection.execute("SELECT set_config('heedful.erasing', ?, true)", [str(self.number)])
-                    for table in ("event", "forgotten"):
-                        connection.execute(f"DELETE FROM heedful.{table} WHERE loop = ?", [self.number])
-                    connection.execute("DELETE FROM heedful.loop WHERE number = ?", [self.number])
-            finally:
-                connection.close()
-
     def close(self) -> None:
         with suppress(Exception):
             self.release()
@@ -197,7 +169,7 @@ class LogTable:
     def keep_owning(self, seconds: float, address: str, rightful: Callable[[], str] = anyone) -> None:
         with self._leasing:
             self.hold, self.address, self.rightful = seconds, address, rightful
-            if self._epoch >= 0:  # it made the loop, or wrote to it: nobody becomes the owner who could say where it is
+            if self._epoch >= 0:  # it wrote to the loop: nobody becomes the owner who could say where it is
                 self._leases.rows(
                     f"{_RENEW}, address = ? WHERE loop = ? AND epoch = ? AND owner = ? RETURNING 1",
                     [seconds, address, self.number, self._epoch, self._owner],
