@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from heedful.cli.console import BadInput, note
-from heedful.core.extras import CLONE
-
-SOURCE = Path(__file__).resolve().parents[3 if CLONE else 1] / "examples"
-"""The folder of examples: that of the clone, or the one that was installed with the package."""
+from heedful.core.extras import EXAMPLES
 
 
 def examples() -> None:
@@ -17,8 +14,8 @@ def examples() -> None:
 
     Exit codes: 0; 1 a file cannot be written; 2 a file that is there is different.
     """
-    found = [path for path in sorted(SOURCE.rglob("*")) if path.is_file() and path.suffix != ".pyc"]
-    files = {Path("examples") / path.relative_to(SOURCE): path.read_bytes() for path in found}
+    found = [path for path in sorted(EXAMPLES.rglob("*")) if path.is_file() and path.suffix != ".pyc"]
+    files = {Path("examples") / path.relative_to(EXAMPLES): path.read_bytes() for path in found}
     for path, content in files.items():
         if path.exists() and not (path.is_file() and path.read_bytes() == content):
             raise BadInput(f"{path}: expected none, or the one of this version, got another: move it, then try again")
