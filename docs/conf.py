@@ -151,6 +151,13 @@ def skip(app: Any, what: str, name: str, obj: Any, skipped: bool, options: Any) 
     return True if not (getattr(obj, "__module__", None) or "heedful").startswith("heedful") else None
 
 
+def reachable(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Add what keyboards and screen readers need: a focus on what scrolls, the level of the menu's headings."""
+    for part in ("body", "furo_navigation_tree"):
+        text = (context.get(part) or "").replace(' role="heading"', ' role="heading" aria-level="2"')
+        context[part] = re.sub(r'<pre(?=>)|<div(?= class="table-wrapper| style="[^"]*overflow)', r'\g<0> tabindex="0"', text)
+
+
 def front(app: Any, exception: Exception | None) -> None:
     """The README is what a folder of the site shows."""
     if exception is None:
@@ -161,4 +168,5 @@ def setup(app: Any) -> None:
     app.connect("source-read", fill)
     app.connect("autodoc-process-docstring", plain)
     app.connect("autodoc-skip-member", skip)
+    app.connect("html-page-context", reachable, priority=900)  # after the theme
     app.connect("build-finished", front)

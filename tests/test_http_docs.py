@@ -257,7 +257,9 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert f"| body | {limits.body // 2**20} MiB |" in TEXT
     assert f"| JSON, but for items and new loops | {limits.json // 2**20} MiB |" in TEXT
     assert f"| values in JSON | {VALUES:,} |" in TEXT
-    assert f"Of msgpack above {LARGE // 2**10} KiB lists and objects have at most {MANY:,} values" in " ".join(TEXT.split())
+    assert f"Of msgpack above {LARGE // 2**10} KiB lists and objects have at most {MANY:,} values" in " ".join(
+        TEXT.split()
+    )
     assert f"| events in a request | {limits.batch}; items ten times as many |" in TEXT
     assert f"| time for a request to arrive | {limits.seconds:g} s |" in TEXT
 

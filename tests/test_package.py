@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import signal
@@ -19,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from alone import KEPT, alone
+from heedful import __version__
 from processes import ENDED, free_port
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,6 +74,13 @@ def test_the_classifiers_name_this_python() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     named = [each.rpartition(" ")[2] for each in project["classifiers"] if re.search(r":: 3\.\d+$", each)]
     assert f"{sys.version_info[0]}.{sys.version_info[1]}" in named
+
+
+def test_the_version_is_one() -> None:
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == __version__
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    for name in ("package.json", "package-lock.json"):
+        assert json.loads((ROOT / "clients" / "typescript" / name).read_text())["version"] == __version__
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +239,7 @@ def test_the_wheel_holds_the_package_and_its_marker_for_types(wheel: Path) -> No
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert "heedful/py.typed" in names
-    assert {n.split("/")[0] for n in names} == {"heedful", "heedful-0.1.0.dist-info"}
+    assert {n.split("/")[0] for n in names} == {"heedful", f"heedful-{__version__}.dist-info"}
 
 
 @pytest.mark.slow
