@@ -115,6 +115,7 @@ root_doc = "README"
 source_suffix = {".md": "markdown", ".ipynb": "markdown"}  # `fill` makes one of the other
 include_patterns = ["*.md", "docs/**.md", "docs/notebooks/*.ipynb", "examples/*.md", "clients/typescript/*.md"]
 myst_heading_anchors = 4
+highlight_language = "sh"  # what blocks without a language are: commands
 default_role = "literal"  # docstrings write `code` as Markdown does
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the signature has them in its source; written out they are longer than what they say
@@ -130,6 +131,7 @@ def fill(app: Any, page: str, source: list[str]) -> None:
     """Write what is generated into a page, and the menu below it."""
     if Path(app.env.doc2path(page)).suffix == ".ipynb":
         source[0] = generated.notebook(source[0])
+    source[0] = source[0].replace("```http\n", "```text\n")  # requests without HTTP/1.1 are errors to what colours them
     text = re.sub(r"^<!-- generated: (\w+) -->$", lambda match: getattr(generated, match[1])(), source[0], flags=re.M)
     for caption, below in NAV.get(page, {}).items():
         options = [":glob:", f":caption: {caption}" if caption else "", ":hidden:" if caption else ""]
@@ -151,6 +153,14 @@ def skip(app: Any, what: str, name: str, obj: Any, skipped: bool, options: Any) 
     return True if not (getattr(obj, "__module__", None) or "heedful").startswith("heedful") else None
 
 
+def reachable(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Add what keyboards and screen readers need: a focus on what scrolls, the level of the menu's headings."""
+    for part in ("body", "furo_navigation_tree"):
+        text = (context.get(part) or "").replace(' role="heading"', ' role="heading" aria-level="2"')
+        scrolls = r'<pre(?=>)|<div(?= class="table-wrapper| style="[^"]*overflow)'
+        context[part] = re.sub(scrolls, r'\g<0> tabindex="0"', text)
+
+
 def front(app: Any, exception: Exception | None) -> None:
     """The README is what a folder of the site shows."""
     if exception is None:
@@ -161,4 +171,5 @@ def setup(app: Any) -> None:
     app.connect("source-read", fill)
     app.connect("autodoc-process-docstring", plain)
     app.connect("autodoc-skip-member", skip)
+    app.connect("html-page-context", reachable, priority=900)  # after the theme
     app.connect("build-finished", front)

@@ -99,36 +99,6 @@ def help_of(*name: str) -> str:
     return result.output
 
 
-@pytest.mark.slow
-def test_the_first_commands_work_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the pages of those who start, in their order, in a folder with nothing but the examples; those that need other
-    files, or do not end, aside."""
-    from heedful.cli import app
-
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    monkeypatch.chdir(tmp_path)
-    pages = [ROOT / "docs" / "start" / f"{name}.md" for name in ("search", "recommender", "language-models", "studies")]
-    lines = [line for page in pages for block in blocks(page, "") for line in block.splitlines()]
-    told = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("heedful ")]
-    told = [words for words in told if words[-1] != "ratings.csv"]
-    elsewhere = {"demo", "compare", "serve", "simulate", "figure", "check"}
-    ran = [words for words in told if words[0] not in elsewhere]
-    outputs: dict[str, str] = {}
-    for words in ran:
-        result = CliRunner().invoke(app, words)
-        assert (result.exit_code, result.stderr) == (0, ""), (words, result.output)
-        outputs[" ".join(words)] = result.output
-    assert {words[0] for words in ran} == {"init", "import", "decide", "feedback", "why", "report", "rank"}
-    assert not [line for line, out in outputs.items() if "arm control" in out]  # which shows nothing that was learned
-    first, then = (outputs[f"decide letters --candidates examples/drafts.json --id {id}"] for id in ("m1", "m2"))
-    assert re.search(r"^ +1 +\S+ +brief ", first, re.M)
-    shown = "brief" if "arm control" in then else "warm"
-    assert re.search(rf"^ +1 +\S+ +{shown} ", then, re.M), then
-    ids = [words[words.index("--id") + 1] for words in ran if "--id" in words]
-    ids += re.findall(r'decisions .*{"id": "(\w+)"}', "\n".join(lines))
-    assert len(set(ids)) == len(ids) == 8, "an id that is used twice gives the same decision again"
-
-
 def test_what_the_guide_has_sections_of_are_commands() -> None:
     """The list of all is written from the code."""
     from heedful.cli import COMMANDS
@@ -150,6 +120,7 @@ def test_the_grid_of_the_page_is_one(tmp_path: Path) -> None:
 
 def test_what_the_pages_show_of_the_examples_is_what_they_are() -> None:
     assert blocks(ROOT / "docs" / "commands.md", "csv")[0] == (ROOT / "examples" / "cars.csv").read_text()
+    assert blocks(ROOT / "CONTRIBUTING.md", "python") == [(ROOT / "examples" / "mine.py").read_text()]
     [log] = blocks(ROOT / "docs" / "start" / "search.md", "json")
     assert (ROOT / "examples" / "clicks.jsonl").read_text().startswith(log)
 

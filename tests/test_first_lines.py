@@ -1,4 +1,4 @@
-"""The first lines of pages run as they stand in a clone, with the files of examples/, and show what was learned."""
+"""The first lines of pages run as they stand, with the files of examples/, and show what was learned."""
 
 from __future__ import annotations
 
@@ -73,9 +73,8 @@ def test_scores_and_corrections_of_langfuse() -> None:
 
 
 @pytest.mark.slow
-def test_a_learner_of_ones_own(folder: Path) -> None:
+def test_a_learner_of_ones_own() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text()
-    (folder / "mine.py").write_text(page.split("```python\n")[1].split("```")[0])
     check, make, simulate = page.split("```\n\n```\n")[1].split("```")[0].splitlines()
     subprocess.run(["sh", "-c", make.replace("python", shlex.quote(sys.executable), 1)], check=True)
     assert re.search(r"All \d+ kept", run(check))

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tarfile
+import time
 import tomllib
 import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from alone import KEPT, alone
+from heedful import __version__
+from processes import ENDED, free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -69,20 +76,32 @@ def test_the_classifiers_name_this_python() -> None:
     assert f"{sys.version_info[0]}.{sys.version_info[1]}" in named
 
 
+def test_the_version_is_one() -> None:
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == __version__
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    for name in ("package.json", "package-lock.json"):
+        assert json.loads((ROOT / "clients" / "typescript" / name).read_text())["version"] == __version__
+
+
 @pytest.fixture(scope="module")
 def clean(wheel: Path) -> Path:
-    """The python of an environment with the wheel and its locked core dependencies, and nothing else.
+    """The python of an environment with the wheel and its locked core dependencies, and nothing else."""
+    return installed(wheel, "requirements-core.lock")
+
+
+def installed(wheel: Path, lock: str) -> Path:
+    """The python of an environment with the wheel and the packages of a lock, and nothing else.
 
     Kept under a name made of their hashes: as long as nothing changed, the next run installs nothing.
     """
     digest = hashlib.sha256(sys.version.encode())
-    digest.update((ROOT / "requirements-core.lock").read_bytes())
+    digest.update((ROOT / lock).read_bytes())
     base = KEPT / digest.hexdigest()[:16]
     python = base / "bin" / "python"
     with alone("wheel"):  # another run may be about to do the same
         if not (base / "ready").exists():
             run(sys.executable, "-m", "venv", "--clear", base)
-            run(python, "-m", "pip", "install", "-q", "--require-hashes", "-r", ROOT / "requirements-core.lock")
+            run(python, "-m", "pip", "install", "-q", "--require-hashes", "-r", ROOT / lock)
             (base / "ready").touch()
         contents = hashlib.sha256()
         with zipfile.ZipFile(wheel) as archive:
@@ -112,6 +131,64 @@ def test_the_first_example_of_the_readme_runs(clean: Path, tmp_path: Path) -> No
     assert out == expected
     where = run(clean, "-c", "import heedful; print(heedful.__file__)", cwd=tmp_path).stdout
     assert str(ROOT) not in where
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "start").glob("*.md")), ids=lambda page: page.stem)
+def test_a_newcomer_types_what_the_page_says(wheel: Path, tmp_path: Path, page: Path) -> None:
+    """Each line as it stands, in an empty folder, with the wheel and the packages of the extra `serve`.
+
+    The first line installs heedful, which the environment did. Not typed are blocks below a comment that says why: data
+    that the reader has to download, pictures of their own."""
+    fences = re.findall(r"^(<!-- not typed: .+ -->\n\n)?```(\w*)\n(.*?)^```$", page.read_text(), re.M | re.S)
+    lines = [line for why, language, block in fences if not why and not language for line in block.splitlines()]
+    assert re.fullmatch(r"pip install 'heedful\[[a-z,]+\]'", lines[0])
+    assert lines[1] == "heedful examples"
+    port, folder = str(free_port()), tmp_path / "empty"
+    folder.mkdir()
+    (tmp_path / ".curlrc").write_text("fail-with-body\nsilent\nshow-error\n")
+    path = f"{installed(wheel, 'requirements-server.lock').parent}{os.pathsep}{os.environ['PATH']}"
+    dropped = ("PYTHONPATH", "VIRTUAL_ENV", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "HEEDFUL_DATABASE")
+    environment = {k: v for k, v in os.environ.items() if k not in dropped}
+    environment |= {"PATH": path, "HEEDFUL_SERVE_PORT": port, "CURL_HOME": str(tmp_path)}
+    told = []
+    with ExitStack() as servers:
+        for line in lines[1:]:
+            command = ["bash", "-c", f"exec {line}" if SERVES.match(line) else line.replace("8710", port)]
+            if SERVES.match(line):
+                servers.enter_context(running(command, folder, environment))
+                continue
+            got = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+            assert got.returncode == 0, f"{line}\n{got.stdout}\n{got.stderr}"
+            told.append(got.stdout)
+    if page.stem == "language-models":  # the draft that the edit made warmer
+        *_, first, _, then = told
+        assert re.search(r"^ +1 +\S+ +brief ", first, re.M), first
+        assert re.search(rf"^ +1 +\S+ +{'brief' if 'arm control' in then else 'warm'} ", then, re.M), then
+
+
+SERVES = re.compile(r"heedful (serve|compare)\b")
+"""What runs until Ctrl-C."""
+
+
+@contextmanager
+def running(command: list[str], folder: Path, environment: dict[str, str]) -> Iterator[None]:
+    """A command that serves pages, from when it has said where until Ctrl-C."""
+    said = folder.with_name("said")
+    with said.open("wb") as out:
+        child = subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=out)
+    try:
+        end = time.monotonic() + 120
+        while "http://127.0.0.1:" not in said.read_text():
+            assert child.poll() is None, said.read_text()
+            assert time.monotonic() < end, said.read_text()
+            time.sleep(0.05)
+        yield
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) in (*ENDED, -signal.SIGINT, 128 + signal.SIGINT), said.read_text()
+    finally:
+        child.kill()
+        child.wait(60)
 
 
 @pytest.mark.slow
@@ -162,7 +239,7 @@ def test_the_wheel_holds_the_package_and_its_marker_for_types(wheel: Path) -> No
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert "heedful/py.typed" in names
-    assert {n.split("/")[0] for n in names} == {"heedful", "heedful-0.1.0.dist-info"}
+    assert {n.split("/")[0] for n in names} == {"heedful", f"heedful-{__version__}.dist-info"}
 
 
 @pytest.mark.slow

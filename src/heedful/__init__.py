@@ -15,7 +15,7 @@ array([1, 2, 0])
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 # The public names, for type checkers. At run time each is imported when it is first used (`__getattr__`).
 if TYPE_CHECKING:

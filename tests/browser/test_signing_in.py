@@ -174,7 +174,7 @@ def test_another_tenants_loops_are_not_there(guarded: Process, opened: Opened, w
     _, text = key(guarded, "read", "feedback", "decide", "admin", tenant="others")
     page = opened(guarded.url)
     sign_in(page, text)
-    expect(page.get_by_role("heading", name="Loops")).to_be_visible()
+    expect(page.get_by_role("heading", name="learn what they like")).to_be_visible()
     expect(page.locator("tr[data-loop]")).to_have_count(0)
     for path in ("/loops/cars", "/loops/cars/learned", "/loops/cars/row"):
         answer = page.goto(guarded.url + path)

@@ -44,7 +44,7 @@ def test_every_help_has_its_examples_and_json(command: str) -> None:
     assert heedful(f"{command} -h").out == out
     lines = [line.strip() for line in out.splitlines()]
     assert {f"Example: {each}" for each in cli.COMMANDS[command].example.splitlines()} <= set(lines)
-    assert ("--json" in out) == (command not in ("serve", "mcp"))
+    assert ("--json" in out) == (command not in ("serve", "mcp", "examples"))
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,22 @@ def test_a_slip_on_the_line_is_a_sentence(line: str, told: str) -> None:
     got = heedful(line)
     assert (got.code, got.out) == (2, "")
     assert got.err.lower() == told.lower()
+
+
+def test_examples_are_written_once_and_never_over_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path(__file__).resolve().parents[2] / "examples"
+    expected = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*") if path.suffix != ".pyc"}
+    assert "heedful init cars examples/cars.csv" in heedful("examples").err
+    Path("examples/answers/birch.csv").unlink()
+    assert heedful("examples").err.startswith(f"heedful: wrote 1 of {len(expected)} files")
+    assert {path.relative_to("examples"): path.read_bytes() for path in Path("examples").rglob("*.*")} == expected
+    Path("examples/arena.csv").unlink()
+    Path("examples/cars.csv").write_text("mine")
+    got = heedful("examples")
+    assert (got.code, got.out) == (2, "")
+    assert got.err.startswith("heedful: examples/cars.csv: expected none, or the one of this version, got another")
+    assert (Path("examples/cars.csv").read_text(), Path("examples/arena.csv").exists()) == ("mine", False)
 
 
 def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,9 +35,12 @@ def snapshots(path: Path) -> list[str]:
     return sorted(each.name for each in path.glob("snapshot-*"))
 
 
-def test_without_a_loop_the_page_says_how_to_make_one(visitor: Visitor) -> None:
+def test_without_a_loop_the_page_says_how_to_make_one_in_a_terminal(visitor: Visitor, folder: Path) -> None:
+    """To who may not make one here."""
+    with closing(Keys(folder)) as keys:
+        visitor.sign_in(keys.create("looker", scopes=["read"])[1])
     page = visitor.get("/")
-    assert page.status == 200
+    assert (page.status, page.all("form[@class='begin stack']")) == (200, [])
     assert "There is no loop here yet." in words(page.one("main"))
     assert "heedful init cars cars.csv" in words(page.one("main"))
 

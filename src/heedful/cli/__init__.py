@@ -38,6 +38,9 @@ COMMANDS = {
     "demo": CommandEntry(
         "demo:demo", "Teach it what you like: a page with real cars, which learns from every click.", "heedful demo"
     ),
+    "examples": CommandEntry(
+        "examples:examples", "Write the files that the documentation uses, as a folder `examples`.", "heedful examples"
+    ),
     "compare": CommandEntry(
         "compare:compare",
         "Ask people which of two is better, the most informative pair next, and show the ranking as it forms.",

@@ -1,4 +1,4 @@
-"""What to install where an optional package is missing."""
+"""What to install where an optional package is missing, and where the examples are."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 CLONE = (Path(__file__).resolve().parents[3] / "pyproject.toml").is_file()
 """Whether this heedful runs in a clone of its repository, and is not an installed copy."""
+EXAMPLES = Path(__file__).resolve().parents[3 if CLONE else 1] / "examples"
+"""The folder of examples: that of the clone, or the one that was installed with the package."""
 
 
 def lacking(why: str, package: str, extra: str) -> str:

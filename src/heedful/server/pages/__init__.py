@@ -22,7 +22,20 @@ from heedful.server.codecs import unique_fields
 from heedful.server.context import ServerContext
 from heedful.server.keys import in_order
 from heedful.server.page_clicks import digested
-from heedful.server.pages import compare, health, keys, learned, loops, participant, proof, results, session, teach, why
+from heedful.server.pages import (
+    begin,
+    compare,
+    health,
+    keys,
+    learned,
+    loops,
+    participant,
+    proof,
+    results,
+    session,
+    teach,
+    why,
+)
 from heedful.server.pages.formatting import join_names
 from heedful.server.pages.page import SAFE, Page, Visit, back, folder_for, form_of, problem_page, static_files
 from heedful.server.problems import Problem, as_problem
@@ -36,6 +49,7 @@ PAGES: tuple[Page, ...] = (
     *health.PAGES,
     *compare.PAGES,
     *results.PAGES,
+    *begin.PAGES,
     *loops.PAGES,
     *keys.PAGES,
 )
@@ -118,7 +132,7 @@ def _check_scopes(service: ServerContext, request: Request, caller: Caller, scop
 async def _respond(service: ServerContext, route: Page, request: Request, caller: Caller) -> Response:
     """Return the response of the page `route`, after reading the query and the form, and opening the loop."""
     query = unique_fields(request.query_params.multi_items())
-    form = await form_of(request, service) if request.method == "POST" else {}
+    form = await form_of(request, service) if request.method == "POST" and not route.uploads else {}
     name = request.path_params.get("loop")
     if name is None:
         return await route.work(Visit(service, caller, request, query, form, None))

@@ -21,14 +21,17 @@ AT_ONCE = 50
 """The number of loops on a page of the list."""
 
 
-async def list_loops(visit: Visit) -> Response:
-    """Render the page that lists the loops of the caller's tenant."""
+async def render_list(visit: Visit, status: int, **form: object) -> Response:
+    """Render the page that lists the loops of the caller's tenant, with the HTTP `status`. `form` is what the template
+    needs for the form that makes a loop, by name."""
     start = whole(visit.query, "start", 0, 0)
     names = await visit.service.loops.list_names(visit.caller.tenant)
     return render(
         visit,
         "loops.html",
+        status,
         tab="loops",
+        **form,
         names=names[start : start + AT_ONCE],
         start=start,
         total=len(names),
@@ -91,7 +94,6 @@ def _sizes(loop: Loop) -> list[int]:
 
 
 PAGES = (
-    Page("GET", "/", ("read",), list_loops),
     Page("GET", "/loops/{name}/row", ("read",), row),
     Page("POST", "/loops/{loop}/snapshot", ("admin", "read"), snapshot),
 )

@@ -135,6 +135,8 @@ class Page(NamedTuple):
     """the handler, from a Visit to the response"""
     audit: str = ""
     """what the audit log calls it; "" if it has none of this page"""
+    uploads: bool = False
+    """whether the handler reads the form itself, as it has files"""
 
 
 def render(visit: Visit, template: str, status: int = 200, /, **context: object) -> HTMLResponse:

@@ -1,16 +1,23 @@
-"""The site builds without a warning, loads nothing from another host, and can be searched."""
+"""The site builds without a warning, loads nothing from another host, can be searched, and read by all."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from accessible import findings
+from served import Opened
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Loads(HTMLParser):
@@ -38,14 +45,26 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "html"
 
 
-@pytest.mark.slow
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """Where the site is served: axe reads styles, which a browser lets it do over HTTP alone."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
 def test_every_page_is_there(site: Path) -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     assert [page for page in pages if not (site / page.relative_to(ROOT)).with_suffix(".html").exists()] == []
     assert (site / "index.html").read_bytes() == (site / "README.html").read_bytes()
 
 
-@pytest.mark.slow
 def test_no_page_loads_anything_from_another_host(site: Path) -> None:
     pages = [*site.rglob("*.html")]
     assert len(pages) > 100
@@ -56,7 +75,6 @@ def test_no_page_loads_anything_from_another_host(site: Path) -> None:
         assert not re.search(r"@import|url\(\s*['\"]?(https?:)?//", style.read_text()), style
 
 
-@pytest.mark.slow
 def test_what_is_written_from_the_code_is_there(site: Path) -> None:
     for page, found in {
         "commands": ("keys create", "--exploration", "heedful decide cars --person ann"),
@@ -68,10 +86,31 @@ def test_what_is_written_from_the_code_is_there(site: Path) -> None:
         assert [each for each in found if each not in text] == [], page
 
 
-@pytest.mark.slow
 def test_the_search_has_an_index_that_needs_no_server(site: Path) -> None:
     index = (site / "searchindex.js").read_text()
     assert index.startswith("Search.setIndex(")
     for word in ("propens", "interleav", "docs/reference/http"):
         assert word in index
     assert "searchindex.js" in (site / "search.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "index",
+        "docs/start/search",
+        "docs/operations",
+        "docs/http",
+        "docs/papers",
+        "docs/notebooks/arena",
+        "docs/reference/commands",
+        "docs/reference/http",
+        "docs/reference/api",
+        "search",
+    ],
+)
+def test_axe_finds_nothing_in_light_or_dark_wide_or_narrow(address: str, opened: Opened, page: str) -> None:
+    shown = opened(f"{address}/{page}.html")
+    for width in (1280, 390):
+        shown.set_viewport_size({"width": width, "height": 800})
+        assert findings(shown) == []
