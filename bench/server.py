@@ -1,10 +1,11 @@
 """The server under load, on loopback, one process: decisions by id and with raw features, durable feedback.
 
-    .venv/bin/python bench/server.py [--quick] [--folder DIR] [--durable]
+    .venv/bin/python bench/server.py [--quick] [--folder DIR] [--durable] [--parts]
 
 The load comes from wrk (Debian's package wrk), another process; latencies at a steady rate from a generator of our own
 that keeps to its schedule whether answers come or not, in a third. Next to each figure, from the same run: what a route
-that does nothing answers, and the single commits that the disk does.
+that does nothing answers, and the single commits that the disk does. `--parts` says where a decision's time goes, by
+py-spy, which looks at the server 200 times a second.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -268,13 +270,52 @@ def visible(folder: Path, key: str, port: int) -> bool:
         return bool(again["version"] == a["version"])
 
 
+PARTS = {
+    "commit to the log": r"loop/log/|storage/|loop/projection",
+    "record: what is written of it": r"packing|loop/records|core/ids",
+    "ranking, probability, how sure": r"learners/|interactions/|spaces/|jit/",
+    "names to features": r"loop/request\.py|catalogue|features/",
+    "the decision around these": r"heedful/loop/",
+    "key, scope, rate": r"auth\.py|rate_limit|server/keys",
+    "JSON": r"server/codecs|msgspec|json",
+    "HTTP": r"protocol\.py|framing|uvicorn|httptools|starlette",
+    "route, threads of loops": r"heedful/server/|concurrent/futures",
+    "event loop": r"asyncio|uvloop|runners",
+}
+"""Parts of a decision, by the innermost function of ours that is at work: a pattern of its file."""
+IDLE = re.compile(r"select|_work \(heedful/server/threads|wait \(threading|_worker \(concurrent")
+
+
+def parts(pid: int, seconds: int, folder: Path) -> dict[str, float]:
+    """The share of each part in what the server does in these seconds."""
+    raw = folder / "stacks.txt"
+    told = ["py-spy", "record", "-r", "200", "-f", "raw", "-o", str(raw), "-p", str(pid), "-d", str(seconds)]
+    subprocess.run(told, capture_output=True, check=True)
+    shares = dict.fromkeys([*PARTS, "the rest"], 0.0)
+    for line in raw.read_text().splitlines():
+        stack, _, n = line.rpartition(" ")
+        frames = stack.split(";")[::-1]
+        if not IDLE.search(frames[0]):
+            parts_of = (name for frame in frames for name, files in PARTS.items() if re.search(files, frame))
+            shares[next(parts_of, "the rest")] += int(n)
+    return {name: round(share / sum(shares.values()), 3) for name, share in shares.items()}
+
+
 DURABLE = ("decide_by_id", "decide_by_id_steady", "feedback")
 
 
 def measured(
-    folder: Path, learner: str, features: int, keep: bool, seconds: int, port: int, **settings: Any
+    folder: Path,
+    learner: str,
+    features: int,
+    keep: bool,
+    seconds: int,
+    port: int,
+    by_parts: bool = False,
+    **settings: Any,
 ) -> dict[str, Any]:
-    """All cases of one learner; with the setting `durable` those that it is about."""
+    """All cases of one learner, with `by_parts` the parts of a decision; with the setting `durable` those that it is
+    about."""
     folder.mkdir()
     decided = new_loop(folder, learner, features, keep_unshown=keep, **settings)
     keys = Keys(folder)
@@ -291,6 +332,14 @@ def measured(
             # Once more: by now as many decisions are kept in memory as ever are, and it grows no further.
             "decide_raw_float32_later": lambda: wrk(pid, port, numbers(key, features, folder), seconds, folder),
         }
+        if by_parts:
+            with ThreadPoolExecutor() as pool:
+                for name in ("decide_by_id_steady", "decide_by_id"):
+                    load = pool.submit(cases[name])
+                    time.sleep(1.5)  # wrk tries it for a second
+                    found[name] = parts(pid, max(seconds - 1, 1), folder)
+                    print(load.result(), *(f"{share:6.1%}  {part}" for part, share in found[name].items()), sep="\n")
+            return found
         if settings.get("durable"):
             cases = {name: case for name, case in cases.items() if name in DURABLE}
         for name, case in cases.items():
@@ -310,6 +359,7 @@ def main() -> None:
         action="store_true",
         help="both settings of `durable` in turns, three times, and nothing is recorded",
     )
+    parser.add_argument("--parts", action="store_true", help="where a decision's time goes; nothing is recorded")
     parser.add_argument("--port", type=int, default=8719)
     given = parser.parse_args()
     if shutil.which("wrk") is None:
@@ -329,6 +379,9 @@ def main() -> None:
                 pid = worker_of(pid)
                 figures["bare_route_granian"] = wrk(pid, given.port, bare(names), seconds, folder)
         print(figures, flush=True)
+        if given.parts:
+            measured(folder / "parts", "posterior", 20, True, seconds, given.port, by_parts=True)
+            return
         if given.durable:
             for turn in range(6):
                 durable = ("decision", "feedback")[turn % 2]
