@@ -516,9 +516,11 @@ def test_every_option_of_serve_can_be_set_in_the_environment(tmp_path: Path) -> 
     [file] = blocks("ini")
     for name in re.findall(r"^(HEEDFUL_SERVE_\w+)=", file, re.M):
         assert name in help
+    wrong = {"HEEDFUL_SERVE_LOG": "csv", "HEEDFUL_SERVE_MOST_OPNE": "5"}
     for words, got in (([], "csv"), (["--log", "xml"], "xml")):
-        result = CliRunner().invoke(app, ["serve", str(tmp_path), *words], env={"HEEDFUL_SERVE_LOG": "csv"})
+        result = CliRunner().invoke(app, ["serve", str(tmp_path), *words], env=wrong)
         assert result.exit_code == 2
+        assert re.findall(r"HEEDFUL_SERVE_\w+", result.output) == ["HEEDFUL_SERVE_MOST_OPNE"]
         assert f"--log: expected text or json, got '{got}'" in result.output
 
 

@@ -29,6 +29,7 @@ _URL = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
 
 
 def serve(
+    context: typer.Context,
     folder: Annotated[
         Path | None,
         typer.Argument(
@@ -117,6 +118,10 @@ def serve(
     Exit codes: 1 it cannot listen, or the keys cannot be read; 2 bad input; otherwise that of the signal that ended it.
     """
     check_server("serve", "heedful serve")
+    options = {f"HEEDFUL_SERVE_{parameter.name}".upper() for parameter in context.command.params}
+    for name in sorted(os.environ):
+        if name.startswith("HEEDFUL_SERVE_") and name not in options:
+            note(f"{name}: no option of heedful serve is called so: it is not read (heedful serve --help has all)")
     from heedful.learners.registry import learner_class
 
     elsewhere = database()
