@@ -31,7 +31,7 @@ $(LIGHT): requirements-demo.lock pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(READY): requirements.lock requirements-setup.lock pyproject.toml | $(BIN)/python
-	@echo "heedful: setting up $(VENV) with all that the tests need (about 120 packages, 480 MB to fetch; once)"
+	@echo "heedful: setting up $(VENV) with all that the tests need (about 120 packages, 500 MB to fetch; once)"
 	@$(INSTALL) --require-hashes --only-binary :all: -r requirements-setup.lock
 	@$(INSTALL) --require-hashes --no-build-isolation --use-pep517 -r requirements.lock
 	@$(EDITABLE)

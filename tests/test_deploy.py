@@ -209,6 +209,19 @@ def test_pods_of_servers_are_probed_and_have_time_to_end() -> None:
             assert container["securityContext"]["allowPrivilegeEscalation"] is False
 
 
+@pytest.mark.slow  # reads the schemas
+def test_the_files_fit_the_schemas_of_kubernetes() -> None:
+    import kubernetes_validate
+
+    for (kind, name), each in manifests().items():
+        version = kubernetes_validate.latest_version()
+        assert kubernetes_validate.validate(each, version, strict=True) == version, (kind, name)
+    [wrong] = [dict(each) for (kind, _), each in manifests().items() if kind == "StatefulSet"]
+    wrong["spec"] = wrong["spec"] | {"replica": 1}
+    with pytest.raises(kubernetes_validate.ValidationError, match="replica"):
+        kubernetes_validate.validate(wrong, version, strict=True)
+
+
 # ---------------------------------------------------------------------------- where something can run them
 
 
