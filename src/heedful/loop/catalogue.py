@@ -113,7 +113,7 @@ class Catalogue:
         self._names: list[str] = []  # of the versions, by row
         self._versions: list[int] = []
         self._standing: dict[str, int] = {}  # name -> row, of what is on offer and has been read
-        self._features = np.zeros((256, n_features + 1))  # the last column is for the caller's score: 0
+        self._features = np.zeros((16, n_features + 1))  # the last column is for the caller's score: 0
         self._lock = threading.RLock()
 
     def look_again(self) -> None:
