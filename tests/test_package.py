@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -189,6 +190,46 @@ def running(command: list[str], folder: Path, environment: dict[str, str]) -> It
     finally:
         child.kill()
         child.wait(60)
+
+
+SIMULATE = "heedful simulate catalogue examples/cars.csv --user best --interpreted --rounds 3 --people 2 --learner"
+PARQUET = """
+import pyarrow, pyarrow.parquet
+from heedful.data.set_aside import item_rows
+from heedful.data.table import open_table
+pyarrow.parquet.write_table(pyarrow.table({"name": ["a", "b"]}), "items.parquet")
+assert [row["name"] for row in item_rows(open_table("items.parquet"))] == ["a", "b"]
+"""
+TRIED = {
+    "plot": f"{SIMULATE} perceptron --plot curve.png && test -s curve.png",
+    "demo": "heedful demo --once",
+    "parquet": f"python -c '{PARQUET}'",
+    "sklearn": f"{SIMULATE} ranking-svm",
+    "serve": "python -c 'import heedful.server.main, heedful.server.app'",
+    "client": "python -c 'from heedful.client import Client; Client(\"http://127.0.0.1:1\")'",
+    "postgres": "python -c 'import heedful.storage.postgres as p; p.psycopg'",
+    "ray": "python -c 'import ray, heedful.server.hosts'",
+    "mcp": "python -c 'import heedful.server.agent_tools'",
+}
+"""By extra, a line that needs it."""
+
+
+def test_each_extra_is_tried() -> None:
+    assert set(TRIED) == set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("extra", TRIED)
+def test_the_wheel_and_each_extra_in_an_empty_environment(wheel: Path, tmp_path: Path, extra: str) -> None:
+    pins = re.findall(r"^([\w.-]+==[\w.+-]+)(.*?) \\$", (ROOT / "requirements.lock").read_text(), re.M)
+    (tmp_path / "pins.txt").write_text("\n".join(f"{pin}{marker}" for pin, marker in pins))
+    with TemporaryDirectory(dir=KEPT) as home:  # not in memory
+        run(sys.executable, "-m", "venv", home)
+        binaries = Path(home) / "bin"
+        run(binaries / "python", "-m", "pip", "install", "-q", "-c", tmp_path / "pins.txt", f"{wheel}[{extra}]")
+        path = f"PATH={binaries}:$PATH"
+        run(binaries / "heedful", "examples", cwd=tmp_path)
+        run("bash", "-c", f"{path}; {TRIED[extra]}", cwd=tmp_path)
 
 
 @pytest.mark.slow

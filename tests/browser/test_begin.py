@@ -32,7 +32,7 @@ def test_the_keyboard_makes_a_loop_of_the_example(empty: Process, opened: Opened
     page.keyboard.press("Enter")
     tab_to(page, "[name=use]")
     page.keyboard.press("ArrowRight")
-    expect(page.get_by_label("Choose one of a few")).to_be_checked()
+    expect(page.get_by_label("See one of a few")).to_be_checked()
     expect(page.get_by_label("The question")).to_be_hidden()
     tab_to(page, "#begin-name")
     page.keyboard.press("Enter")

@@ -28,7 +28,7 @@ from heedful.studies.study import ASK
 
 USES = {
     "rank": ("Rank a list", "People see a list, best first, and click or reorder. For a search, a shop, a feed."),
-    "one": ("Choose one of a few", "People see one thing, and like it or not. For a banner, a price, a draft."),
+    "one": ("See one of a few", "People see one thing, and like it or not. For a banner, a price, a draft."),
     "rate": ("Give ratings", "People rate things, and see what they may like. For recommendations."),
     "compare": (
         "Compare two",
