@@ -207,8 +207,8 @@ TRIED = {
     "sklearn": f"{SIMULATE} ranking-svm",
     "serve": "python -c 'import heedful.server.main, heedful.server.app'",
     "client": "python -c 'from heedful.client import Client; Client(\"http://127.0.0.1:1\")'",
-    "postgres": "python -c 'import heedful.storage.postgres as p; p.psycopg'",
-    "ray": "python -c 'import ray, heedful.server.hosts'",
+    "postgres": "python -c 'import psycopg, heedful.storage.postgres'",
+    "ray": f"{SIMULATE} perceptron --engine ray",
     "mcp": "python -c 'import heedful.server.agent_tools'",
 }
 """By extra, a line that needs it."""
