@@ -236,9 +236,9 @@ class Posterior:
     PLACES = 10
 
     def __init__(self, N, k, base=False, products=0):
-        self.N, self.k, self.lists, self.rows = N, k, 0, 0
+        self.N, self.k, self.lists, self.rows, self.products = N, k, 0, 0, products
         self.spread, self.squares, self.sizes = np.ones(N), np.zeros(N), np.zeros(N)
-        self.share = self.shares(N, products)
+        self.share = self.shares(N, products, 0.5)
         self.unit = sum(self.share) / self.share  # prior precision, at first that of N features with the spread 1
         self.ahead = np.zeros(N)  # its prior mean
         if base:
@@ -248,9 +248,10 @@ class Posterior:
         self.m = np.array([*self.ahead, *([0.0] * 23)])
         self.usual, self.thumbs = None, 0
 
-    def shares(self, N, products):
-        """Of the prior variance: the products, which stand before the last feature, together a tenth of the others."""
-        return np.array([0.1 * (N - products) / products if N - 1 - products <= j < N - 1 else 1.0 for j in range(N)])
+    def shares(self, N, products, part):
+        """Of the prior variance: the products, which stand before the last feature, together this part of the others: a
+        tenth, in lists a half, where the others begin with a fifth."""
+        return np.array([part * (N - products) / products if N - 1 - products <= j < N - 1 else 1.0 for j in range(N)])
 
     def observe(self, Z, y, weight=1.0):
         def loss(w):
@@ -269,6 +270,7 @@ class Posterior:
     def follow(self, x, fitted=True):
         """The prior of weight j is that of a feature with the spread there has been within lists, its mean square being
         two rows more; its scale is 1, or in lists .2, and more if the weights say so, .2 being three weights more."""
+        self.share = self.shares(self.N, self.products, 0.5 if fitted else 0.1)
         self.lists, self.rows = self.lists + 1, self.rows + len(x)
         away = x - x.mean(axis=0)
         away[np.abs(away) <= 1e-12 * np.abs(x.mean(axis=0))] = 0.0  # rounding
@@ -819,7 +821,7 @@ class OrdinalLogistic(Posterior):
     Around the first instance: w . x_1 - b_r ~ Normal(log((k - r) / r), 100). An offset: v . x - a, of one person."""
 
     def __init__(self, N, k, prior=4.0, products=0):
-        self.N, self.k, self.prior, self.rows, self.share = N, k, prior, 0, self.shares(N, products)
+        self.N, self.k, self.prior, self.rows, self.share = N, k, prior, 0, self.shares(N, products, 0.1)
         self.unit, self.squares, self.mean = sum(self.share) / self.share / prior, np.zeros(N), None
 
     def rows_of(self, x):

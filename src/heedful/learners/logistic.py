@@ -33,7 +33,7 @@ _CLOSE = 1e-8
 _BELIEVED = 3.0  # the prior scale that a learner begins with counts like as many weights that are known exactly
 _LARGEST = 100.0  # times that scale it becomes at most
 _CAREFUL = 0.2  # of the scale of the prior is where lists begin: a list says more of some weights than of others
-_PRODUCTS = 0.1  # all products together have this share of the prior variance of the features that they are made of
+_PRODUCTS = 0.1  # all products together have this share of the scale of the prior
 _RENEWED = 1024  # at lists 1, 2, 4, ... up to this one the prior follows the spread of the features
 
 
@@ -85,12 +85,13 @@ def first_state(
 
 
 @kernel
-def prior_shares(n: int, products: int) -> Array:
+def prior_shares(n: int, products: int, lists: bool) -> Array:
     """Return the shares (n,) that n features have of the prior variance: 1, but less for the `products` before the last
-    one, each of two others: there are many of them, most of which mean nothing."""
+    one, each of two others: there are many of them, most of which mean nothing. In `lists`, which begin with a fifth of
+    the prior, products begin with all of theirs: with a fifth of a tenth they are found too late."""
     shares = np.ones(n)
     if products > 0:
-        shares[n - 1 - products : n - 1] = _PRODUCTS * (n - products) / products
+        shares[n - 1 - products : n - 1] = _PRODUCTS / (_CAREFUL if lists else 1.0) * (n - products) / products
     return shares
 
 

@@ -57,8 +57,8 @@ class Posterior(NamedTuple):
     the list) + a_i + [something above was clicked] b_i + c + d), with effects a_i and b_i of the place, c of the list,
     and d for all: so clicks at the top count for less. A thumb up has the probability sigma(w . (z - usual) + e), for
     the features z of what was judged and the mean of those judged so far. The prior variances of these effects are 1/4,
-    1, 1, 4 and 4. `products` features, those before the last one, are products of two others; together they have a
-    tenth of the prior variance of the others. The first 30 places of a list count, and the first 30 items of a
+    1, 1, 4 and 4. `products` features, those before the last one, are products of two others; together they have s / 10
+    for s = `prior`. The first 30 places of a list count, and the first 30 items of a
     correction. Costs D^2 for each, D = N + 23; beyond 300 features only variances are kept, at a cost of D.
     """
 
@@ -73,7 +73,7 @@ class Posterior(NamedTuple):
         check_positive("prior", self.prior)
         check_count("products", self.products, least=0, most=self.n_features - 1)
         self.swaps().check()
-        n, shares = self.n_features, prior_shares(self.n_features, self.products)
+        n, shares = self.n_features, prior_shares(self.n_features, self.products, True)
         base, precision = np.zeros(n), np.sum(shares) / self.prior / shares
         variances = self.prior * shares / np.sum(shares)
         if isinstance(self.space, WithBaseScore):  # a standard deviation of the caller's score is worth about 1
@@ -106,7 +106,7 @@ class Posterior(NamedTuple):
         # Of the other candidates a log need not keep anything.
         seen = x[named(x.shape[0], shown, chosen)].astype(np.float64)
         mean = list_mean(seen)
-        rows = renew_prior(state, seen, mean, self.prior, prior_shares(x.shape[1], self.products), True)
+        rows = renew_prior(state, seen, mean, self.prior, prior_shares(x.shape[1], self.products, True), True)
         if clicked:
             learn_clicks(state, x, mean, shown, chosen, weight)
         else:
@@ -128,7 +128,7 @@ class Posterior(NamedTuple):
             state.usual[:] = among
         both = np.empty((2, z.size))
         both[0], both[1] = z, state.usual
-        shares = prior_shares(z.size, self.products)
+        shares = prior_shares(z.size, self.products, not alone)
         rows = renew_prior(state, both, list_mean(both), self.prior, shares, not alone)
         Z = np.zeros((1, state.m.size))
         Z[0, : z.size] = z - state.usual

@@ -63,7 +63,7 @@ class OrdinalLogistic(NamedTuple):
         check_count("products", self.products, least=0, most=n - 1)
         r = np.arange(1.0, k)
         intercepts = np.log((k - r) / r)
-        shares = prior_shares(n, self.products)
+        shares = prior_shares(n, self.products, False)
         precision = np.sum(shares) / self.prior / shares
         variances = self.prior * shares / np.sum(shares)
         return first_state(np.zeros(n), precision, variances, intercepts, np.full(k - 1, _VARIANCE))
@@ -80,7 +80,9 @@ class OrdinalLogistic(NamedTuple):
             Z[j, :n] = x - state.usual
             Z[j, n + j] = 1.0
             above[j] = 1.0 if feedback > j + 1 else 0.0
-        rows = renew_prior(state, Z[:1, :n].copy(), np.zeros(n), self.prior, prior_shares(n, self.products), False)
+        rows = renew_prior(
+            state, Z[:1, :n].copy(), np.zeros(n), self.prior, prior_shares(n, self.products, False), False
+        )
         observe(state.m, state.P, Z, np.arange(r), np.full(r, -1), above, 1.0)
         follow_usual(state, Z[0] / (state.t + 1.0), n)
         return PosteriorState(
