@@ -124,7 +124,7 @@ def test_a_life_over_stdio(home: Place) -> None:
 def test_the_first_lines_of_the_page_run(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
     install, make, serve, tell = page.split("```\n")[1].splitlines()
-    assert install == "pip install '.[mcp]'"
+    assert install == "pip install 'heedful[mcp]'"
 
     def words(line: str) -> list[str]:
         return [*COMMAND[:-1], *shlex.split(line)[1:]]

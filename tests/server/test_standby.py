@@ -55,8 +55,15 @@ def pair(postgres: str, tmp_path: Path) -> Iterator[Callable[..., tuple[Node, No
 
 
 def write(node: Node, name: str, n: int) -> httpx.Response:
-    """Ask a server for a decision."""
-    return httpx.post(f"{node.url}/v1/loops/{name}/decisions", json={"id": f"new{n}", "person": "p1"}, timeout=LONGEST)
+    """Ask a server for a decision; again, as it says, where it or the owner was too busy to answer (503)."""
+    end = time.monotonic() + LONGEST
+    while True:
+        asked = {"id": f"new{n}", "person": "p1"}
+        reply = httpx.post(f"{node.url}/v1/loops/{name}/decisions", json=asked, timeout=LONGEST)
+        if reply.status_code != 503 or time.monotonic() > end:
+            return reply
+        assert "send it again" in reply.json()["detail"], reply.text
+        time.sleep(0.1)
 
 
 def version(node: Node, name: str) -> float | None:

@@ -10,7 +10,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Literal
 
@@ -63,6 +63,12 @@ def folder_aside(path: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     remove_unfinished(path)
+    with suppress(OSError):  # not all systems can
+        names = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(names)  # what is acknowledged in it from now on is found after a power cut
+        finally:
+            os.close(names)
 
 
 def remove_unfinished(path: Path) -> None:

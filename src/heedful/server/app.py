@@ -3,6 +3,7 @@ other requests to Starlette's router."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,11 @@ class App:
             await send({"type": "lifespan.shutdown.complete"})
             return
         begin_request(scope["headers"])
-        await (self._answer if self._passing is None else self._passing)(scope, receive, send)
+        try:
+            await (self._answer if self._passing is None else self._passing)(scope, receive, send)
+        except asyncio.CancelledError:
+            if not self.service.stopping.is_set():
+                raise  # otherwise it took longer than the server waits when it ends, which is no error of ours
 
     async def _answer(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["method"] == "POST":
