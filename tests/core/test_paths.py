@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.core.paths import path_kind
+from heedful.core.paths import new_folder, path_kind
 from locked import lock
 
 
@@ -44,3 +44,18 @@ def test_the_system_says_so_of_such_a_folder(nobody: Path) -> None:
     os.chmod(nobody / "locked", 0o600)
     with pytest.raises(PermissionError):
         path_kind(nobody / "locked" / "file")
+
+
+def test_a_new_folder_is_on_the_disk_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a power cut it is found: the folder that it is in is synchronised once it has its name."""
+    synced = list[tuple[bool, bool]]()
+
+    def fsync(file: int) -> None:
+        synced.append((os.path.samestat(os.fstat(file), os.stat(tmp_path)), (tmp_path / "new").exists()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with new_folder(tmp_path / "new") as folder:
+        folder.mkdir()
+        assert synced == []
+    assert synced == [(True, True)]
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]

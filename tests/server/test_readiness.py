@@ -15,6 +15,7 @@ import pytest
 from asking import metrics
 
 from heedful.server import context
+from heedful.server.app import App
 from heedful.server.context import ServerContext
 from heedful.server.loops import Loops
 from heedful.server.main import served
@@ -139,3 +140,23 @@ def test_a_database_that_stands_still_is_told_and_holds_up_nobody_who_looks(post
         node.close()
         pool.shutdown()
     assert f"loop {name} of tenant main is owned by this server from now on" in node.told.read_text()
+
+
+@pytest.mark.parametrize("ending", [True, False])
+def test_a_request_that_is_cut_off_is_an_error_unless_the_server_ends(tmp_path: Path, ending: bool) -> None:
+    class Slow(App):
+        async def _answer(self, *_: object) -> None:
+            await asyncio.sleep(3600.0)
+
+    async def cut_off() -> bool:
+        app = Slow(ServerContext(tmp_path))
+        if ending:
+            app.service.stopping.set()
+        task = asyncio.ensure_future(app({"type": "http", "headers": []}, asyncio.Queue().get, asyncio.Queue().put))
+        await asyncio.sleep(0.0)
+        assert not task.done()
+        task.cancel()
+        await asyncio.wait([task])
+        return task.cancelled()
+
+    assert asyncio.run(cut_off()) == (not ending)

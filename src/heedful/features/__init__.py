@@ -165,9 +165,9 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
             raise ValueError(f"context: expected shape ({self.context.size},), got {context.shape}")
         if X.ndim != 2 or X.shape[1] != self.item.size:
             raise ValueError(f"X: expected shape (m, {self.item.size}), got {X.shape}")
-        found: Features = np.empty((len(X), self.size), np.float32) if out is None else out
+        features: Features = np.empty((len(X), self.size), np.float32) if out is None else out
         n, last = self.item.size, self.size - self.n_products
-        found[:, :n] = X
-        np.multiply(X[:, self._items], context[self._places[0]], out=found[:, n:last], dtype=np.float32)
-        np.multiply(X[:, self._factors[0]], X[:, self._factors[1]], out=found[:, last:], dtype=np.float32)
-        return found
+        features[:, :n] = X
+        np.multiply(X[:, self._items], context[self._places[0]], out=features[:, n:last], dtype=np.float32)
+        np.multiply(X[:, self._factors[0]], X[:, self._factors[1]], out=features[:, last:], dtype=np.float32)
+        return features
