@@ -83,7 +83,7 @@ def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], siz
         hyper = [wanted.noise, wanted.pair, wanted.item_bias, *wanted.taste]
         np.testing.assert_allclose(model.hyper, hyper, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(model.items.coefficients, wanted.coefficients, rtol=1e-9, atol=1e-9)
-        assert model.score == pytest.approx(wanted.score, rel=1e-9)
+        assert model.score[0] == pytest.approx(wanted.score, rel=1e-9)
 
 
 def history(learner: BMF, rounds: int, weigh: bool = False) -> Any:
@@ -161,7 +161,7 @@ def test_what_is_taken_out_is_out_of_counts_sums_and_squares_at_once(gamma: floa
 
 def test_the_last_rating_taken_out_leaves_nothing() -> None:
     learner = BMF(n_factors=2)
-    state = learn_rating(learner, learner.init(np.random.default_rng(0)), 1, 2, 4.5, 0.1)
+    state = learn_rating(learner, learner.init(np.random.default_rng(0)), 1, 1, 2, 4.5, 0.1)
     state = learner.without_item(state, 2)
     assert not state.facts[[WEIGHT, MEAN, SQUARES, WITHIN, AGAIN, RATINGS]].any()
     assert not state.pairs.count.any()

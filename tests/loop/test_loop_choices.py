@@ -104,7 +104,7 @@ def test_how_things_stand_is_of_what_is_believed(folder: Path, spec: str) -> Non
         loop.withdraw("i7")
         model = loop.projection.model
         assert isinstance(model, ChoiceModel)
-        users = np.array([loop.projection.published.people[f"p{i}"].state.user for i in range(3)])
+        users = np.array([loop.projection.published.people[f"p{i}"].state for i in range(3)])
         state = model.ready(loop.projection.published.shared)
         for person, whose in ("p1", users[1:2]), (None, users):
             part, told = model.learner.group_posterior(state, whose).of_items(np.arange(7)), loop.standing(person)

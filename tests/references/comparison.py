@@ -61,7 +61,7 @@ class ComparisonFold(Fold):
         model: Any = loop.projection.model
         assert model.shared.users == len(self.users)
         assert model.shared.n == len(self.numbers)
-        assert {name: person.state.user for name, person in model.people.items()} == self.users
+        assert {name: person.state for name, person in model.people.items()} == self.users
         assert identical(model.shared.learned, self.state)
         names = {user: name for name, user in self.users.items()}
         asked = model.shared.asked[: model.shared.rows].tolist()

@@ -79,7 +79,7 @@ class RatingFold(Fold):
         model: Any = loop.projection.model
         assert identical(model.shared.learned, self.state)
         assert model.shared.users == self.users
-        assert {name: person.state.user for name, person in model.people.items()} == self.numbers
+        assert {name: person.state for name, person in model.people.items()} == self.numbers
         for person in self.numbers:
             consumed = {self.names[j] for j in model.consumed_items(model.view(person)).tolist()}
             assert consumed == {n for (p, n), weight in self.said.items() if p == person and weight >= 1.0 - 1e-9}

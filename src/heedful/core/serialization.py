@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +177,17 @@ def arrays_of(state: object, name: str = "") -> dict[str, npt.NDArray[Any]]:
     """Return copies of the arrays and scalars of `state`, nested named tuples, as arrays keyed by path: field names
     joined by dots, below `name` where it is given."""
     return {leaf: np.array(value) for leaf, value in _leaves(state, name)}
+
+
+def stacked(states: Sequence[Any], name: str = "") -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of n `states` of one type, as `arrays_of` returns those of one, stacked (n, ...); none of no
+    state."""
+    if not states or not isinstance(states[0], tuple):
+        return {name: np.array(states)} if states else {}
+    found = dict[str, npt.NDArray[Any]]()
+    for i, field in enumerate(getattr(states[0], "_fields", range(len(states[0])))):
+        found |= stacked([state[i] for state in states], f"{name}.{field}" if name else str(field))
+    return found
 
 
 def state_like(template: T, arrays: dict[str, npt.NDArray[Any]], name: str = "") -> T:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heedful.core.fold import copy_arrays
-from heedful.core.serialization import arrays_of, read_arrays, state_like, write_arrays
+from heedful.core.serialization import arrays_of, read_arrays, stacked, state_like, write_arrays
 from heedful.loop.interactions.protocol import Interaction
 from heedful.loop.interactions.registry import learner_version
 from heedful.loop.log import Log
@@ -198,9 +198,7 @@ def _arrays(kept: KeptModel) -> dict[str, Any]:
     """Return the arrays of a model by name; those of people are stacked in the order of their names."""
     arrays = arrays_of(kept.shared, "shared")
     everybody = sorted(kept.people.items())
-    stacked = [arrays_of(person.state, "people") for _, person in everybody]
-    for name in stacked[0] if stacked else ():
-        arrays[name] = np.stack([each[name] for each in stacked])
+    arrays |= stacked([person.state for _, person in everybody], "people")
     arrays["lessons"] = np.array([person.lessons for _, person in everybody], np.int64)
     arrays["since"] = np.array([person.since for _, person in everybody], np.int64)
     return arrays

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from heedful.core.declaration import declare
 from heedful.core.validation import check_between, check_count, check_flag, describe, numbers
-from heedful.jit.kernel import Ints, kernel, noinline, primitive
+from heedful.jit.kernel import Ints, kernel, no_refcount, noinline, primitive
 from heedful.learners.ratings.baselines import best_items
 from heedful.learners.ratings.bmf_model import (
     AGAIN,
@@ -31,6 +31,7 @@ from heedful.learners.ratings.bmf_model import (
     WEIGHT,
     WITHIN,
     FactorModel,
+    RowPairs,
     add_own_ratings,
     coefficients_by_pair,
     empty_model,
@@ -54,7 +55,7 @@ from heedful.learners.ratings.interaction_matrix import (
     users_of,
     with_pair,
 )
-from heedful.learners.ratings.mean_field import predictive_moments, set_features, with_rows
+from heedful.learners.ratings.mean_field import Room, predictive_moments, room_for, set_features, with_rows
 from heedful.learners.ratings.ridge import cholesky
 from heedful.spaces.slate import MOST, Slate, SlateContext, SlateRatings, WeightedRatings, check_slate
 
@@ -156,10 +157,14 @@ class BMF(NamedTuple):
         return best_items(scores_of(self, state, x, rng), x.items, self.space.size)
 
     def update(self, state: BMFState, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> BMFState:
-        state = with_room(self, state, x)
+        users, items, t = x.user + 1, x.items[-1] + 1, state.t + 1
+        if self.gamma < 1.0:
+            discount(state, self.gamma)
+        if not has_room(state, users, items):
+            state = with_room(state, users, items)
         for r in range(feedback.items.size):
             item, rating, weight = int(feedback.items[r]), float(feedback.ratings[r]), float(feedback.weight(r))
-            state = learn_rating(self, state, x.user, item, rating, weight)
+            state = learn_rating(self, state, t, x.user, item, rating, weight)
         return state
 
     # ------------------------------------------------------------------ predictions
@@ -233,9 +238,11 @@ class BMF(NamedTuple):
         for user in users:
             for model in (state.factored, state.plain) if self.automatic else (state.factored,):
                 rows = pairs_of(pairs, user, item)
-                item_row(pairs, model, item, rows.of_item, facts, state.seed)
-                user_row(pairs, model, user, rows.of_user, facts)
-                learn_variances(model, facts)
+                n = rows.of_user.size
+                room = room_for(model.users.mean.shape[1], self.n_features + 1, n)
+                item_row(pairs, model, item, rows.of_item, facts, state.seed, room)
+                user_row(pairs, model, user, rows.of_user, facts, room)
+                learn_variances(model, facts, room)
         return state
 
 
@@ -243,40 +250,52 @@ class BMF(NamedTuple):
 
 
 @noinline
+@no_refcount
 @kernel
-def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
-    """Return the state at the beginning of a round: older ratings are discounted by the learner's `gamma`, and there is
-    room for the user and the items of the context `x`. It may overwrite the arrays of `state`."""
-    facts, pairs, pair_sums, gamma = state.facts, state.pairs, state.told, learner.gamma
-    if gamma < 1.0:
-        for i in (WEIGHT, SQUARES, WITHIN, AGAIN, RATINGS, SCALE):
-            facts[i] *= gamma
-        if facts[SCALE] < FAINT:
-            for p in range(pairs.used):
-                pairs.count[p] *= facts[SCALE]
-                pairs.total[p] *= facts[SCALE]
-            for i in range(3 * pairs.used):
-                pair_sums[i] *= facts[SCALE]
-            facts[SCALE] = 1.0
-    users, items = x.user + 1, x.items[-1] + 1
-    plain = with_capacity(state.plain, users, items, -1, state.seed)
-    factored = with_capacity(state.factored, users, items, -1, state.seed)
-    return BMFState(pairs, pair_sums, facts, plain, factored, state.seed, state.t + 1)
+def has_room(state: BMFState, users: int, items: int) -> bool:
+    """Return whether both models in `state` have rows for so many `users` and `items`."""
+    plain, factored = state.plain, state.factored
+    had = min(plain.users.mean.shape[0], factored.users.mean.shape[0])
+    return bool(users <= had and items <= min(plain.items.mean.shape[0], factored.items.mean.shape[0]))
+
+
+@noinline
+@no_refcount
+@kernel
+def discount(state: BMFState, gamma: float) -> None:
+    """Multiply the weight of all ratings so far by `gamma`, in place."""
+    facts, pairs, pair_sums = state.facts, state.pairs, state.told
+    for i in (WEIGHT, SQUARES, WITHIN, AGAIN, RATINGS, SCALE):
+        facts[i] *= gamma
+    if facts[SCALE] < FAINT:
+        for p in range(pairs.used):
+            pairs.count[p] *= facts[SCALE]
+            pairs.total[p] *= facts[SCALE]
+        for i in range(3 * pairs.used):
+            pair_sums[i] *= facts[SCALE]
+        facts[SCALE] = 1.0
 
 
 @noinline
 @kernel
-def record_rating(
-    state: BMFState, p: int, user: int, item: int, rating: float, weight: float
-) -> tuple[InteractionMatrix, Array]:
-    """Record one `rating` of `item` by `user` (indices), which counts `weight` times; the posteriors stay as they are.
-    `p` is the position of their pair, -1 without any.
+def with_room(state: BMFState, users: int, items: int) -> BMFState:
+    """Return the state with room for so many `users` and `items`."""
+    plain = with_capacity(state.plain, users, items, -1, state.seed)
+    factored = with_capacity(state.factored, users, items, -1, state.seed)
+    return BMFState(state.pairs, state.told, state.facts, plain, factored, state.seed, state.t)
 
-    Return two new fields of the state: `pairs`, the matrix of ratings, and `told`, three sums for each pair of
-    user and item (`BMFState.told`). Arrays with room, and the statistics `state.facts`, are written in place;
-    arrays that are full are replaced by longer copies.
+
+@noinline
+@no_refcount
+@kernel
+def record_rating(
+    pairs: InteractionMatrix, pair_sums: Array, facts: Array, p: int, rating: float, weight: float
+) -> None:
+    """Record one `rating`, which counts `weight` times, of the pair of user and item at the position `p`, in place; the
+    posteriors stay as they are.
+
+    `pair_sums` are three sums for each pair (`BMFState.told`), `facts` the statistics of all ratings.
     """
-    facts, pairs, pair_sums = state.facts, state.pairs, state.told
     if facts[RATINGS] == 0.0:
         facts[ORIGIN] = facts[HIGHEST] = rating
     facts[HIGHEST] = max(facts[HIGHEST], rating)
@@ -286,22 +305,17 @@ def record_rating(
     facts[MEAN] += d * weight / facts[WEIGHT]
     facts[SQUARES] += weight * (d * (rating - facts[MEAN]))
     scale, square, again = facts[SCALE], 0.0, 0.0
-    if p >= 0 and pairs.count[p] > 0.0:
+    if pairs.count[p] > 0.0:
         c = scale * pairs.count[p]
         e = rating - pairs.total[p] / pairs.count[p]
         square, again = e * e * c * weight / (c + weight), 1.0
         facts[WITHIN] += square
         facts[AGAIN] += 1.0
-    if p < 0:
-        pairs = with_pair(pairs, user, item)
-        p = pairs.used - 1
     pairs.count[p] += weight / scale
     pairs.total[p] += weight / scale * rating
-    pair_sums = grow(pair_sums, 3 * pairs.used, 0.0)
     pair_sums[3 * p] += square / scale
     pair_sums[3 * p + 1] += again / scale
     pair_sums[3 * p + 2] += 1.0 / scale
-    return pairs, pair_sums
 
 
 def remove_from_facts(facts: Array, count: float, total: float, sums: Array) -> None:
@@ -324,25 +338,54 @@ def remove_from_facts(facts: Array, count: float, total: float, sums: Array) -> 
 
 @noinline
 @kernel
-def learn_rating(learner: BMF, state: BMFState, user: int, item: int, rating: float, weight: float) -> BMFState:
-    """Return the state after one `rating` of `item` by `user`, which counts `weight` times. It may overwrite the arrays
-    of `state`."""
-    facts, plain, factored, t = state.facts, state.plain, state.factored, state.t - 1
-    a, b, p = plain.score, factored.score, place_of(state.pairs, user, item)
+def learn_rating(learner: BMF, state: BMFState, t: int, user: int, item: int, rating: float, weight: float) -> BMFState:
+    """Return the state after one `rating` of `item` by `user` in round `t`, which counts `weight` times. It may
+    overwrite the arrays of `state`."""
+    pairs, p = state.pairs, place_of(state.pairs, user, item)
+    if p < 0:
+        pairs = with_pair(pairs, user, item)
+        p = pairs.used - 1
+    pair_sums = grow(state.told, 3 * pairs.used, 0.0)
+    next_user, next_item = next_turn(state, pairs, t - 1)
+    own, turn = pairs_of(pairs, user, item), pairs_of(pairs, next_user, next_item)
+    n, P = max(own.of_user.size, turn.of_user.size), learner.n_features + 1
+    alone, room = room_for(1, P, n), room_for(1 + learner.n_factors, P, n)
+    take_in(learner, state, pairs, pair_sums, p, own, turn, rating, weight, alone, room)
+    return BMFState(pairs, pair_sums, state.facts, state.plain, state.factored, state.seed, t)
+
+
+@noinline
+@no_refcount
+@kernel
+def next_turn(state: BMFState, pairs: InteractionMatrix, t: int) -> tuple[int, int]:
+    """Return the user and the item whose turn it is to be inferred again, as indices, after `t` rounds."""
+    n = min(pairs.of_user.size, state.factored.users.mean.shape[0])
+    m = min(pairs.of_item.size, state.factored.items.mean.shape[0])
+    return t % n, t % m
+
+
+@noinline
+@no_refcount
+@kernel
+def take_in(
+    learner: BMF, state: BMFState, pairs: InteractionMatrix, pair_sums: Array, p: int, own: RowPairs, turn: RowPairs,
+    rating: float, weight: float, alone: Room, room: Room,
+) -> None:  # fmt: skip
+    """Learn one `rating`, which counts `weight` times, of the user and the item of `own`, in place.
+
+    `pairs` and `pair_sums` (`BMFState.told`) have a place for their pair, `p`; `turn` are a user and an item that are
+    inferred besides. `alone` and `room` are arrays to work in, for the model without factors and for that with.
+    """
+    facts, plain, factored = state.facts, state.plain, state.factored
     if learner.automatic and facts[RATINGS] > 0.0:
         y = rating - facts[ORIGIN]
-        a = MEMORY * a + log_predictive(state.pairs, p, plain, user, item, facts, y, weight)
-        b = MEMORY * b + log_predictive(state.pairs, p, factored, user, item, facts, y, weight)
-    pairs, pair_sums = record_rating(state, p, user, item, rating, weight)
-    n = min(pairs.of_user.size, factored.users.mean.shape[0])
-    m = min(pairs.of_item.size, factored.items.mean.shape[0])
-    own, turn = pairs_of(pairs, user, item), pairs_of(pairs, t % n, t % m)
-    learn_rows(pairs, factored, facts, own, turn, state.seed)
+        for model, free in ((plain, alone), (factored, room)):
+            found = log_predictive(pairs, p, model, own.user, own.item, facts, y, weight, free)
+            model.score[0] = MEMORY * model.score[0] + found
+    record_rating(pairs, pair_sums, facts, p, rating, weight)
+    learn_rows(pairs, factored, facts, own, turn, state.seed, room)
     if learner.automatic:
-        learn_rows(pairs, plain, facts, own, turn, state.seed)
-    plain = FactorModel(plain.users, plain.items, plain.hyper, a)
-    factored = FactorModel(factored.users, factored.items, factored.hyper, b)
-    return BMFState(pairs, pair_sums, facts, plain, factored, state.seed, state.t)
+        learn_rows(pairs, plain, facts, own, turn, state.seed, alone)
 
 
 # ---------------------------------------------------------------------------- deciding
@@ -352,7 +395,7 @@ def learn_rating(learner: BMF, state: BMFState, user: int, item: int, rating: fl
 def active_model(learner: BMF, state: BMFState) -> FactorModel:
     """Return the model that predicts and decides: if `automatic`, the one that predicted recent ratings better, else
     the one with factors."""
-    return state.factored if not learner.automatic or state.factored.score > state.plain.score else state.plain
+    return state.factored if not learner.automatic or state.factored.score[0] > state.plain.score[0] else state.plain
 
 
 @noinline

@@ -17,20 +17,22 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.blas import solve_definite, symmetric_times
-from heedful.jit.kernel import Ints, dot, kernel, noinline
+from heedful.jit.kernel import Ints, kernel, no_refcount, noinline
 from heedful.learners.ratings.interaction_matrix import InteractionMatrix
 from heedful.learners.ratings.mean_field import (
     PULL,
     GaussianRows,
+    Room,
+    expected_bias,
     places_of,
     predictive_moments,
+    room_for,
     row_posterior,
     row_sums,
     update_sums,
     with_rows,
 )
-from heedful.learners.ratings.ridge import normals_of
+from heedful.learners.ratings.ridge import cholesky, normals_of, solve_cholesky
 from heedful.spaces.slate import SlateContext
 
 Array = npt.NDArray[np.float64]
@@ -60,8 +62,8 @@ class FactorModel(NamedTuple):
     hyper: Array
     """Hyperparameters (3 + K,): the variances of the noise, of the term of a single pair and of item biases; the prior
     variances of a user's bias and factors."""
-    score: float
-    """the discounted log likelihood of the model's predictions so far"""
+    score: Array
+    """the discounted log likelihood of the model's predictions so far (1,)"""
 
 
 def empty_model(K: int, n_features: int, facts: Array) -> FactorModel:
@@ -77,8 +79,8 @@ def empty_model(K: int, n_features: int, facts: Array) -> FactorModel:
         )
         for P in (0, 1 + n_features)
     ]  # fmt: skip
-    model = FactorModel(sides[0], sides[1], np.ones(3 + K), 0.0)
-    learn_variances(model, facts)
+    model = FactorModel(sides[0], sides[1], np.ones(3 + K), np.zeros(1))
+    learn_variances(model, facts, room_for(K, 1 + n_features, 0))
     return model
 
 
@@ -96,27 +98,30 @@ def with_capacity(model: FactorModel, users: int, items: int, nobody: int, seed:
 
 
 @noinline
+@no_refcount
 @kernel
-def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, places: Ints, facts: Array) -> None:
+def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, places: Ints, facts: Array, room: Room) -> None:
     """Infer the posterior of the bias and factors of the user with index `user` from their ratings, and write it into
     `model.users`, with their statistics; without ratings it is the prior.
 
-    `pairs` are all ratings, those of the user at `places` (n,); `facts` (9,) their statistics (`BMFState.facts`).
+    `pairs` are all ratings, those of the user at `places` (n,); `facts` (9,) their statistics (`BMFState.facts`);
+    `room` are arrays to work in, for n pairs.
     """
     users, items, hyper, scale = model.users, model.items, model.hyper, facts[SCALE]
-    K = users.mean.shape[1]
-    A, h = np.empty((K, K)), np.empty(K)
-    noise, origin = hyper[NOISE] / scale, facts[ORIGIN]
-    row_sums(places, pairs, pairs.item, items.mean, items.cov, noise, hyper[PAIR], origin, A, h)
-    rated = 1.0 if A[0, 0] > 0.0 else 0.0
-    row_posterior(users, user, 1.0 / hyper[USER:], np.zeros(K), A, h)
+    noise, origin, n_pairs = hyper[NOISE] / scale, facts[ORIGIN], places.size
+    row_sums(places, pairs, pairs.item, items.mean, items.cov, noise, hyper[PAIR], origin, room.A, room.h)
+    rated = 1.0 if room.A[0, 0] > 0.0 else 0.0
+    for a in range(room.h.size):
+        room.precision[a], room.pull[a] = 1.0 / hyper[USER + a], 0.0
+    row_posterior(users, user, room)
     n = missed = inverse = 0.0
     if rated > 0.0:
-        rated_items = pairs.item[places]
-        mean, var = np.empty(places.size), np.empty(places.size)
-        w, S = users.mean[user], users.cov[user]
+        mean, var = room.mean[:n_pairs], room.var[:n_pairs]
+        for i in range(n_pairs):
+            room.items[i] = pairs.item[places[i]]
+        w, S, rated_items = users.mean[user], users.cov[user], room.items[:n_pairs]
         predictive_moments(items, rated_items, w, S, items.coefficients, hyper[ITEM], mean, var)
-        for i in range(places.size):
+        for i in range(n_pairs):
             c = pairs.count[places[i]]
             if c > 0.0:
                 e = pairs.total[places[i]] / c - origin - mean[i]
@@ -129,47 +134,51 @@ def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, places: In
 
 
 @noinline
+@no_refcount
 @kernel
-def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, places: Ints, facts: Array, seed: int) -> None:
+def item_row(
+    pairs: InteractionMatrix, model: FactorModel, item: int, places: Ints, facts: Array, seed: int, room: Room
+) -> None:
     """Infer the posterior of the bias and factors of the item with index `item` from its ratings, and write it into
     `model.items`, with its statistics; without ratings it is the prior.
 
     `pairs` are all ratings, those of the item at `places` (n,); `facts` (9,) their statistics (`BMFState.facts`). The
-    prior means of the factors are drawn with `seed`.
+    prior means of the factors are drawn with `seed`. `room` are arrays to work in.
     """
     users, items, hyper = model.users, model.items, model.hyper
-    K = items.mean.shape[1]
-    A, h = np.empty((K, K)), np.empty(K)
     noise = hyper[NOISE] / facts[SCALE]
-    row_sums(places, pairs, pairs.user, users.mean, users.cov, noise, hyper[PAIR], facts[ORIGIN], A, h)
-    rated = 1.0 if A[0, 0] > 0.0 else 0.0
-    precision, pull = np.full(K, 1.0 / (1.0 - PULL * PULL)), np.empty(K)
-    precision[0] = 1.0 / hyper[ITEM]
-    pull[0] = precision[0] * dot(items.covariates[item], items.coefficients)
-    first = np.empty(K - 1)
-    normals_of(seed, item, first)
-    for a in range(1, K):
-        pull[a] = precision[a] * (PULL * first[a - 1])
-    row_posterior(items, item, precision, pull, A, h)
+    row_sums(places, pairs, pairs.user, users.mean, users.cov, noise, hyper[PAIR], facts[ORIGIN], room.A, room.h)
+    rated = 1.0 if room.A[0, 0] > 0.0 else 0.0
+    room.precision[0] = 1.0 / hyper[ITEM]
+    room.pull[0] = room.precision[0] * expected_bias(items, item, items.coefficients)
+    normals_of(seed, item, room.first)
+    for a in range(1, room.h.size):
+        room.precision[a] = 1.0 / (1.0 - PULL * PULL)
+        room.pull[a] = room.precision[a] * (PULL * room.first[a - 1])
+    row_posterior(items, item, room)
     update_sums(items, item, rated, float(items.mean[item, 0]), float(places.size), 0.0)
 
 
 @noinline
+@no_refcount
 @kernel
-def coefficients_of(gram: Array, moments: Array, middle: float, share: float) -> Array:
-    """Return the coefficients (P,) of the items' biases by ridge regression of their posterior means, from the sums
-    `gram` (P x P) and `moments` (P,) of `GaussianRows`.
+def write_coefficients(gram: Array, moments: Array, middle: float, share: float, S: Array, out: Array) -> None:
+    """Write the coefficients of the items' biases by ridge regression of their posterior means into `out` (P,), from
+    the sums `gram` (P x P) and `moments` (P,) of `GaussianRows`. `S` (P x P) is overwritten.
 
     A prior guess of the intercept, `middle`, counts as five items. The other P - 1 have a normal prior by which all
     features together vary as much as a bias was guessed to vary; `share` is the variance that features leave
     unexplained, by the present estimate, over that guess.
     """
     P = moments.size
-    S, r = gram.copy(), moments.copy()
     for a in range(P):
+        out[a] = moments[a]
+        for b in range(a + 1):
+            S[a, b] = gram[a, b]
         S[a, a] += TRUST if a == 0 else share * (P - 1.0)
-    r[0] += TRUST * middle
-    return solve_definite(S, r)
+    out[0] += TRUST * middle
+    cholesky(S)
+    solve_cholesky(S, out)
 
 
 def coefficients_by_pair(model: FactorModel, facts: Array) -> Array:
@@ -178,19 +187,23 @@ def coefficients_by_pair(model: FactorModel, facts: Array) -> Array:
 
     What is rated often is liked better than an item drawn at random (ratings are not missing at random)."""
     items, middle = model.items, facts[MEAN] - facts[ORIGIN]
-    return coefficients_of(
-        items.gram_by_pair, items.moments_by_pair, middle, model.hyper[ITEM] / (FIRST_ITEM * variance_of(facts))
-    )
+    share, out = model.hyper[ITEM] / (FIRST_ITEM * variance_of(facts)), np.empty(items.coefficients.size)
+    write_coefficients(items.gram_by_pair, items.moments_by_pair, middle, share, np.empty((out.size, out.size)), out)
+    return out
 
 
+@noinline
+@no_refcount
 @kernel
 def spread_of(items: GaussianRows) -> float:
     """Return the sum of squares of the prior means of the items with ratings, less twice their products with the
     posterior means: what is to be added to the sum of squared biases for that of their deviations."""
-    w = items.coefficients
-    products = np.empty(w.size)
-    symmetric_times(items.gram, w, products)
-    return dot(w, products) - 2.0 * dot(w, items.moments)
+    w, total = items.coefficients, 0.0
+    for a in range(w.size):
+        total += w[a] * (items.gram[a, a] * w[a] - 2.0 * items.moments[a])
+        for b in range(a):
+            total += 2.0 * (w[a] * (items.gram[a, b] * w[b]))
+    return total
 
 
 @kernel
@@ -200,13 +213,14 @@ def variance_of(facts: Array) -> float:
 
 
 @noinline
+@no_refcount
 @kernel
-def learn_variances(model: FactorModel, facts: Array) -> None:
+def learn_variances(model: FactorModel, facts: Array, room: Room) -> None:
     """Estimate the variances in `model.hyper` and the coefficients of the item biases by empirical Bayes, in place.
 
     Each variance becomes the mean of the expected squares of what it is the variance of, with a prior guess added that
     counts as five observations (as one for the variance of the noise). The guesses are shares of the variance of all
-    ratings, from their statistics `facts` (9,) (`BMFState.facts`).
+    ratings, from their statistics `facts` (9,) (`BMFState.facts`). `room` are arrays to work in.
     """
     hyper, K = model.hyper, model.users.mean.shape[1]
     variance = variance_of(facts)
@@ -216,7 +230,8 @@ def learn_variances(model: FactorModel, facts: Array) -> None:
     n = users[K] + TRUST
     hyper[PAIR] = max((users[K + 2] - hyper[NOISE] * users[K + 3] + TRUST * FIRST_PAIR * variance) / n, least)
     rows, middle = model.items, facts[MEAN] - facts[ORIGIN]
-    rows.coefficients[:] = coefficients_of(rows.gram, rows.moments, middle, hyper[ITEM] / (FIRST_ITEM * variance))
+    share = hyper[ITEM] / (FIRST_ITEM * variance)
+    write_coefficients(rows.gram, rows.moments, middle, share, room.gram, rows.coefficients)
     squares = items[0] + spread_of(model.items)
     hyper[ITEM] = max((squares + TRUST * FIRST_ITEM * variance) / (items[K + 1] + TRUST), least)
     n = users[K + 1] + TRUST
@@ -245,15 +260,16 @@ def pairs_of(pairs: InteractionMatrix, user: int, item: int) -> RowPairs:
 
 
 @noinline
+@no_refcount
 @kernel
 def learn_rows(
-    pairs: InteractionMatrix, model: FactorModel, facts: Array, own: RowPairs, turn: RowPairs, seed: int
+    pairs: InteractionMatrix, model: FactorModel, facts: Array, own: RowPairs, turn: RowPairs, seed: int, room: Room
 ) -> None:
     """Update `model` in place after a new rating: the posteriors of its item and its user, `own`, are inferred, then
     those of the user and the item whose `turn` it is, then the variances.
 
     `pairs` are all ratings with the new one, `facts` (9,) their statistics (`BMFState.facts`). `seed` is that of the
-    prior means of item factors.
+    prior means of item factors, `room` are arrays to work in.
     """
     users, items, K = model.users, model.items, model.users.mean.shape[1]
     if users.adds[own.user, K + 1] <= 0.0:  # a new user starts from the prior
@@ -261,14 +277,14 @@ def learn_rows(
             users.mean[own.user, a] = 0.0
             for b in range(K):
                 users.cov[own.user, a, b] = model.hyper[USER + a] if a == b else 0.0
-    item_row(pairs, model, own.item, own.of_item, facts, seed)
-    user_row(pairs, model, own.user, own.of_user, facts)
+    item_row(pairs, model, own.item, own.of_item, facts, seed, room)
+    user_row(pairs, model, own.user, own.of_user, facts, room)
     # The rows of the others depend on these two, so in every round one more of each is updated.
     if users.adds[turn.user, K + 1] > 0.0:
-        user_row(pairs, model, turn.user, turn.of_user, facts)
+        user_row(pairs, model, turn.user, turn.of_user, facts, room)
     if items.adds[turn.item, K + 1] > 0.0:
-        item_row(pairs, model, turn.item, turn.of_item, facts, seed)
-    learn_variances(model, facts)
+        item_row(pairs, model, turn.item, turn.of_item, facts, seed, room)
+    learn_variances(model, facts, room)
 
 
 # ---------------------------------------------------------------------------- predictions
@@ -282,28 +298,48 @@ def user_gaussian(model: FactorModel, user: int) -> tuple[Array, Array]:
 
     For a user without ratings it is the prior of `model`.
     """
-    users, K = model.users, model.users.mean.shape[1]
-    if user < users.mean.shape[0] and users.adds[user, K + 1] > 0.0:
-        return users.mean[user].copy(), users.cov[user].copy()
-    w, S = np.zeros(K), np.zeros((K, K))
-    for a in range(K):
-        S[a, a] = model.hyper[USER + a]
+    K = model.users.mean.shape[1]
+    w, S = np.empty(K), np.empty((K, K))
+    write_user_gaussian(model, user, w, S)
     return w, S
 
 
 @noinline
+@no_refcount
+@kernel
+def write_user_gaussian(model: FactorModel, user: int, w: Array, S: Array) -> None:
+    """Write what `user_gaussian` returns into `w` (K,) and `S` (K x K)."""
+    users, K = model.users, w.size
+    known = user < users.mean.shape[0] and users.adds[user, K + 1] > 0.0
+    for a in range(K):
+        w[a] = users.mean[user, a] if known else 0.0
+        for b in range(K):
+            S[a, b] = users.cov[user, a, b] if known else model.hyper[USER + a] if a == b else 0.0
+
+
+@noinline
+@no_refcount
 @kernel
 def log_predictive(
-    pairs: InteractionMatrix, p: int, model: FactorModel, user: int, item: int, facts: Array, y: float, weight: float
+    pairs: InteractionMatrix,
+    p: int,
+    model: FactorModel,
+    user: int,
+    item: int,
+    facts: Array,
+    y: float,
+    weight: float,
+    room: Room,
 ) -> float:
     """Return the log density that `model` predicts for a next rating of item `item` by user `user` (indices), in nats.
 
     `p` is the position of their pair, -1 without any. `y` is this rating less the first rating that was ever learned;
     it counts `weight` times, which divides the variance of its noise. `pairs` are the ratings so far, `facts` (9,)
-    their statistics (`BMFState.facts`).
+    their statistics (`BMFState.facts`). `room` are arrays to work in, for a pair or more.
     """
-    w, S = user_gaussian(model, user)
-    indices, mean, var = np.full(1, item), np.empty(1), np.empty(1)
+    w, S, mean, var, indices = room.h, room.A, room.mean[:1], room.var[:1], room.items[:1]
+    write_user_gaussian(model, user, w, S)
+    indices[0] = item
     predictive_moments(model.items, indices, w, S, model.items.coefficients, model.hyper[ITEM], mean, var)
     noise, pair = model.hyper[NOISE], model.hyper[PAIR]
     m, v = mean[0], var[0] + pair

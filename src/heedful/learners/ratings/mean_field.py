@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.kernel import Ints, dot, kernel, no_refcount, noinline, primitive
+from heedful.jit.kernel import Ints, kernel, no_refcount, noinline, primitive
 from heedful.learners.ratings.interaction_matrix import InteractionMatrix
 from heedful.learners.ratings.ridge import cholesky, invert_triangle, normals_of, solve_cholesky
 
@@ -58,6 +58,40 @@ class GaussianRows(NamedTuple):
     """the same as `gram`, with each row counted as often as it has pairs, P x P"""
     moments_by_pair: Array
     """the same as `moments`, with each row counted as often as it has pairs (P,)"""
+
+
+class Room(NamedTuple):
+    """Arrays to work in: kernels that allocate none need not count references, which would take half of their time."""
+
+    A: Array
+    """K x K, for the precision matrix of a row"""
+    L: Array
+    """K x K"""
+    h: Array
+    """(K,)"""
+    precision: Array
+    """(K,)"""
+    pull: Array
+    """(K,)"""
+    first: Array
+    """(K - 1,)"""
+    items: Ints
+    """(n,), for the items of a user's pairs"""
+    mean: Array
+    """(n,)"""
+    var: Array
+    """(n,)"""
+    gram: Array
+    """P x P, for the ridge regression of biases on covariates"""
+
+
+@kernel
+def room_for(K: int, P: int, n: int) -> Room:
+    """Return arrays to work in for rows of `K` numbers, `P` covariates and `n` pairs."""
+    return Room(
+        np.empty((K, K)), np.empty((K, K)), np.empty(K), np.empty(K), np.empty(K), np.empty(K - 1),
+        np.empty(n, np.int64), np.empty(n), np.empty(n), np.empty((P, P)),
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------------- a row from its pairs
@@ -159,6 +193,23 @@ def row_sums(
     A[:] = 0.0 + np.add.accumulate(weight[:, None, None] * (x[:, :, None] * x[:, None] + S))[-1]
 
 
+@kernel
+def expected_bias(rows: GaussianRows, row: int, coefficients: Array) -> float:
+    """Return the prior mean of the bias of row number `row`, by its covariates and the `coefficients` (P,)."""
+    mean = 0.0
+    for a in range(coefficients.size):
+        mean += rows.covariates[row, a] * coefficients[a]
+    return float(mean)
+
+
+def expected_biases(rows: GaussianRows, items: Ints, coefficients: Array) -> Array:
+    """Return `expected_bias` of each of the n rows with the numbers `items` (n,), bit for bit."""
+    out = np.zeros(items.size)
+    for a in range(coefficients.size):
+        out += rows.covariates[items, a] * coefficients[a]
+    return out
+
+
 def _predictive_moments_loop(
     rows: GaussianRows, items: Ints, w: Array, S: Array, coefficients: Array, prior: float, mean: Array, var: Array
 ) -> None:
@@ -166,7 +217,7 @@ def _predictive_moments_loop(
     for i in range(items.size):
         j = items[i]
         rated = rows.adds[j, K + 1] > 0.0
-        m = w[0] + (z[j, 0] if rated else dot(rows.covariates[j], coefficients))
+        m = w[0] + (z[j, 0] if rated else expected_bias(rows, j, coefficients))
         for a in range(1, K):
             m += w[a] * z[j, a]
         mean[i] = m
@@ -181,6 +232,7 @@ def _predictive_moments_loop(
 
 
 @noinline
+@no_refcount
 @primitive(_predictive_moments_loop)
 def predictive_moments(
     rows: GaussianRows, items: Ints, w: Array, S: Array, coefficients: Array, prior: float, mean: Array, var: Array
@@ -195,9 +247,7 @@ def predictive_moments(
     K = w.size
     z, s = rows.mean[items], rows.cov[items]
     rated = rows.adds[items, K + 1] > 0.0
-    x = rows.covariates
-    means = [0.0 if known else dot(x[item], coefficients) for item, known in zip(items.tolist(), rated.tolist())]
-    m = w[0] + np.where(rated, z[:, 0], means)
+    m = w[0] + np.where(rated, z[:, 0], expected_biases(rows, items, coefficients))
     for a in range(1, K):
         m += w[a] * z[:, a]
     mean[:] = m
@@ -277,6 +327,7 @@ def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
 
 
 @noinline
+@no_refcount
 @kernel
 def update_sums(rows: GaussianRows, row: int, rated: float, first: float, second: float, third: float) -> None:
     """Compute the statistics of row number `row` in `rows.adds` again, and add the change to `rows.sums` and the sums
@@ -351,21 +402,23 @@ def gram(M: Array, out: Array) -> None:
 
 
 @noinline
+@no_refcount
 @kernel
-def row_posterior(rows: GaussianRows, row: int, precision: Array, pull: Array, A: Array, h: Array) -> None:
+def row_posterior(rows: GaussianRows, row: int, room: Room) -> None:
     """Write the Gaussian posterior of row number `row`, K numbers [bias, factors], into `rows`, in place.
 
-    Its precision matrix is P = A + diag(`precision`), its mean P^-1 (h + `pull`). `A` (K x K, lower triangle) and `h`
-    (K,) are the results of `row_sums`, and are overwritten. `precision` (K,) are the prior precisions of the K numbers,
-    `pull` (K,) these times the prior means.
+    Its precision matrix is P = A + diag(precision), its mean P^-1 (h + pull), with the results A and h of `row_sums`,
+    the prior precisions of the K numbers, and these times the prior means as `pull`: all in `room`, and overwritten.
     """
+    A, h, L = room.A, room.h, room.L
     K = h.size
     for a in range(K):
-        A[a, a] += precision[a]
-        h[a] += pull[a]
+        A[a, a] += room.precision[a]
+        h[a] += room.pull[a]
+        for b in range(K):
+            L[a, b] = 0.0
     cholesky(A)
     solve_cholesky(A, h)
-    L = np.zeros((K, K))
     invert_triangle(A, L)
     for a in range(K):
         rows.mean[row, a] = h[a]

@@ -314,18 +314,19 @@ def most_optimistic(B: Array, items: Ints, mu: Array, inverse: Array, c: float) 
 def _normals_of_loop(seed: int, item: int, out: Array) -> None:
     state = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(item) * np.uint64(0xD1B54A32D192ED03)
     for a in range(out.size):
-        u = np.empty(2)
-        for h in range(2):
+        u = v = 0.0
+        for _ in range(2):
             state += np.uint64(0x9E3779B97F4A7C15)
             z = state
             z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             z = z ^ (z >> np.uint64(31))
-            u[h] = (float(z >> np.uint64(11)) + 0.5) / 9007199254740992.0
-        out[a] = math.sqrt(-2.0 * math.log(u[0])) * math.cos(2.0 * math.pi * u[1])
+            u, v = v, (float(z >> np.uint64(11)) + 0.5) / 9007199254740992.0
+        out[a] = math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
 
 
 @noinline
+@no_refcount
 @primitive(_normals_of_loop)
 def normals_of(seed: int, item: int, out: Array) -> None:
     """Fill `out` (k,) with standard normal numbers that depend only on `seed` and `item`, by SplitMix64 and Box-Muller.

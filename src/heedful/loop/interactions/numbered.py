@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from itertools import compress
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -14,15 +15,7 @@ from heedful.loop.model import LoopModel, Person, View
 S = TypeVar("S")
 
 
-class Number(NamedTuple):
-    """The state that a model keeps for one person if its learner knows people and items by number: the person's
-    number."""
-
-    user: int
-    """the number by which the learner knows the person"""
-
-
-_UNKNOWN = Person(Number(-1), 0, 0)
+_UNKNOWN = Person(-1, 0, 0)
 
 
 class Numbered(LoopModel, Generic[S]):
@@ -35,20 +28,21 @@ class Numbered(LoopModel, Generic[S]):
     _lent = False
     """whether somebody decides from the arrays of `shared`: they are not written to then"""
 
-    def nobody(self) -> Number:
-        return Number(0)
+    def nobody(self) -> int:
+        """Return an example of a person's state: the number by which the learner knows them."""
+        return 0
 
     def known(self, names: Sequence[str]) -> Ints:
         """Return what is known of each of the p people called `names` (p, 3): the number by which the learner knows
         them, -1 for none yet, how many lessons of theirs were learned, and `Person.since`."""
         found = [self.people.get(name, _UNKNOWN) for name in names]
-        return np.array([(each.state.user, *each[1:]) for each in found], np.int64).reshape(-1, 3)
+        return np.array(found, np.int64).reshape(-1, 3)
 
     def learn_people(self, names: Sequence[str], known: Ints) -> None:
         """Put what is `known` of each of the p people called `names` (p, 3) in place of what was known before."""
-        for name, (user, lessons, since) in zip(names, known.tolist()):
-            if user >= 0:
-                self.people[name] = Person(Number(user), lessons, since)
+        there = known[:, 0] >= 0
+        users, lessons, since = known[there].T.tolist()
+        self.people.update(zip(compress(names, there.tolist()), map(Person, users, lessons, since)))
 
     def replace(self, shared: Any) -> None:
         self.shared, self._lent = shared, False

@@ -19,7 +19,7 @@ from heedful.core.fold import generators
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
-from heedful.loop.interactions.numbered import Number, Numbered, own_copy
+from heedful.loop.interactions.numbered import Numbered, own_copy
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, View
 from heedful.loop.records import FeedbackRecord
@@ -121,7 +121,7 @@ class ChoiceModel(Numbered[ChoiceState]):
     def user(self, view: View[Any]) -> int:
         """Return the number by which the learner knows a person; for a new person the next one, which nobody has
         yet."""
-        return view.shared.users if view.person is None else int(view.person.state.user)
+        return view.shared.users if view.person is None else int(view.person.state)
 
     def noise(self, shared: ChoiceState, person: Person) -> UserNoise | None:
         """Return the estimate of how noisily `person` answers; None if there is none, as only some learners estimate
@@ -130,7 +130,7 @@ class ChoiceModel(Numbered[ChoiceState]):
         `shared` is the state for all people."""
         if not hasattr(self.learner, "noise"):
             return None
-        found: UserNoise | None = self.learner.noise(self.ready(shared), int(person.state.user))
+        found: UserNoise | None = self.learner.noise(self.ready(shared), int(person.state))
         return found
 
     def chances(self, view: View[Any], numbers: Ints) -> Array | None:
@@ -147,7 +147,7 @@ class ChoiceModel(Numbered[ChoiceState]):
         if view.person is None:
             return np.zeros((0, 2), np.int64)
         asked = view.shared.asked[: view.shared.rows]
-        own = asked[asked[:, 0] == view.person.state.user, 1:]
+        own = asked[asked[:, 0] == view.person.state, 1:]
         kept: Ints = own[np.isin(own, numbers).all(axis=1)]
         return kept
 
@@ -173,8 +173,8 @@ class ChoiceModel(Numbered[ChoiceState]):
         name, users = context.person or "", shared.users
         person = self.people.get(name)
         if person is None:
-            person, users = Person(Number(users), 0, version), users + 1
-        user = int(person.state.user)
+            person, users = Person(users, 0, version), users + 1
+        user = int(person.state)
         asked, rows = with_pairs(shared.asked, shared.rows, user, heard.items)
         state = self.learner.update(
             state, ComparisonPool(user, heard.items[None].copy()), heard.items.copy(), heard.answer

@@ -49,7 +49,7 @@ def board(history: Readable, person: str | None, people: Sequence[str] | None = 
     )
     posterior = _mean_utilities(model, state, whose, numbers)
     found = standing(posterior, at=SURE)
-    rows = found.rows(names, SURE, comparisons=_count_pairs(model, state, [one.state.user for one in whose], numbers))
+    rows = found.rows(names, SURE, comparisons=_count_pairs(model, state, [one.state for one in whose], numbers))
     return Board(
         person=person,
         people=len(whose),
@@ -76,7 +76,7 @@ def _mean_utilities(
     if not people:
         return model.posterior(View(model, state.shared), numbers)
     if hasattr(model.learner, "group_posterior"):
-        users: Ints = np.array([one.state.user for one in people], np.int64)
+        users: Ints = np.array([one.state for one in people], np.int64)
         whole: Posterior | Mixture = model.learner.group_posterior(model.ready(state.shared), users)
         return whole.of_items(numbers)
     mean, cov = np.zeros(numbers.size), np.zeros((numbers.size, numbers.size))

@@ -185,7 +185,7 @@ class Rating(Interaction[RatingModel]):
 
     def own_answers(self, view: View[Any]) -> dict[int, str]:
         said, found, own = view.shared.said, dict[int, str](), view.person
-        p = int(said.of_user[own.state.user]) if own is not None and own.state.user < said.of_user.size else -1
+        p = int(said.of_user[own.state]) if own is not None and own.state < said.of_user.size else -1
         while p >= 0:
             if said.count[p] >= CONSUMED:
                 found[int(said.item[p])] = f"said {said.total[p] / said.count[p]:.3g}".replace("-", "−")

@@ -62,7 +62,7 @@ def rating_prediction(view: View[RatingModel], number: int) -> RatingPrediction:
     item, said = np.array([number]), view.shared.said
     found = view.model.ratings(view, item)
     spreads = view.model.spreads(view, item)
-    user = -1 if view.person is None else view.person.state.user
+    user = -1 if view.person is None else view.person.state
     return RatingPrediction(
         None if found is None else float(found[0]),
         None if spreads is None else spreads[0],

@@ -19,7 +19,7 @@ from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.ratings.interaction_matrix import empty_matrix, grow, remove_item
 from heedful.loop.catalogue import Catalogue
-from heedful.loop.interactions.numbered import Number, Numbered
+from heedful.loop.interactions.numbered import Numbered
 from heedful.loop.interactions.rating.compiled import RatingState, is_there, take_in
 from heedful.loop.interactions.rating.implicit_feedback import Action, weigh_actions
 from heedful.loop.log import Event
@@ -55,13 +55,13 @@ class RatingModel(Numbered[RatingState]):
     def offer(self, view: View[Any], numbers: Ints) -> SlateContext:
         """Return the context for which the learner proposes: a person, a new one if there is none in `view`, and the m
         items to choose from, with the sorted `numbers` (m,)."""
-        return SlateContext(view.shared.users if view.person is None else view.person.state.user, numbers)
+        return SlateContext(view.shared.users if view.person is None else view.person.state, numbers)
 
     def consumed_items(self, view: View[Any]) -> Ints:
         """Return the numbers of the items that this person has rated, or acted on with weights that sum to 1."""
         if view.person is None:
             return np.zeros(0, np.int64)
-        said, found, user = view.shared.said, [], view.person.state.user
+        said, found, user = view.shared.said, [], view.person.state
         p = said.of_user[user] if user < said.of_user.size else -1
         while p >= 0:
             if said.count[p] >= CONSUMED:
@@ -114,8 +114,8 @@ class RatingModel(Numbered[RatingState]):
         learned, said, gone, users = self._own()
         person = self.people.get(context.person) if context.person is not None else None
         if person is None:
-            person, users = Person(Number(users), 0, version), users + 1
-        user = person.state.user
+            person, users = Person(users, 0, version), users + 1
+        user = person.state
         shown: Ints = np.array(context.x[list(context.record.shown)], np.int64)
         shown = shown[self._there(shown)]
         learned, said = take_in(self.learner, learned, said, user, shown, lesson)
