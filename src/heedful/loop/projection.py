@@ -382,7 +382,7 @@ class Projection(Writer):
         fold = replay(self, head, self._fold.failed, start, kept=self.keeper.kept)
         self.keeper.count(fold.learned)
         if self.learner is not served:
-            self.keeper.ask_for_snapshot(self)  # of what serves now
+            self.keeper.ask_for_snapshot()  # of what serves now
         self._retractions, self._head, self._version, self._fold = retractions, head, version, fold
         self._stale = False
         self._publish()
@@ -447,7 +447,7 @@ class Projection(Writer):
 
     @property
     def due(self) -> bool:
-        return self.keeper.due(self)
+        return self.keeper.due(self, self._fold.model)
 
     def before(self, model: LoopModel, version: int) -> int:
         with self.turn:  # what is kept comes and goes
