@@ -32,7 +32,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import event
-from numba.core.codegen import CPUCodeLibrary
+from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
 from numba.core.errors import NumbaError
 
 from heedful.jit.overloads import OPTIONS, register
@@ -259,19 +259,28 @@ class _Depth(event.Listener):
 @contextmanager
 def _optimized_once() -> Iterator[None]:
     """Let numba optimise a loop when it is whole: by itself it does that to each function with all that it calls, and
-    again to what calls it, which takes twice as long and comes to the same code."""
-    depth, optimize = _Depth(), CPUCodeLibrary._optimize_final_module
+    again to what calls it, which takes twice as long and comes to the same code.
+
+    A function that Python cannot call is not loaded alone either: the loop would call it, and not its own optimised
+    copy."""
+    depth, optimize, set_env = _Depth(), CPUCodeLibrary._optimize_final_module, JITCPUCodegen.set_env
 
     def whole(library: Any) -> None:
         if depth.now <= 1:
             optimize(library)
+        elif not any(f.name.startswith("_ZN7cpython") for f in library._final_module.functions):
+            library._finalize_final_module = lambda: setattr(library, "_finalized", True)
+
+    def of_loaded(codegen: Any, name: str, env: Any) -> None:
+        if codegen._engine.get_global_value_address(name):
+            set_env(codegen, name, env)
 
     with event.install_listener("numba:compile", depth):
-        CPUCodeLibrary._optimize_final_module = whole
+        CPUCodeLibrary._optimize_final_module, JITCPUCodegen.set_env = whole, of_loaded
         try:
             yield
         finally:
-            CPUCodeLibrary._optimize_final_module = optimize
+            CPUCodeLibrary._optimize_final_module, JITCPUCodegen.set_env = optimize, set_env
 
 
 def _load_or_compile(key: str, signature: Any, source: str) -> Callable[..., Any]:
