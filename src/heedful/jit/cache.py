@@ -236,8 +236,7 @@ def _import_generated(folder: Path, source: str) -> Callable[..., Any]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
-    loop: Callable[..., Any] = module.loop
-    return loop
+    return module.loop  # type: ignore[no-any-return]
 
 
 def _folder(key: str) -> str:
@@ -259,10 +258,8 @@ class _Depth(event.Listener):
 @contextmanager
 def _optimized_once() -> Iterator[None]:
     """Let numba optimise a loop when it is whole: by itself it does that to each function with all that it calls, and
-    again to what calls it, which takes twice as long and comes to the same code.
-
-    A function that Python cannot call is not loaded alone either: the loop would call it, and not its own optimised
-    copy."""
+    again to what calls it, which takes twice as long. Nor is a function loaded alone, unless Python can call it: the
+    loop would call that one, not its own optimised copy."""
     depth, optimize, set_env = _Depth(), CPUCodeLibrary._optimize_final_module, JITCPUCodegen.set_env
 
     def whole(library: Any) -> None:
@@ -290,10 +287,8 @@ def _load_or_compile(key: str, signature: Any, source: str) -> Callable[..., Any
         try:
             loop: Any = _import_generated(folder, source)
             loop.compile(signature)
-        except NumbaError:
-            raise
-        except Exception:  # of a truncated file numba may raise anything
-            if not folder.is_dir():
+        except Exception as error:  # of a truncated file numba may raise anything
+            if isinstance(error, NumbaError) or not folder.is_dir():
                 raise
             shutil.rmtree(folder)
             loop = _import_generated(folder, source)
