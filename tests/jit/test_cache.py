@@ -78,8 +78,13 @@ MAIN = """
         from pathlib import Path
         helper = Path(sys.argv[1], "helper.py")
         helper.write_text(helper.read_text().replace("+1.0", "-1.0"))
-    from numba.core.codegen import CPUCodeLibrary
+    from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
     optimized, optimize = [], CPUCodeLibrary._optimize_final_module
+    added, add = [], JITCPUCodegen._add_module
+    def noted(codegen, module):
+        added.append(module.name)
+        return add(codegen, module)
+    JITCPUCodegen._add_module = noted
     def counted(library):
         optimized.append(library.name)
         optimize(library)
@@ -90,7 +95,8 @@ MAIN = """
     [loop] = compiling._loops.values()
     print(json.dumps({
         "mean": regrets.mean(), "as interpreted": bool((regrets == plain).all()), "called": abs(signed(3.0)),
-        "optimized": optimized, "as before": CPUCodeLibrary._optimize_final_module is counted,
+        "optimized": optimized, "added": sorted(added),
+        "as before": CPUCodeLibrary._optimize_final_module is counted,
         "compiled": sum(loop.stats.cache_misses.values()), "loaded": sum(loop.stats.cache_hits.values()),
     }))
 """
@@ -158,8 +164,10 @@ def test_the_key_of_a_loop_has_no_path_of_this_machine_in_it() -> None:
 def test_the_second_process_compiles_nothing_and_an_edited_source_never_runs_stale(folder: Path) -> None:
     first = finish(start(folder))
     assert (first["compiled"], first["loaded"], first["as interpreted"]) == (1, 0, True)
-    # Not each function that it calls, but those that Python may call, too.
+    # Not each function that it calls, but those that Python may call, too; nor does another one stay beside the loop,
+    # which would call it unoptimised.
     assert (first["optimized"], first["as before"], first["called"]) == (["nrt", "signed", "loop"], True, 3.0)
+    assert first["added"] == ["loop", "nrt", "signed"]
 
     second = finish(start(folder))
     assert second == {**first, "compiled": 0, "loaded": 1, "optimized": ["nrt", "signed"]}

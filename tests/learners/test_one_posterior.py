@@ -11,7 +11,7 @@ import naive
 from budget import FACTOR, examples
 from heedful.core.fold import play, trace
 from heedful.learners.coactive.posterior import Posterior, preferred
-from heedful.learners.logistic import MOST_FULL, PosteriorState, logistic_pull, observe
+from heedful.learners.logistic import MOST_FULL, PosteriorState, add_squares, logistic_pull, observe
 from heedful.spaces.ranking import Ranking, WithBaseScore
 from heedful.worlds.clicks import PositionBiased
 from heedful.worlds.queries import query_stream, synthetic_queries
@@ -127,6 +127,24 @@ def test_what_is_compiled_rounds_alike(seed: int) -> None:
     given = rng.standard_normal(r) * rng.choice([1.0, 100.0]), plus, minus, rng.random(plus.size).round(1), weight
     for interpreted, compiled in zip(logistic_pull(*given), logistic_pull.__kernel__(*given)):  # type: ignore[attr-defined]
         assert interpreted.tobytes() == compiled.tobytes()
+
+
+@given(SEEDS)
+def test_squares_are_those_of_the_formula_and_compiled_round_alike(seed: int) -> None:
+    """Also of one feature, whose column numpy would add up in another order, of float32, and of what is constant."""
+    rng = np.random.default_rng(seed)
+    m, n = int(rng.integers(1, 200)), int(rng.integers(1, 4))
+    X = (rng.standard_normal((m, n)) + 3.0).astype(rng.choice(["f4", "f8"]))
+    X[:, -1] = X[0, -1] if rng.random() < 0.3 else X[:, -1]
+    mean = X.mean(axis=0, dtype=np.float64)
+    found = []
+    for sums in (add_squares, add_squares.__kernel__):  # type: ignore[attr-defined]
+        squares, sizes = np.ones((2, n))
+        sums(squares, sizes, X, mean)
+        found.append(squares.tobytes() + sizes.tobytes())
+        assert squares == pytest.approx(1.0 + ((X - mean) ** 2).sum(axis=0))
+        assert sizes == pytest.approx(1.0 + (X.astype(np.float64) ** 2).sum(axis=0))
+    assert found[0] == found[1]
 
 
 # ---------------------------------------------------------------------------- what it is for

@@ -21,7 +21,7 @@ from heedful.jit.blas import (
     symmetric_times,
     times_symmetric,
 )
-from heedful.jit.kernel import Ints, add_rows, dot, kernel, logistic, noinline, primitive, scores
+from heedful.jit.kernel import Floats, Ints, add_rows, dot, kernel, logistic, noinline, primitive, scores
 
 Array = npt.NDArray[np.float64]
 
@@ -96,30 +96,39 @@ def prior_shares(n: int, products: int, lists: bool) -> Array:
 
 
 @kernel
-def list_mean(X: Array) -> Array:
+def list_mean(X: Floats) -> Array:
     """Return the mean of the m rows of `X` (m, N), of N features (N,)."""
     mean = np.zeros(X.shape[1])
     add_rows(mean, X, np.full(X.shape[0], 1.0 / X.shape[0]), 1.0)
     return mean
 
 
-def _add_squares_loop(total: Array, X: Array, mean: Array) -> None:
-    for j in range(mean.size):
-        found, least = 0.0, 1e-12 * abs(mean[j])
-        for i in range(X.shape[0]):
-            away = X[i, j] - mean[j]
-            if abs(away) > least:
-                found += away * away
-        total[j] += found
+def _add_squares_loop(squares: Array, sizes: Array, X: Floats, mean: Array) -> None:
+    n = mean.size
+    around, whole = np.zeros(n), np.zeros(n)
+    for i in range(X.shape[0]):
+        for j in range(n):
+            x = np.float64(X[i, j])
+            away = x - mean[j]
+            around[j] += 0.0 if abs(away) <= 1e-12 * abs(mean[j]) else away * away
+            whole[j] += x * x
+    for j in range(n):
+        squares[j] += around[j]
+        sizes[j] += whole[j]
 
 
 @primitive(_add_squares_loop)
-def add_squares(total: Array, X: Array, mean: Array) -> None:
-    """Add the sum of the squared differences of the m rows of `X` (m, N) from their `mean` (N,) to `total` (N,), in
-    place; what is less than 1e-12 of the mean is rounding, and counts 0."""
+def add_squares(squares: Array, sizes: Array, X: Floats, mean: Array) -> None:
+    """Add the sum of the squared differences of the m rows of `X` (m, N) from their `mean` (N,) to `squares` (N,), and
+    that of their squares to `sizes` (N,), in place; a difference of less than 1e-12 of the mean is rounding, and counts
+    0."""
+    X = X.astype(np.float64, copy=False)
     away = X - mean
     away[np.abs(away) <= 1e-12 * np.abs(mean)] = 0.0
-    total += np.add.reduce(away * away, axis=0)
+    # Side by side: numpy adds rows one after the other, but a single column pairwise.
+    found = np.add.reduce(np.concatenate((away * away, X * X), axis=1), axis=0)
+    squares += found[: mean.size]
+    sizes += found[mean.size :]
 
 
 @kernel
@@ -151,7 +160,7 @@ def fitted_scale(state: PosteriorState, rows: int, scale: float, shares: Array) 
 
 @noinline
 @kernel
-def renew_prior(state: PosteriorState, X: Array, mean: Array, scale: float, shares: Array, fitted: bool) -> int:
+def renew_prior(state: PosteriorState, X: Floats, mean: Array, scale: float, shares: Array, fitted: bool) -> int:
     """Take in the spread of the m candidates `X` (m, N) around their `mean` (N,), N features; at lists 1, 2, 4, ...,
     1024 let the prior follow the spread so far: the features that differ within lists divide the prior variance by
     their `shares` (N,), and each has its part of it divided by its squared spread. The variance is `scale` or, if it
@@ -160,8 +169,7 @@ def renew_prior(state: PosteriorState, X: Array, mean: Array, scale: float, shar
     That is exact: the posterior becomes what the same answers would have made of the other prior. A feature whose
     spread is unknown or not finite keeps its prior."""
     m, P, spread = state.m, state.P, state.spread
-    add_squares(state.squares, X, mean)
-    add_squares(state.sizes, X, np.zeros(mean.size))
+    add_squares(state.squares, state.sizes, X, mean)
     rows: int = state.rows + X.shape[0]
     t = state.t + 1
     if t > _RENEWED or t & (t - 1):
@@ -269,11 +277,12 @@ def observe(m: Array, P: Array, Z: Array, plus: Ints, minus: Ints, y: Array, wei
     r = Z.shape[0]
     if r == 0:
         return
-    U, C, M = np.empty(Z.shape), np.empty((r, r)), np.empty((r, r))
+    C, M = np.empty((r, r)), np.empty((r, r))
     if P.shape[0] > 1:
+        U = np.empty(Z.shape)
         times_symmetric(Z, P, U)
     else:
-        U[:] = Z * P[0]
+        U = Z * P[0]
     product(U, Z.T.copy(), C)
     s = scores(Z, m)
     size = 0.0
@@ -312,4 +321,5 @@ def observe(m: Array, P: Array, Z: Array, plus: Ints, minus: Ints, y: Array, wei
     if P.shape[0] > 1:
         add_symmetric_product(P, U, V, -0.5)
     else:
-        P[0] -= np.sum(U * V, axis=0)
+        V *= U
+        P[0] -= np.sum(V, axis=0)

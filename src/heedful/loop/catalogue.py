@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from heedful.features.encoding import Features
 from heedful.loop.log import Event, Log
 
 Array = npt.NDArray[np.float64]
@@ -113,7 +114,7 @@ class Catalogue:
         self._names: list[str] = []  # of the versions, by row
         self._versions: list[int] = []
         self._standing: dict[str, int] = {}  # name -> row, of what is on offer and has been read
-        self._features = np.zeros((16, n_features + 1))  # the last column is for the caller's score: 0
+        self._features = np.zeros((16, n_features + 1), np.float32)  # the last column is for the caller's score: 0
         self._lock = threading.RLock()
 
     def look_again(self) -> None:
@@ -282,22 +283,22 @@ class Catalogue:
         found: dict[str, Any] = msgspec.json.decode(event.payload)
         return found
 
-    def features(self, versions: Sequence[int]) -> Array:
+    def features(self, versions: Sequence[int]) -> Features:
         """Return a copy of the features (m, N) of the items with these `versions`: m of them, N features of an item.
 
         A version is the sequence number of the event that put an item on offer."""
         return self.at(self.rows(versions))
 
-    def at(self, rows: Ints) -> Array:
+    def at(self, rows: Ints) -> Features:
         """Return a copy of m `rows` (m,) of the catalogue's array of features, as (m, N) with N features of an item."""
-        return self.whole(rows)[:, :-1]
+        return self._features.take(rows, axis=0)[:, :-1]
 
     def whole(self, rows: Ints) -> Array:
         """Return a copy of m `rows` (m,) of the catalogue's array of features, as (m, N + 1) with N features of an
-        item.
+        item, in float64.
 
         The last column is 0: the caller writes there the score that a request gives to each item (`prior`)."""
-        return self._features.take(rows, axis=0)
+        return self._features.take(rows, axis=0).astype(np.float64)
 
     def rows(self, versions: Sequence[int]) -> Ints:
         """Return the rows (m,) of the items with these `versions`: their indices in the catalogue's array of features.
@@ -328,7 +329,7 @@ class Catalogue:
     def _add(self, event: Event) -> None:
         row = len(self._names)
         if row == len(self._features):
-            grown = np.zeros((2 * row, self._n + 1))
+            grown = np.zeros((2 * row, self._n + 1), np.float32)
             grown[:row] = self._features
             self._features = grown  # a reader of the old one at this moment finds all it asked for
         self._features[row, :-1] = np.frombuffer(event.arrays or b"", "<f4")

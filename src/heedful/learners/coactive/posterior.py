@@ -104,7 +104,7 @@ class Posterior(NamedTuple):
         if shown.size == 0:
             return state
         # Of the other candidates a log need not keep anything.
-        seen = x[named(x.shape[0], shown, chosen)].astype(np.float64)
+        seen = x[named(x.shape[0], shown, chosen)]
         mean = list_mean(seen)
         rows = renew_prior(state, seen, mean, self.prior, prior_shares(x.shape[1], self.products, True), True)
         if clicked:
