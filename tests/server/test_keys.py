@@ -19,7 +19,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from asking import at_once
 from hypothesis import given
@@ -28,7 +27,7 @@ from hypothesis import strategies as st
 from heedful import Loop
 from heedful.server.database import SCHEMA
 from heedful.server.keys import SCOPES, SHAPE, Key, Keys, in_order, tenant_name
-from heedful.storage import Address, Place
+from heedful.storage import Place
 from heedful.storage.sqlite import Database
 from loops import small_loop
 
@@ -288,7 +287,7 @@ def test_processes_that_make_the_first_key_at_once(tmp_path: Path) -> None:
     for who, prefixes in enumerate(made):
         assert [key.prefix for key in found if key.name.startswith(f"{who}-")] == prefixes
         assert len(prefixes) == 5
-    assert sql(tmp_path, "PRAGMA user_version") == [(SCHEMA.newest,)]
+    assert sql(tmp_path, "PRAGMA user_version") == [(SCHEMA.version,)]
 
 
 def test_threads_that_make_the_first_key_at_once(tmp_path: Path) -> None:
@@ -412,7 +411,7 @@ def test_a_newer_schema_is_refused(keys: Keys, tmp_path: Path) -> None:
     before = (tmp_path / "server.db").read_bytes()
     asking = (lambda: Keys(tmp_path), keys.all, lambda: keys.create("x"), keys.exist, lambda: keys.since(None))
     for ask in asking:
-        told = "expected a database of keys of schema 2 or older, got 99: a newer heedful wrote it; upgrade heedful"
+        told = "expected a database of keys of schema 1, got 99: a newer heedful wrote it; upgrade heedful"
         with pytest.raises(ValueError, match=told):
             ask()
     assert (tmp_path / "server.db").read_bytes() == before
@@ -553,21 +552,3 @@ def test_a_folder_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     (tmp_path / "server.db").mkdir()
     with pytest.raises(OSError, match="the database of keys cannot be read or written"):  # not: no key was ever made
         Keys(tmp_path)
-
-
-def test_a_database_of_the_version_before_is_brought_up_to_date(vault: Place) -> None:
-    with closing(Keys(vault)) as keys:
-        old, _ = keys.create("old")
-    lacks = ("ALTER TABLE keys DROP COLUMN expires", "ALTER TABLE keys DROP COLUMN used", "DROP TABLE audit")
-    for statement in lacks:
-        if isinstance(vault, Address):
-            with psycopg.connect(vault.url, autocommit=True) as connection:
-                connection.execute(statement.replace("TABLE ", "TABLE heedful."))
-        else:
-            sql(vault, statement)
-    if not isinstance(vault, Address):
-        sql(vault, "PRAGMA user_version = 1")
-    with closing(Keys(vault)) as keys:
-        assert keys.all() == [old]
-        keys.record_uses({old.prefix: 7})
-        assert keys.all() == [old._replace(used=7)]

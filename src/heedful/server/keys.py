@@ -224,7 +224,7 @@ class Keys:
             newest = (*self._watched, self._opened, version)
             if newest == stamp:
                 return None
-            return newest, self._rows(self._watch) if database.is_filled(self._watch) else []
+            return newest, self._rows(self._watch) if database.check(self._watch) else []
 
     def _unwatch(self) -> None:
         if self._watch is not None:
