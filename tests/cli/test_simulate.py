@@ -394,7 +394,6 @@ def test_every_experiment_is_a_command_with_its_own_options(name: str) -> None:
         "--first-seed",
         "--engine",
         "--jobs",
-        "--processes",
         "--interpreted",
         "--compiled",
         "--plot",
