@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 from heedful import Loop
 from heedful.server.database import SCHEMA
-from heedful.server.keys import SCOPES, SHAPE, Key, Keys, in_order, tenant_name
+from heedful.server.keys import SCOPES, SHAPE, Key, Keys, check_tenant, in_order
 from heedful.storage import Place
 from heedful.storage.sqlite import Database
 from loops import small_loop
@@ -144,7 +144,7 @@ def test_the_text_of_a_key_is_nowhere(
         lambda text: keys.set_scopes(text, ["read"]),
         lambda text: keys.set_scopes(text[:11], [text]),
         lambda text: keys.set_scopes(text[:11], [[text]]),
-        lambda text: tenant_name("tenant", text),
+        check_tenant,
     ]
     for ask in wrong:
         with pytest.raises((ValueError, LookupError)) as error:
@@ -236,12 +236,12 @@ def test_what_makes_no_sense_is_refused_by_name(keys: Keys, vault: Place, given:
 def test_tenants_are_told_letter_by_letter(value: str) -> None:
     letters = "abcdefghijklmnopqrstuvwxyz0123456789"
     if 1 <= len(value) <= 40 and value[0] in letters and set(value) <= set(letters + "-"):
-        assert tenant_name("tenant", value) == value
+        assert check_tenant(value) == value
     else:
         with pytest.raises(
             ValueError, match="tenant: expected 1 to 40 of a-z, 0-9 and -, the first of them no -, got "
         ):
-            tenant_name("tenant", value)
+            check_tenant(value)
 
 
 def test_scopes_have_an_order() -> None:
