@@ -432,28 +432,15 @@ def another_table(file: Path) -> None:
     sql(file.parent, "CREATE TABLE other (x)")
 
 
-def no_version(file: Path) -> None:
-    with closing(Keys(file.parent)) as keys:
-        keys.create("ci")
-    sql(file.parent, "PRAGMA user_version = 0")
+def changed(statement: str) -> Callable[[Path], None]:
+    """What makes a file of keys and executes the `statement` in it."""
 
+    def spoil(file: Path) -> None:
+        with closing(Keys(file.parent)) as keys:
+            keys.create("ci")
+        sql(file.parent, statement)
 
-def a_view(file: Path) -> None:
-    with closing(Keys(file.parent)) as keys:
-        keys.create("ci")
-    sql(file.parent, "CREATE VIEW more AS SELECT * FROM keys")
-
-
-def a_trigger(file: Path) -> None:
-    with closing(Keys(file.parent)) as keys:
-        keys.create("ci")
-    sql(file.parent, "CREATE TRIGGER act AFTER INSERT ON keys BEGIN DELETE FROM keys; END")
-
-
-def no_table(file: Path) -> None:
-    with closing(Keys(file.parent)) as keys:
-        keys.create("ci")
-    sql(file.parent, "DROP TABLE keys")
+    return spoil
 
 
 def cut_short(file: Path) -> None:
@@ -471,10 +458,10 @@ def cut_short(file: Path) -> None:
         lambda file: sql(file.parent, "PRAGMA user_version = 1"),
         log_of_a_loop,
         another_table,
-        no_version,
-        a_view,
-        a_trigger,
-        no_table,
+        changed("PRAGMA user_version = 0"),
+        changed("CREATE VIEW more AS SELECT * FROM keys"),
+        changed("CREATE TRIGGER act AFTER INSERT ON keys BEGIN DELETE FROM keys; END"),
+        changed("DROP TABLE keys"),
         cut_short,
     ],
 )
