@@ -85,9 +85,8 @@ test-long: lint chromium postgres node
 	@echo "heedful: all tests, the long versions too"
 	@HEEDFUL_LONG=1 $(PYTEST)
 
-# On a quiet machine, half an hour. The last two want the Sushi set: make bench SUSHI=FOLDER. bench/ordinal.py, which is
-# run by itself, wants mord, which is in no lock. bench/peers/run.py, also by itself,
-# makes an environment of its own.
+# On a quiet machine, half an hour. The last two want the Sushi set: make bench SUSHI=FOLDER. bench/peers/run.py, which is
+# run by itself, makes an environment of its own.
 bench: $(READY)
 	@for each in coactive clicks loop server neighbours ratings ranking; do \
 		echo "heedful: bench/$$each.py"; $(BIN)/python bench/$$each.py || exit 1; \

@@ -208,7 +208,7 @@ KINDS = (
         _comparison,
         lambda i: {"candidates": NAMES[:6], "show": 3} if i % 4 == 3 else {},
         lambda i, shown: _choose(i, shown),
-        "preference-gp",
+        "gp",
         ComparisonReference,
         specs("pairwise"),
         PREDICTS | {"About.choices"} | BOARD,

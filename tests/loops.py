@@ -16,12 +16,13 @@ import pytest
 
 from heedful import Loop, Settings
 from heedful.data.jsonl import Line, as_lines
-from heedful.features import Encoding, infer
+from heedful.features import Encoding, declare, infer
 from heedful.learners.registry import find_learners, summarise
 from heedful.loop.following import Follower
 from heedful.loop.model import Moves
 from heedful.loop.settings import Manifest
 from heedful.results.answers import Decision, plain
+from heedful.storage import Address
 from heedful.testing.kind_checks import export
 from heedful.testing.loop_state import bits as bits
 from heedful.testing.loop_state import bits_from_scratch as bits_from_scratch
@@ -88,6 +89,22 @@ UP, DOWN = (f"{FIXED}:tilt={tilt}" for tilt in (1, -1))
 """Learners that rank by the first feature, the greatest or the least first, whatever people answer."""
 F0 = {row["id"]: row["f0"] for row in rows(12, 4)}
 BY_F0 = sorted(F0, key=lambda name: -F0[name])
+
+
+LIKED = {"phone": "news", "desk": "food", "tablet": "sport"}
+
+
+def banners(path: str | Path | Address, **settings: Any) -> Loop:
+    """Three banners for three devices, one of them shown."""
+    items = [{"id": name, "banner": name} for name in ("news", "sport", "food")]
+    return Loop.create(
+        path,
+        encoding=infer(items, identifier="id", kinds={"banner": "category"}),
+        items=items,
+        context=declare({"device": list(LIKED)}),
+        crosses=[("device", "banner")],
+        settings=Settings(**{"k": 1, "control": 0.0} | settings),
+    )
 
 
 def fixed_loop(path: str | Path, **settings: Any) -> Loop:

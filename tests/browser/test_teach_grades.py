@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, expect
 
 from accessible import contrast, findings, stops, tab_to
 from cars import loop_of_cars, told
@@ -16,7 +16,7 @@ from processes import Process, check
 from served import Opened, Served
 from teaching import Teaching, middle
 from test_reach import SIDEWAYS, SMALL, SMALL_TARGETS
-from watching import Watch, open_again, until
+from watching import Watch, open_again
 
 FIVE = "ordinal-logistic:n_ranks=5"
 
@@ -157,48 +157,6 @@ def test_a_grade_is_taken_back(page: Page, loop: Served, how: str) -> None:
     expect(mark(teaching, left)).to_contain_text("You said ")
     assert teaching.hand() == hand
     assert [list(each) for each in given(loop.path)] == [[left]]
-
-
-def test_without_a_script(opened: Opened, loop: Served) -> None:
-    page = opened(loop.url, java_script_enabled=False)
-    teaching = Teaching(page)
-    cards = page.locator("#cards > [data-key]")
-    names = [each.get_attribute("data-key") or "" for each in cards.all()]
-    button(teaching, names[6], 2).click()
-    expect(mark(teaching, names[6])).to_contain_text("You said 2")
-    button(teaching, names[0], 4).click()
-    expect(mark(teaching, names[0])).to_contain_text("You said 4")
-    expect(mark(teaching, names[6])).to_contain_text("You said 2")
-    assert given(loop.path) == [{names[6]: 2}, {names[0]: 4}]
-    teaching.lessons.first.get_by_role("button", name=re.compile("^Undo")).click()
-    expect(mark(teaching, names[0])).to_contain_text("Predicted: ")
-    expect(mark(teaching, names[6])).to_contain_text("You said 2")
-    page.goto(f"{loop.url}/learned")
-    expect(page.locator("#weights svg.cut-line")).to_be_visible()
-
-
-def test_an_answer_that_is_lost_on_its_way_counts_once(page: Page, loop: Served, watch: Watch) -> None:
-    watch.expect("net::ERR_FAILED|Failed to fetch")
-    teaching = Teaching(page)
-    hand = teaching.hand()
-    lost: list[str] = []
-
-    def lose(route: Route) -> None:
-        lost.append(route.request.post_data or "")
-        if len(lost) < 3:
-            route.fetch()
-            route.abort("failed")
-        else:
-            route.fallback()
-
-    page.route("**/teach", lose)
-    button(teaching, hand[2], 3).click()
-    expect(page.locator("#said-text")).to_contain_text("Your grade is kept")
-    until(page, lambda: len(lost) == 3)
-    expect(teaching.trouble).to_be_hidden()
-    teaching.learned(1)
-    assert len(set(lost)) == 1
-    assert given(loop.path) == [{hand[2]: 3}]
 
 
 def test_two_windows_see_each_others_grades_and_no_card_moves(opened: Opened, loop: Served) -> None:

@@ -177,19 +177,6 @@ def test_what_is_said_while_the_server_is_away_is_kept_and_counts_once(
     check(alone.folder / "films.heedful", [])
 
 
-def test_without_a_script(opened: Opened, loop: Served) -> None:
-    page = opened(f"{loop.url}?person=ann&actions=1", java_script_enabled=False)
-    teaching = Teaching(page)
-    names = [each.get_attribute("data-key") or "" for each in page.locator("#cards > [data-key]").all()]
-    button(teaching, names[1], 2).click()
-    expect(mark(teaching, names[1])).to_contain_text("You said 2")
-    action(teaching, names[0], "view").click()
-    expect(mark(teaching, names[0])).to_contain_text("You said view")
-    action(teaching, names[0], "view").click()
-    expect(mark(teaching, names[0])).to_contain_text("Predicted: ")
-    assert given(loop.path) == [("ann", {names[1]: 2})]
-
-
 @pytest.mark.parametrize("scale", [(1, 5), (0, 10), (-10, 10)])
 def test_readable_by_all_and_fits_a_small_phone(opened: Opened, server: Process, scale: tuple[int, int]) -> None:
     """In light and dark, before and after ratings, on both pages; nothing sideways, nothing too small to hit."""

@@ -91,7 +91,6 @@ def test_a_warning_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "heedful.learners.registry.find_learners", lambda: warnings.warn("mind the step", stacklevel=2) or {}
     )
-    monkeypatch.setattr("heedful.learners.registry.ALIASES", {})
     got = heedful("learners --json")
     assert (got.json, got.err) == ([], "heedful: mind the step\n")
 

@@ -410,7 +410,7 @@ def write_version(file: Path) -> None:
     ("spoil", "told"),
     [
         (damage_page, "expected a whole database of keys, got one with"),
-        (write_version, "expected a database of keys of schema 2 or older, got 99: a newer heedful wrote it"),
+        (write_version, "expected a database of keys of schema 1, got 99: a newer heedful wrote it"),
         (
             lambda file: file.write_bytes(b"no database" * 100),
             "expected a whole database of keys, got a damaged file or one of another kind",

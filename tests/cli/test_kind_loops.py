@@ -130,8 +130,8 @@ NAMED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"repeats": True, "actions": {"skip": (-10.0, 0.5)}},
     ),
     (
-        f"{CHOSEN} --goal ranking --learner preference-gp:rule=mes --repeats",
-        {"choices": "ranking", "learner": "preference-gp:rule=mes", "features": 0},
+        f"{CHOSEN} --goal ranking --learner gp:rule=mes --repeats",
+        {"choices": "ranking", "learner": "gp:rule=mes", "features": 0},
         {"repeats": True},
     ),
     (

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from command import done, heedful, refusal
 
-from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.learners.registry import find_learners, make_learner
 from heedful.spaces.comparison import Choice
 from heedful.spaces.ordinal import Ranks
@@ -28,7 +27,7 @@ COMMANDS = {
 def test_all_are_listed(own_file: Path) -> None:
     got = done("learners --json")
     listed = {row["name"]: row for row in got.json}
-    assert list(listed) == sorted([*find_learners(), "batch"])
+    assert list(listed) == [*find_learners()]
     assert listed["second-order"] == {
         "name": "second-order",
         "class": "heedful.learners.coactive.second_order.SecondOrderPerceptron",
@@ -41,27 +40,25 @@ def test_all_are_listed(own_file: Path) -> None:
         line = next(line for line in table.splitlines() if line.split()[:1] == [name])
         assert row["interaction"] in line
         assert row["paper"].split()[0] in line
-    assert "PreferencePerceptron, batch=10" in table
     assert {row["interaction"] for row in listed.values()} == {*COMMANDS}
     for paper in {row["paper"].split("]")[0] for row in listed.values() if row["paper"].startswith("[")}:
         assert f"{paper}] is " in table
     assert listed["prank"]["paper"] == "[P01] Figure 2"
 
 
-@pytest.mark.parametrize("name", sorted([*find_learners(), "batch"]))
+@pytest.mark.parametrize("name", find_learners())
 def test_each_is_explained(name: str) -> None:
     got, told = heedful(f"learners {name}"), heedful(f"learners {name} --json").json
-    cls: Any = find_learners().get(name, PreferencePerceptron)
+    cls: Any = find_learners()[name]
     assert told["docstring"] == inspect.getdoc(cls)
     flat = " ".join(got.out.split())
     assert " ".join(told["docstring"].split("\n\n")[0].split()) in flat
     assert [parameter["name"] for parameter in told["parameters"]] == list(cls._fields)
     for parameter in told["parameters"]:
         assert parameter["name"] in got.out
-        given = {**cls._field_defaults, **({"batch": 10} if name == "batch" else {})}
-        default = given.get(parameter["name"])
+        default = cls._field_defaults.get(parameter["name"])
         assert parameter["default"] == (repr(default) if isinstance(default, tuple) else default)
-        assert ("given_by" in parameter) == (parameter["name"] not in given)
+        assert ("given_by" in parameter) == (parameter["name"] not in cls._field_defaults)
     assert f"Example: {told['example']}" in got.out
     spec = told["example"].partition("--learner ")[2]  # the example's learner can be made as it stands
     given = {"n_features": 2, "space": SPACES.get(told["interaction"]), "bound": 1.0, "radius": 100.0}

@@ -44,7 +44,7 @@ def regrets_of(learner: Any, scene: Any, rounds: int) -> list[float]:
 
 
 def test_letor_figures_are_those_of_a_loop(letor_file: Path) -> None:
-    names = ["perceptron", "second-order:gamma=0.5", "exponentiated", "convex", "batch", "dueling-bandit"]
+    names = ["perceptron", "second-order:gamma=0.5", "exponentiated", "convex", "perceptron:batch=10", "dueling-bandit"]
     line = "simulate letor {} --user strict:alpha=0.4 --rounds 40 --seeds 3 --k 3 --interpreted --json --learner "
     got = done(line + " --learner ".join(names), letor_file)
     assert [row["learner"] for row in got.json] == names
@@ -62,7 +62,7 @@ def test_letor_figures_are_those_of_a_loop(letor_file: Path) -> None:
     assert bounds["second-order:gamma=0.5"] is bounds["exponentiated"] is bounds["dueling-bandit"] is None
     norm, t = np.linalg.norm(setting.scenes[0].w_star), np.array([1, 3, 10, 30, 40])
     np.testing.assert_allclose(bounds["perceptron"], 2 * setting.R * norm / np.sqrt(t) / 0.4)
-    np.testing.assert_allclose(bounds["batch"], 2 * setting.R * norm * np.sqrt(10 / t) / 0.4)
+    np.testing.assert_allclose(bounds["perceptron:batch=10"], 2 * setting.R * norm * np.sqrt(10 / t) / 0.4)
     first, *_, batch, dueling = (row["regret"] for row in got.json)
     assert first != batch != dueling
 
@@ -198,7 +198,7 @@ def test_one_run_has_no_error_to_show(letor_file: Path) -> None:
 # ---------------------------------------------------------------------------- files
 
 
-LETOR = "simulate letor {} -l perceptron -l batch:batch=2 --seeds 2 --rounds 20 --interpreted --out {}"
+LETOR = "simulate letor {} -l perceptron -l perceptron:batch=2 --seeds 2 --rounds 20 --interpreted --out {}"
 ITEMS = "simulate catalogue {} -l perceptron --people 2 --seeds 2 --rounds 6 --interpreted --out {}"
 
 
@@ -304,7 +304,7 @@ def test_a_learner_that_breaks_is_a_failure_and_not_bad_input(letor_file: Path, 
             "--learner second-order:gamma=-1",
             "second-order:gamma=-1: gamma: expected a finite number above 0, from 1e-50 to 1e50, got -1.0",
         ),
-        ("-l batch -l batch", "--learner: expected each once, got batch 2 times"),
+        ("-l convex -l convex", "--learner: expected each once, got convex 2 times"),
         ("--learner nowhere.py:Mine", "nowhere.py: no such file; expected FILE.py:Class"),
         ("--user kind", "user: expected strict, noisy, better, best, position-biased, cascade, expected, got 'kind'"),
         (
@@ -394,7 +394,6 @@ def test_every_experiment_is_a_command_with_its_own_options(name: str) -> None:
         "--first-seed",
         "--engine",
         "--jobs",
-        "--processes",
         "--interpreted",
         "--compiled",
         "--plot",

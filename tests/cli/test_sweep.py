@@ -53,11 +53,11 @@ def test_a_grid_is_the_product_of_its_lists(grid: Path) -> None:
 
 def test_a_table_of_several_lists_and_names_among_tables(grid: Path) -> None:
     grid.write_text(
-        'data = {letor = ["tiny.txt"]}\nusers = ["noisy"]\nlearners = ["batch", '
+        'data = {letor = ["tiny.txt"]}\nusers = ["noisy"]\nlearners = ["perceptron:batch=10", '
         '{name = "second-order", gamma = [1, 2], epsilon = [0.5, 1]}, {name = "convex", radius = 3}]'
     )
     assert [cell.spec["learner"] for cell in read_grid(grid)] == [
-        "batch",
+        "perceptron:batch=10",
         "second-order:gamma=1,epsilon=0.5",
         "second-order:gamma=1,epsilon=1",
         "second-order:gamma=2,epsilon=0.5",
@@ -263,7 +263,7 @@ def test_a_grid_of_ratings_that_makes_no_sense(tmp_path: Path, data: str, told: 
 
 def test_a_cell_that_fails_does_not_stop_the_others(grid: Path, own_file: Path, tmp_path: Path) -> None:
     grid.write_text(
-        'data = {letor = ["tiny.txt"]}\nusers = ["noisy"]\nseeds = 2\nlearners = ["own.py:Breaks", "batch"]'
+        'data = {letor = ["tiny.txt"]}\nusers = ["noisy"]\nseeds = 2\nlearners = ["own.py:Breaks", "convex"]'
     )
     got = heedful(SWEEP, grid, tmp_path / "runs")
     assert got.code == 1
@@ -273,7 +273,7 @@ def test_a_cell_that_fails_does_not_stop_the_others(grid: Path, own_file: Path, 
         "heedful: own.py:Breaks with noisy: RuntimeError: out of ideas\n"
         "heedful: 2 of 4 cells failed; the next run tries them again\n"
     )
-    assert [row["learner"] for row in got.json["summary"]] == ["batch"]
+    assert [row["learner"] for row in got.json["summary"]] == ["convex"]
 
 
 def test_a_summary_over_runs_of_different_lengths_stops_where_all_have_a_figure() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from heedful import learners
 from heedful.learners.coactive.dueling import DuelingBandit
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.posterior import Posterior
@@ -16,14 +17,12 @@ from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.learners.ordinal.ordinal_logistic import OrdinalLogistic
 from heedful.learners.ordinal.perceptrons import ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
 from heedful.learners.registry import (
-    ALIASES,
     find_learners,
     is_packaged,
-    kebab,
     learner_class,
     make_learner,
     make_user,
-    short_names,
+    short_name,
     summarise,
     why_not_learner,
 )
@@ -104,8 +103,9 @@ def test_the_learners_of_the_folder_by_their_short_names() -> None:
 @pytest.mark.parametrize(
     ("name", "short"),
     [
-        ("PreferencePerceptron", "preference-perceptron"),
-        ("SecondOrderPerceptron", "second-order-perceptron"),
+        ("PreferencePerceptron", "perceptron"),
+        ("SecondOrderPerceptron", "second-order"),
+        ("PreferenceGP", "gp"),
         ("PRank", "prank"),
         ("NMFBandit", "nmf-bandit"),
         ("RankingSVM", "ranking-svm"),
@@ -113,18 +113,13 @@ def test_the_learners_of_the_folder_by_their_short_names() -> None:
         ("Top2Bandit", "top2-bandit"),
     ],
 )
-def test_kebab(name: str, short: str) -> None:
-    assert kebab(name) == short
+def test_a_learner_is_called_by_its_class_without_two_words(name: str, short: str) -> None:
+    assert short_name(name) == short
 
 
-def test_short_names_leave_out_two_words_where_no_other_has_the_rest() -> None:
-    assert short_names(["PreferencePerceptron", "ConvexPerceptron", "PreferenceGP", "DuelingBandit"]) == {
-        "perceptron": "PreferencePerceptron",
-        "convex": "ConvexPerceptron",
-        "gp": "PreferenceGP",
-        "dueling-bandit": "DuelingBandit",
-    }
-    assert short_names(["ConvexPerceptron", "Convex"]) == {"convex-perceptron": "ConvexPerceptron", "convex": "Convex"}
+def test_no_two_learners_have_one_name() -> None:
+    classes = [value for module in learners.families() for value in vars(module).values() if not why_not_learner(value)]
+    assert {*classes} == {*find_learners().values()}
 
 
 def test_every_docstring_says_what_the_learner_is_and_where_it_is_from() -> None:
@@ -167,13 +162,10 @@ def test_about_a_class_that_says_nothing() -> None:
     ("spec", "learner"),
     [
         ("perceptron", PreferencePerceptron(4, SPACE)),
-        ("preference-perceptron", PreferencePerceptron(4, SPACE)),
         (" perceptron:batch=7 ", PreferencePerceptron(4, SPACE, 7)),
         ("perceptron:", PreferencePerceptron(4, SPACE)),
-        ("batch", PreferencePerceptron(4, SPACE, 10)),
-        ("batch:batch=3", PreferencePerceptron(4, SPACE, 3)),
         ("second-order:gamma=0.5, radius=1e3", SecondOrderPerceptron(4, SPACE, 0.5, 1.0, 1000.0)),
-        ("second-order-perceptron:epsilon=2", SecondOrderPerceptron(4, SPACE, 1.0, 2.0)),
+        ("second-order:epsilon=2", SecondOrderPerceptron(4, SPACE, 1.0, 2.0)),
         ("exponentiated:bound=2,horizon=100", ExponentiatedPerceptron(4, SPACE, 2.0, 100)),
         ("convex:radius=3", ConvexPerceptron(4, SPACE, 3.0)),
     ],
@@ -196,7 +188,7 @@ def test_defaults_fill_only_what_has_none_and_was_not_given() -> None:
     [
         (
             "percptron",
-            "learner: expected .*batch, .*convex, .*FILE.py:Class or module:Class, got 'percptron'; did you mean pe",
+            "learner: expected .*bmf, .*convex, .*FILE.py:Class or module:Class, got 'percptron'; did you mean pe",
         ),
         ("secondorder", "did you mean second-order"),
         ("zzz", r"got 'zzz'$"),
@@ -228,13 +220,6 @@ def test_how_many_grades_there_are_comes_from_the_space_or_the_name() -> None:
     assert make_learner("multiclass", n_features=4, space=None, n_ranks=6) == MulticlassPerceptron(4, 6)
     with pytest.raises(ValueError, match=r"^prank: n_ranks: expected a value, got none; write prank:n_ranks=VALUE$"):
         make_learner("prank", n_features=4, space=SPACE)
-
-
-def test_aliases_name_learners_and_parameters_there_are() -> None:
-    known = find_learners()
-    for name, (target, preset) in ALIASES.items():
-        assert name not in known
-        assert set(preset) <= set(known[target]._fields)  # type: ignore[attr-defined]
 
 
 # ---------------------------------------------------------------------------- one's own
@@ -347,14 +332,12 @@ def test_people_that_are_refused(spec: str, told: str) -> None:
 
 
 def test_a_name_is_found_as_it_is_by_looking_at_all_learners() -> None:
-    """Short and in full; what is none, a state or a function of the folder, goes by no name."""
-    known = find_learners()
-    for short, cls in known.items():
-        assert learner_class(short) is learner_class(kebab(cls.__name__)) is cls
-        assert is_packaged(short)
-        assert is_packaged(kebab(cls.__name__))
-    for name in ("batch", "p-rank-state", "posterior-state", "team-draft", "own.py", ""):
-        assert is_packaged(name) == (name == "batch")
+    """What is none, a state or a function of the folder, goes by no name."""
+    for name, cls in find_learners().items():
+        assert learner_class(name) is cls
+        assert is_packaged(name)
+    for name in ("preference-gp", "p-rank-state", "posterior-state", "team-draft", "own.py", ""):
+        assert not is_packaged(name)
 
 
 @pytest.mark.slow

@@ -198,7 +198,7 @@ def stepped(f):
 for of, names in {
     tempfile: ("mkdtemp",), copying: ("_write",), shutil: ("copyfile", "rmtree"), LogReader: ("problems",),
     pathlib.Path: ("mkdir", "rename", "replace", "unlink"), table: ("_insert", "_insert_forgotten"),
-    LogFile: ("_migrate", "append", "remove", "close"), Connection: ("script",),
+    LogFile: ("_fill", "append", "remove", "close"), Connection: ("script",),
 }.items():
     for name in names:
         setattr(of, name, stepped(getattr(of, name)))

@@ -145,7 +145,7 @@ def test_killed_again_and_again(tmp_path: Path, kind: str) -> None:
     if kind in ("coactive", "tried"):
         small_loop(path, shrink=5.0, snapshot_every=100, control=0.1, n_items=8).close()
     elif kind == "choices":
-        choice_loop(path, "preference-gp", snapshot_every=100, control=0.1).close()
+        choice_loop(path, "gp", snapshot_every=100, control=0.1).close()
     else:
         rating_loop(path, "item-mean", snapshot_every=100, control=0.1, n_items=8, k=8).close()
     told = Acknowledged()

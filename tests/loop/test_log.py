@@ -29,7 +29,6 @@ from heedful.loop.group import GroupCommit
 from heedful.loop.log import Event, Log, file
 from heedful.loop.log.schema import SCHEMA
 from heedful.storage import Place
-from heedful.storage.sqlite import Schema
 from loops import bits, bits_from_scratch, small_loop
 
 TABLES = ("event", "forgotten", "secret")
@@ -145,7 +144,7 @@ def test_a_removed_trigger_is_found(path: Path) -> None:
             db.execute(sql)
 
 
-# ---------------------------------------------------------------------------- making, opening, migrating
+# ---------------------------------------------------------------------------- making, opening
 
 
 def test_only_the_owner_may_read(tmp_path: Path) -> None:
@@ -219,63 +218,21 @@ def test_another_file_is_refused_by_name(tmp_path: Path, make: Callable[[Path], 
 
 def test_a_newer_schema_is_refused(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
-        db.execute(f"PRAGMA user_version = {SCHEMA.newest + 1}")
+        db.execute(f"PRAGMA user_version = {SCHEMA.version + 1}")
     with pytest.raises(ValueError, match=r"log\.db: .*newer heedful"):
         Log(path)
     with pytest.raises(ValueError, match="newer heedful"):
         Loop.open(path.parent)
 
 
-def with_step(*statements: str) -> Schema:
-    """Tomorrow's schema."""
-    return SCHEMA._replace(steps=(*SCHEMA.steps, statements))
-
-
 def test_a_failed_create_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file, "SCHEMA", with_step("CREATE TABLE more (a)", "NONSENSE"))
+    monkeypatch.setattr(file, "SCHEMA", SCHEMA._replace(tables=(*SCHEMA.tables, "NONSENSE")))
     with pytest.raises(sqlite3.OperationalError, match="NONSENSE"):
         Log(tmp_path / "log.db", create=True)
     assert not list(tmp_path.iterdir())
     with pytest.raises(sqlite3.OperationalError):
         small_loop(tmp_path / "loop")
     assert not list(tmp_path.iterdir())
-
-
-def _schema(path: Path) -> tuple[int, list[Any], dict[str, list[Any]]]:
-    with closing(sqlite3.connect(path)) as db:
-        [version] = db.execute("PRAGMA user_version").fetchone()
-        return version, db.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall(), contents(db)
-
-
-def test_an_older_log_is_brought_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    version, _, before = _schema(path)
-    second = ("ALTER TABLE event ADD COLUMN origin TEXT", "CREATE TABLE note (a TEXT)")
-    monkeypatch.setattr(file, "SCHEMA", with_step(*second))
-    for _ in range(2):  # the second time there is nothing to do
-        with Loop.open(path.parent) as loop:
-            assert loop.verify() == []
-            d = loop.decide()
-            assert loop.feedback(d.id, clicks=[d.shown[2]]).status == "applied"
-    after, schema, rows = _schema(path)
-    assert after == version + 1
-    assert "note" in {name for name, _ in schema}
-    assert [row[:-1] for row in rows["event"]][: len(before["event"])] == before["event"]
-    for db in connections(path):
-        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-            db.execute("UPDATE event SET origin = 'x'")
-
-
-@pytest.mark.parametrize("bad", ["NONSENSE", "INSERT INTO secret VALUES ('salt', '00')"])
-def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch, bad: str) -> None:
-    before = _schema(path)
-    second = ("CREATE TABLE note (a TEXT)", "INSERT INTO note VALUES ('half')", bad, "CREATE TABLE never (a TEXT)")
-    with monkeypatch.context() as patched:
-        patched.setattr(file, "SCHEMA", with_step(*second))
-        with pytest.raises(sqlite3.Error):
-            Log(path)
-    assert _schema(path) == before
-    with Loop.open(path.parent) as loop:
-        assert loop.verify() == []
 
 
 # ---------------------------------------------------------------------------- group commit

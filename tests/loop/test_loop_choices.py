@@ -21,7 +21,7 @@ from heedful.results.answers import plain
 from heedful.results.board import Board
 from loops import as_often_as_said, bits, choice_loop
 
-BOTH = ["preference-gp", "hierarchical-gp"]
+BOTH = ["gp", "hierarchical-gp"]
 
 
 def liking(name: str, person: int = 0) -> float:
@@ -77,7 +77,7 @@ def test_what_learns_and_asks_where_nobody_says(folder: Path) -> None:
     with choice_loop(folder / "best") as loop, choice_loop(folder / "all", choices="ranking") as other:
         assert (loop.manifest.learner, loop.learner.rule) == ("hierarchical-gp", "eubo")
         assert (other.manifest.learner, other.learner.rule) == ("hierarchical-gp", "bald")
-    with choice_loop(folder / "said", "preference-gp:rule=mes") as loop:
+    with choice_loop(folder / "said", "gp:rule=mes") as loop:
         assert loop.learner.rule == "mes"
     with Loop.open(folder / "best") as loop:
         assert (loop.facts.get("choices"), loop.learner.rule) == ("best", "eubo")
@@ -249,7 +249,7 @@ def test_equally_good(folder: Path) -> None:
 
 
 def test_why_says_how_sure_it_is_and_from_what(folder: Path) -> None:
-    with choice_loop(folder / "l", "preference-gp", control=0.0) as loop:
+    with choice_loop(folder / "l", "gp", control=0.0) as loop:
         taught(loop, 30)
         d = loop.decide(person="p1", id="d")
         told = loop.why("d", top=30, budget=0.0)
@@ -321,7 +321,7 @@ def test_an_answer_against_all_others_is_counted(folder: Path) -> None:
 def test_an_evaluation_says_what_another_learner_had_predicted(folder: Path) -> None:
     with choice_loop(folder / "l", "hierarchical-gp", control=0.3) as loop:
         taught(loop, 60)
-        mine, alone = loop.evaluate("preference-gp").learners
+        mine, alone = loop.evaluate("gp").learners
         told = loop.report().prediction
         assert told is not None
         [own], [other] = mine.values, alone.values

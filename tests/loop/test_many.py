@@ -1,4 +1,4 @@
-"""Many loops evaluated and replayed, and one log in shards, with every engine."""
+"""Many loops evaluated and replayed, with every engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from command import heedful
 from heedful import Loop
 from heedful.core import engine
 from heedful.core.engine import Costs, Engine, TaskError
-from heedful.loop.many import evaluate_loops, map_loops, replay_loop, verify_loops
+from heedful.loop.many import evaluate_loops, in_order, map_loops
 from heedful.storage import Place
 from loops import small_loop
 
@@ -64,18 +64,14 @@ def test_loops_are_evaluated_as_each_by_itself(loops: list[Path], name: Engine) 
 
 @pytest.mark.slow
 def test_logs_of_loops_are_replayed(loops: list[Path], name: Engine) -> None:
-    assert verify_loops(loops, engine=name, jobs=2) == [[], [], []]
+    assert in_order(map_loops(Loop.verify, loops, engine=name, jobs=2)) == [[], [], []]
 
 
 @pytest.mark.slow
 def test_loops_of_both_stores_are_read_in_other_processes(home: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "COSTS", FREE)
     places = [taught(home / f"l{i}", "perceptron:batch=3", i, answers=12) for i in range(3)]
-    assert verify_loops(places, engine="processes", jobs=2) == [[], [], []]
-    with Loop.open(places[2]) as loop:
-        whole = list(loop.weights.values())
-    got = replay_loop(places[2], events=10, engine="processes", jobs=2)
-    np.testing.assert_allclose(list(got.values()), whole, rtol=1e-12, atol=1e-12)
+    assert in_order(map_loops(Loop.verify, places, engine="processes", jobs=2)) == [[], [], []]
 
 
 @pytest.mark.slow
@@ -90,40 +86,6 @@ def test_any_function_of_loops(loops: list[Path], name: Engine) -> None:
 def test_a_loop_that_is_not_there_is_named(loops: list[Path], tmp_path: Path, name: Engine) -> None:
     with pytest.raises(TaskError, match=r"none\.heedful: FileNotFoundError"):
         evaluate_loops([*loops, tmp_path / "none.heedful"], engine=name, jobs=2)
-
-
-# ---------------------------------------------------------------------------- one log in shards
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("events", [7, 40, 1000])
-def test_a_log_in_shards_gives_the_weights_of_the_loop(loops: list[Path], events: int) -> None:
-    with Loop.open(loops[1]) as loop:
-        whole = loop.weights
-    assert len({round(each, 9) for each in whole.values()}) > 2
-    sharded = replay_loop(loops[1], events=events)
-    assert list(sharded) == list(whole)
-    np.testing.assert_allclose(list(sharded.values()), list(whole.values()), rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.slow
-def test_shards_do_not_depend_on_the_engine_nor_on_their_number(loops: list[Path], name: Engine) -> None:
-    got = replay_loop(loops[0], "perceptron:batch=5", events=30, engine=name, jobs=2)
-    assert got == replay_loop(loops[0], "perceptron:batch=5", events=10_000)
-
-
-def test_the_own_learner_of_people_changes_nothing_for_all(tmp_path: Path) -> None:
-    path = taught(tmp_path / "l.heedful", "perceptron:batch=4", 5, shrink=3.0)
-    with Loop.open(path) as loop:
-        whole = loop.weights
-    np.testing.assert_allclose(
-        list(replay_loop(path, events=50).values()), list(whole.values()), rtol=1e-12, atol=1e-12
-    )
-
-
-def test_a_learner_without_batches_is_refused(loops: list[Path]) -> None:
-    with pytest.raises(ValueError, match="learner: expected one that learns in batches while its weights are fixed"):
-        replay_loop(loops[0])
 
 
 # ---------------------------------------------------------------------------- the command

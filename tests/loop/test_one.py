@@ -10,26 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful import Loop, Settings, declare, infer
+from heedful import Loop, Settings
 from heedful.evaluation.answers import Answer, judged
 from heedful.learners.coactive.posterior import MODEST
 from heedful.loop.interactions.one.model import DRAWS, FLOOR, Draw
-from loops import small_loop
-
-LIKED = {"phone": "news", "desk": "food", "tablet": "sport"}
-
-
-def banners(path: Path, **settings: Any) -> Loop:
-    """Three banners for three devices."""
-    items = [{"id": name, "banner": name} for name in ("news", "sport", "food")]
-    return Loop.create(
-        path,
-        encoding=infer(items, identifier="id", kinds={"banner": "category"}),
-        items=items,
-        context=declare({"device": list(LIKED)}),
-        crosses=[("device", "banner")],
-        settings=Settings(**{"k": 1, "control": 0.0} | settings),
-    )
+from loops import LIKED, banners, small_loop
 
 
 def draw(loop: Loop, device: str, spread: float = 0.5) -> Draw:

@@ -414,7 +414,7 @@ NO_LOOP: list[tuple[Any, str | None, dict[str, Any], str]] = [
     (small_loop, "prank:n_ranks=5", {"exploration": 0.2}, "exploration: expected none or 0 for prank:n_ranks=5"),
     (small_loop, "prank:n_ranks=0", {}, "n_ranks: expected a whole number, 2 to 1000, got 0"),
     (small_loop, "bmf", {}, "ratings: expected the lowest and the highest rating there may be, such as 1"),
-    (small_loop, "preference-gp", {}, "choices: expected what they are for, best or ranking"),
+    (small_loop, "gp", {}, "choices: expected what they are for, best or ranking"),
     (small_loop, "perceptron", {"repeats": True}, "repeats: expected false in a loop of rankings, got true"),
     (rating_loop, "bmf", {"ratings": (5, 1)}, f"{RANGE}, got (5, 1)"),
     (rating_loop, "bmf", {"ratings": (1, NAN)}, RANGE),
@@ -483,7 +483,6 @@ def test_an_unknown_learner_is_refused_with_the_names_that_fit(kind: Kind, folde
     """Those that loops of the kind learn with and, where learners are compared, what else can be named there."""
     fitting = {spec.partition(":")[0] for spec in kind.learners if kind.own is None} - {"convex"}  # it needs a radius
     fitting |= {"perceptron", "second-order", "online-convex", "dueling-bandit"} if kind.name == "one" else set()
-    fitting |= {"batch"} if "perceptron" in fitting else set()
     with kind.make(folder / "l") as loop:
         before = state(loop)
         others = {"always:MODEL", "cheapest", "cost-weight:W"} if kind.name == "routing" else set()

@@ -244,7 +244,7 @@ def test_exploration_is_the_share_of_swaps() -> None:
 
 
 def test_a_learner_is_the_one_that_the_log_names() -> None:
-    assert built_learner(manifest(learner="batch")).batch == 10
+    assert built_learner(manifest(learner="perceptron:batch=10")).batch == 10
     assert built_learner(manifest(learner="perceptron"), ["perceptron"]) == PreferencePerceptron(
         ENCODING.size + 1, WithBaseScore(Ranking(10))
     )

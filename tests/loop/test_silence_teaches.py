@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful import Loop, Settings, declare, infer
+from heedful import Loop
 from heedful.data.jsonl import as_lines
 from heedful.io import import_lines, rehearse
 from heedful.io.exports import as_time
@@ -19,12 +19,11 @@ from heedful.loop.log import Log
 from heedful.loop.projection import Projection
 from heedful.loop.silence import MOST, PREFIX, Unanswered, is_silence
 from heedful.storage import Address
-from loops import bits, bits_from_scratch, export, set_clock
+from loops import LIKED, banners, bits, bits_from_scratch, export, set_clock
 from takeover import new_name
 
 SECOND = 1_000_000
 START = 1_700_000_000 * SECOND
-LIKED = {"phone": "news", "desk": "food", "tablet": "sport"}
 
 
 class Clock:
@@ -43,19 +42,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     set_clock(monkeypatch, made)
     return made
-
-
-def banners(path: Path | Address, **settings: Any) -> Loop:
-    """Three banners for three devices, one of them shown."""
-    items = [{"id": name, "banner": name} for name in ("news", "sport", "food")]
-    return Loop.create(
-        path,
-        encoding=infer(items, identifier="id", kinds={"banner": "category"}),
-        items=items,
-        context=declare({"device": list(LIKED)}),
-        crosses=[("device", "banner")],
-        settings=Settings(**{"k": 1, "control": 0.0} | settings),
-    )
 
 
 def visits(loop: Loop, clock: Clock, numbers: Iterable[int], nones: bool = False) -> list[bool]:

@@ -315,7 +315,7 @@ def test_a_learner_without_weights_is_asked_without_each_feature(tmp_path: Path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", ["preference-gp", "hierarchical-gp:every=5", "collaborative-gp:every=5"])
+@pytest.mark.parametrize("spec", ["gp", "hierarchical-gp:every=5", "collaborative-gp:every=5"])
 def test_the_gradient_of_a_utility(tmp_path: Path, spec: str) -> None:
     """By the features of an item, as a new item with slightly different features would be expected to be liked: the
     kernel of the items there are, and its inverse, once by themselves."""

@@ -74,7 +74,7 @@ class ComparisonReference(Reference):
     least = 2
     lives = 10
     setups: ClassVar = {
-        "learner": st.sampled_from(["preference-gp", "hierarchical-gp:every=3", "preference-gp:rule=random,lapse=0.1"]),
+        "learner": st.sampled_from(["gp", "hierarchical-gp:every=3", "gp:rule=random,lapse=0.1"]),
         "features": st.booleans(),
     }
     answers = st.tuples(st.sampled_from(["best", "best", "order", "equal", "unsure", "none"]), SOME)

@@ -10,7 +10,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import httpx
 import msgspec
 
+from heedful.server.context import Options, ServerContext
 from heedful.server.problems import TITLES
 from processes import until
 
@@ -27,6 +28,16 @@ FLOAT32 = "application/octet-stream"
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Made once, and never used: without it each client of httpx reads all the certificates there are."""
+
+
+@contextlib.asynccontextmanager
+async def serving(folder: Path, threads: int = 4, **options: Any) -> AsyncIterator[ServerContext]:
+    """What all requests of a server of the loops in a folder share, without a socket."""
+    service = ServerContext(folder, Options(threads=threads)._replace(**options))
+    try:
+        yield service
+    finally:
+        await service.stop()
 
 
 class Said(NamedTuple):

@@ -10,20 +10,20 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-from asking import run
+from asking import run, serving
 
 from heedful import Loop
 from heedful.results.answers import plain
 from heedful.server import analysts, loop_worker
 from heedful.server.analyst import Analyst, pack, unpack
-from heedful.server.context import Options, ServerContext
+from heedful.server.context import ServerContext
 from heedful.server.problems import Problem, as_problem
 from heedful.storage import Moved, Place
 from kinds import KINDS, Kind, each_kind, teach
@@ -181,15 +181,6 @@ def test_a_short_log_is_analysed_without_a_process(tmp_path: Path) -> None:
             assert not service.loops.analysts._all
 
     run(work())
-
-
-@asynccontextmanager
-async def serving(folder: Path, **options: Any) -> AsyncIterator[ServerContext]:
-    service = ServerContext(folder, Options(threads=4)._replace(**options))
-    try:
-        yield service
-    finally:
-        await service.stop()
 
 
 # ---------------------------------------------------------------------------- processes

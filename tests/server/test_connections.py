@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import socket
 import threading
@@ -71,23 +70,6 @@ def test_in_pieces(url: str, cut: int) -> None:
             assert len(asked(wire, content[cut:]).value["shown"]) == 5
 
 
-def test_several_at_once(url: str) -> None:
-    """In order, and none is lost: those that come together, and those that come while one is worked on."""
-    names = [json.dumps({"id": f"a{n:02}", "candidates": ["i1", "i2"]}).encode() for n in range(40)]
-    contents = [request("POST", DECIDE, name) for name in names]
-    with Wire(url) as wire:
-        wire.send(b"".join(contents[:5]))
-        assert [wire.must().value["id"] for _ in range(5)] == [f"a{n:02}" for n in range(5)]
-        for content in contents[5:20]:
-            wire.send(content)
-        got = [wire.must().value["id"] for _ in range(15)]
-        assert got == [f"a{n:02}" for n in range(5, 20)]
-        assert asked(wire, contents[20]).value["id"] == "a20"
-        other = request("GET", CARS, b"")
-        wire.send(contents[21] + other + contents[22])
-        assert [wire.must().value.get("id") for _ in range(3)] == ["a21", None, "a22"]
-
-
 def test_what_comes_while_one_is_worked_on(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that is under way is not disturbed by the next ones, however much they are."""
     contents = [request("POST", DECIDE, b'{"id":"b%02d","candidates":["i1","i2"]}' % n) for n in range(30)]
@@ -105,25 +87,6 @@ def test_what_comes_while_one_is_worked_on(url: str, monkeypatch: pytest.MonkeyP
             time.sleep(0.002)
         go.set()
         assert [wire.must().value["id"] for _ in contents[1:]] == [f"b{n:02}" for n in range(1, 30)]
-
-
-STRANGE = [
-    "Idempotency-Key: k",
-    "Transfer-Encoding: chunked",
-    "Connection: keep-alive",
-    "Content-Encoding: identity",
-    "Expect: 100-continue",
-    "Content-Type: text/plain",
-    "X-Two: 1\r\nX-Two: 2",
-]
-
-
-@pytest.mark.parametrize("line", STRANGE)
-def test_unusual_heads(url: str, line: str) -> None:
-    body = b"2\r\n{}\r\n0\r\n\r\n" if "chunked" in line else b"{}"
-    with Wire(url) as wire:
-        for _ in range(2):
-            assert asked(wire, request("POST", DECIDE, body, line)).status == (415 if "text/plain" in line else 200)
 
 
 # ---------------------------------------------------------------------------- participants

@@ -575,20 +575,6 @@ def test_random_garbage(url: str) -> None:
             assert answer is None or answer.status < 500, (bytes(bad), answer)
 
 
-def test_an_old_version_of_http(url: str) -> None:
-    body = b'{"show": 2}'
-    for version in (b"HTTP/1.0", b"HTTP/1.1"):
-        with Wire(url) as wire:
-            wire.send(request("POST", DECIDE, body, "Connection: close").replace(b"HTTP/1.1", version))
-            answer = wire.must()
-            assert (answer.status, answer.headers["connection"]) == (200, "close")
-            assert wire.closed()
-    with Wire(url) as wire:  # without a Host
-        wire.send(b"GET /v1/loops HTTP/1.0\r\n\r\n")
-        refused(wire.answer(), "wrong-host", field=None)
-        assert wire.closed()
-
-
 def test_many_requests_at_once_are_answered_in_order(url: str) -> None:
     with Wire(url) as wire:
         several = [request("POST", DECIDE, json.dumps({"id": f"p{i}"}).encode()) for i in range(30)]

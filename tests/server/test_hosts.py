@@ -28,7 +28,7 @@ from heedful.server.main import Server, config, listening_socket, served
 from heedful.storage import Address
 from loops import small_loop
 from processes import Asker
-from takeover import Crowd, new_name
+from takeover import Crowd, Node, new_name
 
 KILLS = 10 if FACTOR > 1 else 1
 BACK = 10.0
@@ -126,6 +126,14 @@ def test_hosts_are_for_loops_in_a_database(tmp_path: Path, monkeypatch: pytest.M
     got = heedful("serve {} --hosts 2", tmp_path)
     assert got.code == 2
     assert "--hosts: expected loops in a --database, got a folder" in got.err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="there is no Ray here")
+def test_the_command_ends_at_sigterm_as_one_server_does(postgres: str, tmp_path: Path) -> None:
+    with alone_with_ray(), closing(Node(postgres, tmp_path, 2.0, "--hosts", "2")) as node:
+        node.wait(LONGEST)
+        node.finish()
 
 
 class Starting:

@@ -333,7 +333,7 @@ NOT_MADE: dict[str, list[tuple[dict[str, Any], str, str]]] = {
     ],
     "comparison": [
         ({"settings": {"choices": "worst"}}, "choices", ""),
-        ({"learner": "preference-gp", "items": PRICED}, "choices", ""),
+        ({"learner": "gp", "items": PRICED}, "choices", ""),
         ({**BEST, "features": "yes"}, "features", ""),
         ({**BEST, "features": False, "kinds": {"price": "number"}}, "kinds", ""),
         ({**BEST, "context": [{"c": 1}, {"c": 2}]}, "context", ""),

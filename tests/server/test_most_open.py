@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import run
+from asking import run, serving
 
 from heedful import Loop
-from heedful.server.context import Options, ServerContext
 from heedful.server.problems import Problem
 from heedful.storage import Damaged, Moved
 from loops import small_loop
-
-
-@asynccontextmanager
-async def serving(folder: Path, **options: Any) -> AsyncIterator[ServerContext]:
-    service = ServerContext(folder, Options(threads=4)._replace(**options))
-    try:
-        yield service
-    finally:
-        await service.stop()
-
 
 # ---------------------------------------------------------------------------- a part of a log is removed
 

@@ -6,17 +6,17 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import run
+from asking import run, serving
 
 from heedful import Loop
 from heedful.server import context
-from heedful.server.context import Options, ServerContext
+from heedful.server.context import ServerContext
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem
 from heedful.server.threads import AT_ONCE
@@ -51,15 +51,6 @@ def held() -> Iterator[Callable[[], int]]:
         ended.set()
 
 
-@asynccontextmanager
-async def serving(folder: Path, threads: int = 8) -> AsyncIterator[ServerContext]:
-    service = ServerContext(folder, Options(threads=threads))
-    try:
-        yield service
-    finally:
-        await service.stop()
-
-
 async def take_all(service: ServerContext, work: Callable[[], Any], n: int) -> list[asyncio.Task[Any]]:
     """Requests of one tenant, `n` to each of its loops, which take long."""
     workers = [await service.loops.open(TENANT, f"l{k}") for k in range(3)]
@@ -70,7 +61,7 @@ async def take_all(service: ServerContext, work: Callable[[], Any], n: int) -> l
 
 def test_a_tenant_leaves_threads_to_the_others(folder: Path) -> None:
     async def work() -> None:
-        async with serving(folder) as service:
+        async with serving(folder, threads=8) as service:
             with held() as long:
                 tasks = await take_all(service, long, 4)
                 other = await asyncio.wait_for(service.loops.open("main", "cars"), 1)
@@ -84,7 +75,7 @@ def test_one_analysis_runs_at_a_time_for_a_tenant(folder: Path) -> None:
     """Whichever loops it reads: each would take the interpreter's lock from others in turn. All else goes on."""
 
     async def work() -> None:
-        async with serving(folder) as service:
+        async with serving(folder, threads=8) as service:
             workers = [await service.loops.open(TENANT, f"l{k}") for k in range(3)]
             other, begun = await service.loops.open("main", "cars"), list[int]()
             with held() as long:
@@ -129,7 +120,7 @@ def test_what_keeps_a_processor_busy_is_done_one_at_a_time_for_a_tenant(
     """In a thread; what costs little goes on, and others have their own turn."""
 
     async def work() -> None:
-        async with serving(folder) as service:
+        async with serving(folder, threads=8) as service:
             workers = [await service.loops.open(TENANT, f"l{k}") for k in range(3)]
             other, begun = await service.loops.open("main", "cars"), list[int]()
             with held() as long:
@@ -184,7 +175,7 @@ def draft_of(worker: LoopWorker) -> Any:
 
 def test_whoever_has_too_much_waiting_is_told(folder: Path) -> None:
     async def work() -> None:
-        async with serving(folder) as service:
+        async with serving(folder, threads=8) as service:
             with held() as long:
                 tasks = await take_all(service, long, 270)
                 await asyncio.sleep(0)
@@ -235,7 +226,7 @@ def test_the_end_waits_for_no_thread(
 
     async def work() -> None:
         with held() as long:
-            async with serving(folder) as service:
+            async with serving(folder, threads=8) as service:
                 tasks = await take_all(service, lambda: done.append(long()), 3)
             assert done == []
             for task in tasks:

@@ -94,7 +94,7 @@ def test_a_database_without_a_connection_left_is_called_that(monkeypatch: pytest
     with pytest.raises(
         OutOfConnections, match=r"no connection left.*max_connections above 19 for each server"
     ) as raised:
-        Server(Address("postgresql://h/d"), ()).connect()
+        Server(Address("postgresql://h/d")).connect()
     told = as_problem(raised.value)
     assert (told.status, told.kind) == (503, "unavailable")
     assert "no connection left" in str(told)

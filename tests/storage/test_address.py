@@ -54,7 +54,7 @@ def test_what_of_an_address_cannot_be_read_is_not_shown(password: str, name: str
     shown = [str(place), repr(place), str(place / "cars"), str(Address(place.url))]
     if find_spec("psycopg") is not None:
         with pytest.raises((Unreachable, Damaged)) as refused:
-            postgres.Server(place, ()).connect()
+            postgres.Server(place).connect()
         shown.append(str(refused.value))
     for text in shown:
         assert "secret" not in text

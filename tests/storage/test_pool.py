@@ -112,7 +112,7 @@ def test_one_that_was_lost_takes_the_idle_ones_along_and_one_in_a_transaction_is
 def test_the_last_who_leaves_closes_them(monkeypatch: pytest.MonkeyPatch) -> None:
     made, url = Made(), "postgresql://h/shared"
     monkeypatch.setattr(Server, "connect", lambda *_: SimpleNamespace(raw=made()))
-    one, two = Server(Address(url, "a"), ()), Server(Address(url, "b"), ())
+    one, two = Server(Address(url, "a")), Server(Address(url, "b"))
     for server in (one, two):
         with server.lent("read"):
             pass

@@ -13,21 +13,20 @@ import pytest
 
 from heedful.loop.log import Log
 from heedful.server.keys import Keys
-from heedful.storage import Busy, Closed, Damaged
+from heedful.storage import Busy, Closed, Damaged, Newer
 from heedful.storage.sqlite import Connection, Database, Schema
 
-TWO = Schema(
+BOOK = Schema(
     "book",
-    (("CREATE TABLE page (n INTEGER NOT NULL PRIMARY KEY, text TEXT NOT NULL)",), ("CREATE TABLE note (a TEXT)",)),
+    ("CREATE TABLE page (n INTEGER NOT NULL PRIMARY KEY, text TEXT NOT NULL)", "CREATE TABLE note (a TEXT)"),
     (("page_stays", "CREATE TRIGGER page_stays BEFORE DELETE ON page BEGIN SELECT RAISE(ABORT, 'stays'); END"),),
 )
-ONE = TWO._replace(steps=TWO.steps[:1])
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Database:
-    """A file of the newest schema, with a page."""
-    made = Database(tmp_path / "book.db", TWO, wait=0.1)
+    """A file with a page."""
+    made = Database(tmp_path / "book.db", BOOK, wait=0.1)
     fill(made)
     return made
 
@@ -35,7 +34,7 @@ def file(tmp_path: Path) -> Database:
 def fill(database: Database) -> None:
     database.create()
     with closing(database.connect()) as connection, database.transaction(connection):
-        database.migrate(connection)
+        database.fill(connection)
         connection.execute("INSERT INTO page VALUES (1, 'once')")
 
 
@@ -57,7 +56,7 @@ def make_keys(path: Path) -> None:
         keys.create("ci")
 
 
-MAKERS = {"log.db": make_log, "server.db": make_keys, "book.db": lambda path: Database(path / "book.db", TWO).create()}
+MAKERS = {"log.db": make_log, "server.db": make_keys, "book.db": lambda path: Database(path / "book.db", BOOK).create()}
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -108,40 +107,27 @@ def test_what_is_there_is_not_made_again(file: Database) -> None:
 
 def test_connecting_makes_nothing(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="the book cannot be read or written"):
-        Database(tmp_path / "book.db", TWO).connect()
+        Database(tmp_path / "book.db", BOOK).connect()
     assert list(tmp_path.iterdir()) == []
 
 
 # ---------------------------------------------------------------------------- schemas
 
 
-def test_steps_are_taken_once_in_order_all_or_nothing(tmp_path: Path) -> None:
-    old, new = Database(tmp_path / "book.db", ONE), Database(tmp_path / "book.db", TWO)
-    fill(old)
-    with closing(new.connect()) as connection:
-        assert (old.check(connection), new.check(connection)) == (1, 1)
-        broken = Database(tmp_path / "book.db", TWO._replace(steps=(*TWO.steps, ("CREATE TABLE b (c)", "NONSENSE"))))
+def test_a_file_is_filled_all_or_nothing(tmp_path: Path) -> None:
+    broken = Database(tmp_path / "book.db", BOOK._replace(tables=(*BOOK.tables, "NONSENSE")))
+    broken.create()
+    with closing(broken.connect()) as connection:
         with pytest.raises(sqlite3.OperationalError, match="NONSENSE"), broken.transaction(connection):
-            broken.migrate(connection)
-        assert new.check(connection) == 1
-        for _ in range(2):  # the second time there is nothing to do
-            with new.transaction(connection):
-                new.migrate(connection)
-            assert new.check(connection) == 2
-        with pytest.raises(Damaged, match="expected a book of schema 1 or older, got 2: a newer heedful wrote it"):
-            old.check(connection)
-        assert connection.execute("SELECT * FROM page").fetchall() == [(1, "once")]
+            broken.fill(connection)
+        assert not broken.check(connection)
+        assert connection.execute("SELECT * FROM sqlite_master").fetchall() == []
 
 
-def test_triggers_are_written_again_with_every_step(tmp_path: Path) -> None:
-    fill(Database(tmp_path / "book.db", ONE))
-    sql = TWO.triggers[0][1].replace("'stays'", "'stays for good'")
-    new = Database(tmp_path / "book.db", TWO._replace(triggers=(("page_stays", sql),)))
-    with closing(new.connect()) as connection:
-        with new.transaction(connection):
-            new.migrate(connection)
-        with pytest.raises(sqlite3.IntegrityError, match="stays for good"):
-            connection.execute("DELETE FROM page")
+def test_a_newer_file_is_refused(file: Database, connection: Connection) -> None:
+    connection.execute("PRAGMA user_version = 2")
+    with pytest.raises(Newer, match="expected a book of schema 1, got 2: a newer heedful wrote it"):
+        file.check(connection)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +147,7 @@ def test_triggers_are_written_again_with_every_step(tmp_path: Path) -> None:
 def test_more_or_less_than_our_tables_is_refused(
     file: Database, connection: Connection, change: str, told: str
 ) -> None:
-    assert file.check(connection) == 2
+    assert file.check(connection)
     connection.execute(change)
     with pytest.raises(Damaged, match=f"expected the tables of a book and nothing else, got {told}"):
         file.check(connection)
@@ -173,9 +159,9 @@ def test_what_the_planner_keeps_and_other_spaces_are_not_refused(file: Database,
     connection.execute("CREATE TABLE _litestream_lock (id INTEGER)")
     connection.execute("DROP TABLE note")
     connection.execute("CREATE TABLE note (a\n\t  TEXT)")
-    assert file.check(connection) == 2
+    assert file.check(connection)
     connection.execute("DROP TRIGGER page_stays")  # nobody is harmed by what is missing
-    assert file.check(connection) == 2
+    assert file.check(connection)
 
 
 # ---------------------------------------------------------------------------- transactions
@@ -228,7 +214,7 @@ def test_who_is_not_patient_waits_for_nobody(file: Database, connection: Connect
 def test_errors_in_words(tmp_path: Path, code: int, kind: type[Exception], told: str, writing: bool) -> None:
     error = sqlite3.OperationalError("something")
     error.sqlite_errorcode = code
-    with pytest.raises(kind, match=told) as raised, Database(tmp_path / "book.db", TWO).errors(writing=writing):
+    with pytest.raises(kind, match=told) as raised, Database(tmp_path / "book.db", BOOK).errors(writing=writing):
         raise error
     assert str(tmp_path / "book.db") in str(raised.value)
 
@@ -261,14 +247,14 @@ def test_closed_is_said_and_our_own_mistakes_are_raised_as_they_are(file: Databa
 
 @pytest.mark.parametrize("content", [b"", b"not a database" * 100, b"SQLite format 3\0" + bytes(84)])
 def test_a_header_of_another_application(tmp_path: Path, content: bytes) -> None:
-    database = Database(tmp_path / "book.db", TWO._replace(application=7))
+    database = Database(tmp_path / "book.db", BOOK._replace(application=7))
     database.path.write_bytes(content)
     with pytest.raises(Damaged, match="expected a book, got a file of another kind or a damaged one"):
         database.check_header()
 
 
 def test_a_header_of_ours(tmp_path: Path) -> None:
-    database = Database(tmp_path / "book.db", TWO._replace(application=7))
+    database = Database(tmp_path / "book.db", BOOK._replace(application=7))
     database.create()
     with closing(database.connect("application_id = 7")):
         database.check_header()

@@ -115,9 +115,10 @@ def test_a_study_keeps_its_pictures_and_takes_new_ones(tmp_path: Path) -> None:
         assert picture_in(path, wrong) is None
     study = study_of(path)
     assert study.kind == "pictures"
-    (path / "study.json").write_text('{"ask": 3}')
-    with pytest.raises(ValueError, match=r"^study.json: expected a study as it was written"):
-        study_of(path)
+    for wrong in ('{"ask": 3}', '{"later": 3}'):
+        (path / "study.json").write_text(wrong)
+        with pytest.raises(ValueError, match=r"^study.json: expected a study as it was written"):
+            study_of(path)
 
 
 @pytest.mark.parametrize("kind", ["pictures", "texts"])

@@ -20,7 +20,7 @@ EngineOption = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "--processes", min=1, help="How many runs are done at a time.", show_default="all cores"),
+    typer.Option("--jobs", min=1, help="How many runs are done at a time.", show_default="all cores"),
 ]
 Interpreted = Annotated[
     bool | None,

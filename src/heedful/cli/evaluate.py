@@ -80,9 +80,7 @@ def evaluate(
     engine: EngineOption = "auto",
     jobs: Annotated[
         int | None,
-        typer.Option(
-            "--jobs", "--processes", min=1, help="How many loops are evaluated at a time.", show_default="all cores"
-        ),
+        typer.Option("--jobs", min=1, help="How many loops are evaluated at a time.", show_default="all cores"),
     ] = None,
     json: Json = False,
 ) -> None:

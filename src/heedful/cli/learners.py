@@ -38,19 +38,15 @@ def learners(
 def _list(json: bool) -> None:
     from rich.markup import escape
 
-    from heedful.learners.registry import ALIASES, find_learners, summarise
+    from heedful.learners.registry import find_learners, summarise
 
-    classes_by_name = find_learners()
-    classes = sorted(
-        (classes_by_name | {alias: classes_by_name[target] for alias, (target, _) in ALIASES.items()}).items()
-    )
+    classes = find_learners()
     if json:
-        return print_json([_summary(name, cls) for name, cls in classes])
+        return print_json([_summary(name, cls) for name, cls in classes.items()])
     table = new_table("Learners", ("name", "where it is from", "interaction"))
-    for name, cls in classes:
+    for name, cls in classes.items():
         summary = summarise(cls)
-        preset = "".join(f", {field}={value}" for field, value in ALIASES.get(name, ("", {}))[1].items())
-        table.add_row(f"[bold]{name}[/]\n[dim]{cls.__name__}{preset}[/]", escape(summary.source), summary.interaction)
+        table.add_row(f"[bold]{name}[/]\n[dim]{cls.__name__}[/]", escape(summary.source), summary.interaction)
     screen = console()
     screen.print(table)
     screen.print("[J15] is Shivaswamy & Joachims, Coactive Learning, JAIR 2015;", markup=False)
@@ -79,15 +75,13 @@ def _summary(name: str, cls: type) -> dict[str, Any]:
 def _explain(name: str, json: bool) -> None:
     from rich.markup import escape
 
-    from heedful.learners.registry import ALIASES, class_name, learner_class
+    from heedful.learners.registry import class_name, learner_class
 
     with reading_input():
         cls: Any = learner_class(name)
-    preset = ALIASES[name][1] if name in ALIASES else {}
     parameters = [
         {"name": field, "type": getattr(kind, "__name__", str(kind))}
-        | ({"default": kind(preset[field])} if field in preset else {})
-        | ({"default": cls._field_defaults[field]} if field in cls._field_defaults and field not in preset else {})
+        | ({"default": cls._field_defaults[field]} if field in cls._field_defaults else {})
         for field, kind in typing.get_type_hints(cls).items()
     ]
     for parameter in parameters:

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
@@ -208,6 +209,8 @@ def _run(folder: Place, host: str, port: int, options: Options, hosts: int, json
                     f"people of whom nothing came for {options.forget_unseen:g} days are forgotten, now and once a day"
                 )
             interrupt_once(signal.SIGINT)
+            if hosts:  # Ray's own handler, which is called last, ends the process with the status 15
+                signal.signal(signal.SIGTERM, lambda *_: sys.exit())
             serve(app, listener)
     except PermissionError as error:
         if error.errno is None:

@@ -228,7 +228,6 @@ def load_state(path: str | os.PathLike[str], learner: Learner[X, Y, F, S]) -> S:
     """
     arrays, manifest = read_arrays(path)
     expected = {"schema": SCHEMA, **_fields(learner)}
-    manifest["learner"] = _plain_name(str(manifest.get("learner")))
     if manifest != expected:
         raise ValueError(f"{path}: expected a state of {expected}, got one of {manifest}")
     try:

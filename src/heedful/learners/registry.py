@@ -31,8 +31,6 @@ from heedful.learners.coactive.online_convex import OnlineConvex, is_rule
 from heedful.spaces.ordinal import Ranks
 
 METHODS = ("init", "propose", "update")
-ALIASES = {"batch": ("perceptron", {"batch": "10"})}
-"""names of a learner with preset parameters: name -> (learner, the parameters that it sets)"""
 
 _OWN = re.compile(r"(?P<place>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<assignments>.*))?", re.DOTALL)
 _DOCSTRING = re.compile(r"(?P<title>[^:]+): (?P<source>.+?)\.? Interaction: (?P<interaction>[\w-]+)\.?", re.DOTALL)
@@ -44,11 +42,11 @@ _FROM_DATA = ("n_features", "space")
 class UnknownLearner(ValueError):
     """There is no learner of this `name`."""
 
-    def __init__(self, name: str, names: Iterable[str], others: Iterable[str] = ()) -> None:
-        """Make the error for the `name`, where one of `names` was expected; `others` are known as well."""
+    def __init__(self, name: str, names: Iterable[str]) -> None:
+        """Make the error for the `name`, where one of `names` was expected."""
         names = list(names)
         expected = f"expected {', '.join([*names, 'FILE.py:Class'])} or module:Class"
-        super().__init__(f"learner: {expected}, got {name!r}{did_you_mean(name, [*names, *others])}")
+        super().__init__(f"learner: {expected}, got {name!r}{did_you_mean(name, names)}")
         self.name = name
 
 
@@ -69,26 +67,14 @@ class LearnerSummary(NamedTuple):
 
 
 @cache
-def kebab(name: str) -> str:
-    """Return the class name `name` in kebab case: SecondOrderPerceptron as second-order-perceptron, PRank as prank,
-    NMFBandit as nmf-bandit."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])", "-", name).lower()
+def short_name(name: str) -> str:
+    """Return the name of the learner whose class is called `name`: in kebab case, without the words preference and
+    perceptron.
 
-
-def _short(name: str) -> str:
-    return "-".join(w for w in kebab(name).split("-") if w not in ("preference", "perceptron")) or "perceptron"
-
-
-def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Return the class names `names` keyed by short name: kebab case without the words preference and perceptron.
-
-    A name of which nothing is left is `perceptron`. Classes that would share a short name have their full name in kebab
-    case.
-    """
-    classes: dict[str, list[str]] = {}
-    for name in names:
-        classes.setdefault(_short(name), []).append(name)
-    return {short if len(several) == 1 else kebab(name): name for short, several in classes.items() for name in several}
+    SecondOrderPerceptron is second-order, NMFBandit nmf-bandit, PRank prank; PreferencePerceptron, of which nothing is
+    left, is perceptron."""
+    kebab = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])", "-", name).lower()
+    return "-".join(word for word in kebab.split("-") if word not in ("preference", "perceptron")) or "perceptron"
 
 
 def why_not_learner(cls: object) -> str:
@@ -102,22 +88,19 @@ def why_not_learner(cls: object) -> str:
 
 
 def find_learners() -> dict[str, type]:
-    """Return the class of every learner in the folder heedful/learners, keyed and sorted by short name."""
+    """Return the class of every learner in the folder heedful/learners, keyed and sorted by name."""
     return dict(_packaged())
 
 
 @cache
 def _packaged() -> dict[str, type]:
-    classes = {cls.__name__: cls for module in learners.families() for cls in _learners_of(module)}
-    return {short: classes[name] for short, name in sorted(short_names(classes).items())}
+    classes = [cls for module in learners.families() for cls in _learners_of(module)]
+    return dict(sorted((short_name(cls.__name__), cls) for cls in classes))
 
 
 def is_packaged(name: str) -> bool:
-    """Return True if `name` means a learner of this package: its short name, its full name or an alias."""
-    if name in ALIASES or _find_packaged(name) is not None:
-        return True
-    classes = find_learners()
-    return name in classes or name in {kebab(cls.__name__) for cls in classes.values()}
+    """Return True if `name` means a learner of this package."""
+    return _find_packaged(name) is not None
 
 
 def is_own(spec: str) -> bool:
@@ -139,20 +122,19 @@ def summarise(cls: type) -> LearnerSummary:
 
 
 def _find_packaged(name: str) -> type | None:
-    """Return the only learner class of the package with the short or full name `name`; None if there are none or
-    several. Only modules that define such a name are imported."""
-    classes = [getattr(learners, class_name) for class_name in _defined().get(name, ())]
-    matching = [cls for cls in classes if not why_not_learner(cls)]
-    return matching[0] if len(matching) == 1 else None
+    """Return the learner class of the package with the `name`; None if there is none. Only modules that define such a
+    name are imported."""
+    classes = (getattr(learners, class_name) for class_name in _defined().get(name, ()))
+    return next((cls for cls in classes if not why_not_learner(cls)), None)
 
 
 @cache
 def _defined() -> dict[str, list[str]]:
-    """Return the names of what modules of learners define, by short and by full name: each loop that is opened asks."""
+    """Return the classes of modules of learners, by what learners of that class are called: each loop that is opened
+    asks."""
     found: dict[str, list[str]] = {}
     for class_name in filter(lambda each: each[0].isupper(), learners.modules_by_name()):  # functions are no learners
-        for name in {kebab(class_name), _short(class_name)}:
-            found.setdefault(name, []).append(class_name)
+        found.setdefault(short_name(class_name), []).append(class_name)
     return found
 
 
@@ -178,27 +160,22 @@ def learner_class(name: str) -> type:
     return OnlineConvex if is_rule(cls) else cls
 
 
-def _resolve(spec: str) -> tuple[str, Any, str, dict[str, str]]:
-    """Split the text `spec` of a learner: return (its name, its class, the text of its parameters, the parameters that
-    an alias sets)."""
+def _resolve(spec: str) -> tuple[str, Any, str]:
+    """Split the text `spec` of a learner: return (its name, its class, the text of its parameters)."""
     name, _, assignments = spec.strip().partition(":")
-    target, preset = ALIASES.get(name, (name, {}))
-    if (cls := _find_packaged(target)) is not None:
-        return name, cls, assignments, preset
+    if (cls := _find_packaged(name)) is not None:
+        return name, cls, assignments
     classes = find_learners()
-    full = {kebab(cls.__name__): cls for cls in classes.values()}
-    if target in classes or target in full:
-        return name, classes.get(target) or full[target], assignments, preset
     match = _OWN.fullmatch(spec.strip())
     if match:
         head = f"{match['place']}:{match['name']}"
         module = (
             _import_file(match["place"]) if match["place"].endswith(".py") else _import_named(match["place"], classes)
         )
-        return head, _class_of(module, match["name"], match["place"]), match["assignments"] or "", {}
+        return head, _class_of(module, match["name"], match["place"]), match["assignments"] or ""
     if name.endswith(".py") or spec.strip().endswith(".py"):
         raise ValueError(f"learner: expected {spec}:Class, the learner's class after the file, got {spec!r}")
-    raise UnknownLearner(name, sorted([*classes, *ALIASES]), full)
+    raise UnknownLearner(name, classes)
 
 
 def _class_of(module: ModuleType, name: str, place: str) -> type:
@@ -332,14 +309,14 @@ def make_learner(spec: str, *, n_features: int, space: Any, **defaults: object) 
     Raise ValueError, naming the field, for an unknown field, a value of another type, and a field without a value;
     raise the errors of `learner_class` for the name.
     """
-    name, cls, assignments, preset = _resolve(spec)
+    name, cls, assignments = _resolve(spec)
     if is_rule(cls):
         return OnlineConvex(n_features, space, _build(name, cls, _parse(name, assignments), {}))
     filled = {field: value for field, value in defaults.items() if field not in cls._field_defaults}
     filled |= {"n_features": n_features, "space": space}
     if isinstance(space, Ranks):
         filled["n_ranks"] = space.k
-    return _build(name, cls, preset | _parse(name, assignments), filled)
+    return _build(name, cls, _parse(name, assignments), filled)
 
 
 def make_user(spec: str) -> Any:

@@ -40,7 +40,6 @@ from heedful.loop.serving import (
     KINDS,
     NOT_INTERLEAVED,
     ExperimentRecord,
-    Orders,
     PromotionRecord,
     orders,
     read_experiment,
@@ -110,17 +109,14 @@ def look(history: History, event: Event, up_to: int = 2**62) -> Experiment:
         if each.kind == "decision":
             sums.decide(each, runs)
         elif each.kind == "rollback":  # it may end the experiment, or bring it back
-            runs = _runs(event, orders(log, log.retractions(each.seq), each.seq))
+            running = orders(log, log.retractions(each.seq), each.seq).running
+            runs = running is not None and running.seq == event.seq
         elif each.kind != "feedback":
             runs = False
         elif each.seq not in retractions and not is_silence(each):
             sums.answer(each)
     now = history.experiment
     return sums.found(now is not None and now[0].seq == event.seq)
-
-
-def _runs(experiment: Event, orders: Orders) -> bool:
-    return orders.running is not None and orders.running.seq == experiment.seq
 
 
 class _Shown(NamedTuple):

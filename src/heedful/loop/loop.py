@@ -101,7 +101,7 @@ class Loop:
         Raise FileExistsError if the folder exists, and ValueError, naming the field, if something makes no sense;
         nothing is created then.
         """
-        place, rows = place_of(path), check_rows("items", items)
+        place, rows = place_of(path), check_rows(items)
         settings = Settings() if settings is None else settings
         manifest = make_manifest(rows, learner, encoding, context, crosses, settings, query_features)
         new_loop(place, manifest, rows, encode_rows(manifest.encoding, rows, Counter()))
@@ -124,7 +124,7 @@ class Loop:
         place, was = place_of(path), other.manifest
         rows, encoded = offered(other.projection)
         if items is not None:
-            rows = check_rows("items", items)
+            rows = check_rows(items)
             encoded = encode_rows(was.encoding, rows, Counter())
         about = was.encoding, was.context, was.crosses, was.settings, was.query
         manifest = make_manifest(rows, learner or was.learner, *about)
@@ -253,7 +253,7 @@ class Loop:
         An item that is on offer with the same attributes is not put again. Raise ValueError, naming the item and the
         field, if one cannot be encoded; none is put then.
         """
-        rows = check_rows("items", items)
+        rows = check_rows(items)
         self.projection.catch_up()  # what another process put is what these change
         self.projection.interaction.check_items(self.manifest, rows)
         return put_items(self.projection, rows, encode_rows(self.manifest.encoding, rows, self.unknown))

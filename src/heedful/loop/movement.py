@@ -17,14 +17,14 @@ LOOKED = 200
 """How many of the newest pieces of feedback are read to find out why."""
 
 
-def describe_unmoved(history: History, least: int = LEAST) -> str:
+def describe_unmoved(history: History) -> str:
     """Return sentences saying that no feedback so far has changed a prediction of the model, why, and what feedback
     would.
 
-    Return "" if some has, or if there are fewer than `least` pieces of feedback. `history` is the loop's log with
+    Return "" if some has, or if there are fewer than `LEAST` pieces of feedback. `history` is the loop's log with
     its model."""
     given, moved = history.moves
-    if moved or given < least:
+    if moved or given < LEAST:
         return ""
     why, how = why_unmoved(history)
     return f"{given:,} feedback moved the model 0 times: {why}. {how}"

@@ -665,17 +665,17 @@ def encode_rows(encoding: Encoding, rows: Sequence[object], unknown: Counter[str
     return X
 
 
-def check_rows(name: str, rows: object) -> list[Mapping[str, Any]]:
-    """Return `rows` as a list of mappings, one for each row; a data frame is turned into one.
+def check_rows(rows: object) -> list[Mapping[str, Any]]:
+    """Return the `rows` of items as a list of mappings, one for each row; a data frame is turned into one.
 
-    Raise ValueError for anything else; `name` is the field that the message names."""
-    rows = rows_in(name, rows)
+    Raise ValueError for anything else."""
+    rows = rows_in("items", rows)
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
-        raise ValueError(f"{name}: expected a list of objects, got {describe(rows)}")
+        raise ValueError(f"items: expected a list of objects, got {describe(rows)}")
     listed = list(rows)
     for i, row in enumerate(listed):
         if not isinstance(row, Mapping):
-            raise ValueError(f"{name}[{i}]: expected an object, got {describe(row)}")
+            raise ValueError(f"items[{i}]: expected an object, got {describe(row)}")
     return listed
 
 

@@ -48,7 +48,7 @@ WHERE = {SYNTHETIC: "Synthetic", RATERS_100: "100 ratings", RATERS_200: "200 rat
 
 LINES = (
     Line(PRANK, ("prank",), ""),
-    Line(MCP, ("multiclass-perceptron",), ""),
+    Line(MCP, ("multiclass",), ""),
     Line(WH, ("widrow-hoff:eta={eta:.3g}",), ""),
     Line(BEST, tuple(f"widrow-hoff:eta={{etas[{i}]:.3g}}" for i in range(len(STEPS))), ""),
     Line("ordinal logistic (ours)", ("ordinal-logistic",), ""),

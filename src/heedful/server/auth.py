@@ -87,7 +87,7 @@ class Authenticator:
 
         `rate`, in requests per second, limits keys that have no rate of their own (None: no limit). `clock` gives
         seconds; the database is read for changes every `every` seconds."""
-        self._keys, self._rate, self._clock, self._every = keys, check_rate("rate", rate), clock, every
+        self._keys, self._rate, self._clock, self._every = keys, check_rate(rate), clock, every
         self._entries: dict[bytes, CachedKey] = {}
         self._by_prefix: dict[str, CachedKey] = {}
         self._anybody = CachedKey(Caller("main", frozenset(SCOPES), ""), b"", self._rate, clock())

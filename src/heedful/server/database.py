@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from heedful.core.wording import count
 from heedful.storage import Address, Damaged, Place, sqlite
 from heedful.storage.sqlite import Connection, Schema
-from heedful.storage.tables import SERVER_ADDED, SERVER_TABLES
+from heedful.storage.tables import SERVER_TABLES
 
-SCHEMA = Schema("database of keys", steps=(SERVER_TABLES, SERVER_ADDED))
+SCHEMA = Schema("database of keys", SERVER_TABLES)
 
 if TYPE_CHECKING:
     from heedful.server.tables import Tables
@@ -43,7 +43,7 @@ def problem_of(path: Path) -> str:
     database = sqlite.Database(path, SCHEMA)
     try:
         with database.errors(), closing(database.connect(mode="ro")) as connection:
-            if database.check(connection) == 0 and path.stat().st_size:
+            if not database.check(connection) and path.stat().st_size:
                 return f"{path}: expected a {SCHEMA.noun}, got a file of another kind or a damaged one"
             wrong = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
     except (ValueError, OSError) as error:
@@ -66,10 +66,7 @@ class Database(sqlite.Database):
         super().__init__(path.absolute(), SCHEMA)
         if self.exists():
             with self.errors(), closing(self.connect()) as connection:
-                old = 0 < self.check(connection) < SCHEMA.newest
-            if old:
-                with self.writing():  # brings it up to date
-                    pass
+                self.check(connection)
 
     def exists(self) -> bool:
         """Return whether the file exists. Raise OSError if the system cannot tell."""
@@ -79,14 +76,15 @@ class Database(sqlite.Database):
             return False
         return True
 
-    def check(self, connection: Connection) -> int:
-        """Return `version` after checking that this heedful can use the file.
+    def check(self, connection: Connection) -> bool:
+        """Return whether the tables exist, after checking that this heedful can use the file: the process that created
+        it may have stopped before it made them.
 
         Raise Damaged if it cannot, also for a file without tables that is not empty."""
-        version = super().check(connection)
-        if version == 0 and os.stat(self.path).st_size:
+        filled = super().check(connection)
+        if not filled and os.stat(self.path).st_size:
             raise Damaged(f"{self.path}: expected a {self.schema.noun}, got a file of another kind or a damaged one")
-        return version
+        return filled
 
     @contextmanager
     def reading(self, wait: float | None = None) -> Iterator[Connection | None]:
@@ -97,14 +95,10 @@ class Database(sqlite.Database):
             yield None
             return
         with self.errors(), closing(self.connect(wait=wait)) as connection, self.transaction(connection, writes=False):
-            yield connection if self.is_filled(connection) else None
+            yield connection if self.check(connection) else None
 
     def close(self) -> None:
         """Do nothing: each use has a connection of its own."""
-
-    def is_filled(self, connection: Connection) -> bool:
-        """Return whether the tables exist; the process that created the file may have stopped before it made them."""
-        return self.check(connection) > 0
 
     @contextmanager
     def writing(self, create: bool = False) -> Iterator[Connection]:
@@ -117,6 +111,6 @@ class Database(sqlite.Database):
         # These look at the file, and wait where somebody is writing: who only reads does without.
         durable = ("journal_mode = DELETE", "synchronous = FULL", "fullfsync = ON")
         with self.errors(), closing(self.connect(*durable)) as connection, self.transaction(connection):
-            self.check(connection)
-            self.migrate(connection)
+            if not self.check(connection):
+                self.fill(connection)
             yield connection

@@ -102,7 +102,7 @@ class Keys:
         `scopes` is what it may do (some of `SCOPES`), `rate` its limit in requests per second; None for the server's
         own limit; `expires` is when it ends, in microseconds since 1970; None for never. `by` is who makes it, for
         the audit log, as in the methods that follow. Raise ValueError, naming the field, on bad input."""
-        row = _name(name), tenant_name("tenant", tenant), " ".join(_scopes(scopes)), check_rate("rate", rate)
+        row = _name(name), check_tenant(tenant), " ".join(_scopes(scopes)), check_rate(rate)
         with self._database.writing(create=True) as connection:
             while True:
                 prefix = "hk_" + "".join(secrets.choice(_LETTERS) for _ in range(8))
@@ -125,7 +125,7 @@ class Keys:
             connection.execute(ended, (_now(), prefix))
             return self._changed(connection, prefix, "revoke key", by)
 
-    def set_scopes(self, prefix: str, scopes: Iterable[str], by: Actor = COMMAND) -> Key:
+    def set_scopes(self, prefix: str, scopes: Iterable[str]) -> Key:
         """Set what the key with this prefix may do (some of `SCOPES`), and return it.
 
         Raise LookupError if no key has that prefix, and ValueError if it was revoked or the scopes are wrong."""
@@ -135,7 +135,7 @@ class Keys:
             if self._key_of(connection, prefix).revoked is not None:
                 raise ValueError(f"prefix: expected a key that was not revoked, got {prefix!r}; make a new one")
             connection.execute("UPDATE keys SET scopes = ? WHERE prefix = ?", (held, prefix))
-            return self._changed(connection, prefix, "set scopes", by)
+            return self._changed(connection, prefix, "set scopes", COMMAND)
 
     def _changed(self, connection: Any, prefix: str, action: str, by: Actor) -> Key:
         key = self._key_of(connection, prefix)
@@ -224,7 +224,7 @@ class Keys:
             newest = (*self._watched, self._opened, version)
             if newest == stamp:
                 return None
-            return newest, self._rows(self._watch) if database.is_filled(self._watch) else []
+            return newest, self._rows(self._watch) if database.check(self._watch) else []
 
     def _unwatch(self) -> None:
         if self._watch is not None:
@@ -251,7 +251,7 @@ class Keys:
             whole = type(prefix) is type(name) is str and type(digest) is bytes and len(digest) == 32
             whole = whole and type(created) is int and all(time is None or type(time) is int for time in times)
             if whole and (rate is None or RATES[0] <= rate <= RATES[1]):
-                return Key(prefix, name, _read_tenant(tenant), _read_scopes(scopes), rate, digest, created, *times)
+                return Key(prefix, name, check_tenant(tenant), _read_scopes(scopes), rate, digest, created, *times)
         except (TypeError, ValueError, AttributeError):
             pass
         message = "expected a key as it was written, got another: the database is damaged, restore a back-up"
@@ -283,25 +283,25 @@ def _name(value: object) -> str:
     return check_id("name", value)
 
 
-def tenant_name(name: str, value: object) -> str:
+def check_tenant(value: object) -> str:
     """Return `value` if it is a valid name for a tenant, whose loops are in a folder of that name.
 
-    Raise ValueError, beginning with `name`, if it is not."""
+    Raise ValueError if it is not."""
     if not isinstance(value, str) or not _TENANT.fullmatch(value):
         expected = "expected 1 to 40 of a-z, 0-9 and -, the first of them no -"
-        raise ValueError(f"{name}: {expected}, got {_describe(value)}")
+        raise ValueError(f"tenant: {expected}, got {_describe(value)}")
     return value
 
 
-def check_rate(name: str, value: object) -> float | None:
+def check_rate(value: object) -> float | None:
     """Return `value` as a rate limit in requests per second, None for no limit.
 
-    Raise ValueError, beginning with `name`, if it is out of range or no number."""
+    Raise ValueError if it is out of range or no number."""
     if value is None:
         return None
     if not is_number(value, int, float) or not RATES[0] <= value <= RATES[1]:
         expected = f"expected requests per second, from {RATES[0]:g} to {RATES[1]:,.0f}, or nothing for no limit"
-        raise ValueError(f"{name}: {expected}, got {_describe(value)}")
+        raise ValueError(f"rate: {expected}, got {_describe(value)}")
     return float(value)
 
 
@@ -312,11 +312,6 @@ def _scopes(value: Any) -> list[str]:
         got = _describe(value if isinstance(value, str) else wrong) if scopes else "none of them"
         raise ValueError(f"scopes: expected a list of some of {', '.join(SCOPES)}, got {got}")
     return in_order(scopes)
-
-
-@lru_cache(100)
-def _read_tenant(kept: str) -> str:
-    return tenant_name("tenant", kept)
 
 
 @lru_cache(100)

@@ -13,7 +13,6 @@ from typing import Any
 from heedful.server.server_log import log
 from heedful.storage import Address, Unreachable
 from heedful.storage.postgres import Connection, Server, plain
-from heedful.storage.tables import LATER, STEPS
 
 LOOK = 0.5
 """Seconds between two looks whether keys have changed."""
@@ -32,7 +31,7 @@ class Tables:
         """Use the tables in the database of `address`, which need not exist; only `writing(create=True)` creates
         them."""
         self.path = Address(address.url)
-        self._server = Server(self.path, STEPS)
+        self._server = Server(self.path)
         self._lock = threading.Lock()
         self._there = False
 
@@ -43,7 +42,6 @@ class Tables:
 
     def _is_there(self, connection: Connection) -> bool:
         if not self._there and self._server.check(connection):
-            self._server.add(connection, "audit", LATER)
             self._there = True
         return self._there
 

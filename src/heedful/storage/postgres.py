@@ -23,6 +23,7 @@ from heedful.core.extras import lacking
 from heedful.storage.address import Address
 from heedful.storage.errors import Busy, Closed, Damaged, Newer, OutOfConnections, Unreachable
 from heedful.storage.pool import MOST, Pool
+from heedful.storage.tables import TABLES, VERSION
 
 T = TypeVar("T")
 
@@ -148,12 +149,11 @@ _pooling = threading.Lock()
 class Server:
     """A PostgreSQL database with heedful's tables. All of a process that have the same URL share connections."""
 
-    def __init__(self, address: Address, steps: Sequence[Sequence[str]], *, wait: float = WAIT) -> None:
+    def __init__(self, address: Address, *, wait: float = WAIT) -> None:
         """Describe the database of `address`, without opening it.
 
-        `steps` are the migrations that create its tables, the oldest first, each a sequence of SQL statements.
         Statements wait up to `wait` seconds for others."""
-        self.address, self.wait, self._steps = address, wait, steps
+        self.address, self.wait = address, wait
         self._checked = self._closed = False
         self._checking = threading.Lock()
         self._pool: tuple[int, Pool] | None = None
@@ -263,11 +263,6 @@ class Server:
 
     # ------------------------------------------------------------------------ the schema
 
-    def version(self, connection: Connection) -> int:
-        """Return how many of the migration steps the database has had; 0 if it has none of heedful's tables."""
-        [[there]] = connection.execute(f"SELECT to_regclass('{SCHEMA}.version') IS NOT NULL").fetchall()
-        return self.counted(connection, "number", least=1) if there else 0
-
     def counted(self, connection: Connection, column: str, *, least: int = 0) -> int:
         """Return the number in a `column` of the only row of the table of versions. Raise Damaged unless there is one
         of `least` or more."""
@@ -279,40 +274,25 @@ class Server:
         raise Damaged(f"{self.address}: {SCHEMA}.version: {expected}: restore a back-up")
 
     def check(self, connection: Connection) -> bool:
-        """Return whether heedful's tables are there, of the newest version. Raise Newer if a newer heedful made
-        them."""
-        found, newest = self.version(connection), len(self._steps)
-        if found > newest:
+        """Return whether heedful's tables are there. Raise Newer if a newer heedful made them."""
+        [[there]] = connection.execute(f"SELECT to_regclass('{SCHEMA}.version') IS NOT NULL").fetchall()
+        if there and (found := self.counted(connection, "number", least=1)) > VERSION:
             raise Newer(
-                f"{self.address}: expected tables of version {newest} or older, got {found}: "
+                f"{self.address}: expected tables of version {VERSION}, got {found}: "
                 "a newer heedful made them; upgrade heedful to use them"
             )
-        return found == newest
+        return bool(there)
 
     def install(self, connection: Connection) -> None:
-        """Create heedful's tables, or bring them up to the newest version, in one transaction."""
+        """Create heedful's tables, in one transaction, if they are not there."""
         with self._checking:
-            if self._checked or self.check(connection):
-                self._checked = True
-                return
-            with self.transaction(connection):
-                connection.execute(f"SELECT pg_advisory_xact_lock({_INSTALLING})")
-                found = self.version(connection)  # another process may have been faster
-                for step in self._steps[found:]:
-                    for statement in step:
-                        connection.script(statement)
-                connection.execute(f"UPDATE {SCHEMA}.version SET number = ?", [len(self._steps)])
+            if not (self._checked or self.check(connection)):
+                with self.transaction(connection):
+                    connection.execute(f"SELECT pg_advisory_xact_lock({_INSTALLING})")
+                    if not self.check(connection):  # another process may have been faster
+                        for statement in TABLES:
+                            connection.script(statement)
             self._checked = True
-
-    def add(self, connection: Connection, table: str, statements: Sequence[str]) -> None:
-        """Run `statements`, which add what a database of this version may lack, unless `table`, the last of it, is
-        there."""
-        query = f"SELECT to_regclass('{SCHEMA}.{table}') IS NOT NULL"
-        if not connection.execute(query).fetchone()[0]:
-            with self.transaction(connection):
-                connection.execute(f"SELECT pg_advisory_xact_lock({_INSTALLING})")
-                for statement in statements:
-                    connection.script(statement)
 
     # ------------------------------------------------------------------------ transactions
 

@@ -1,8 +1,8 @@
 """SQLite files: the one module that opens them.
 
-It holds what the log of a loop and the keys of a server need alike: a new file that only its owner may read, migrations
-in numbered steps, a check that a file has our tables and nothing else, transactions, and SQLite's errors as errors that
-a user understands. docs/decisions/0005 lists what another database would spell otherwise.
+It holds what the log of a loop and the keys of a server need alike: a new file that only its owner may read, its
+tables, a check that a file has them and nothing else, transactions, and SQLite's errors as errors that a user
+understands. docs/decisions/0005 lists what another database would spell otherwise.
 """
 
 from __future__ import annotations
@@ -53,23 +53,18 @@ Objects = dict[str, tuple[Any, ...]]
 
 
 class Schema(NamedTuple):
-    """The contents that a database file must have: its tables, as the migrations that create them, and its
-    triggers."""
+    """The contents that a database file must have."""
 
     noun: str
     """what error messages call the file, such as "log" """
-    steps: tuple[tuple[str, ...], ...]
-    """the SQL statements of each migration, the oldest first; the file's `user_version` says how many it has had. A
-    step that has been released is never edited."""
+    tables: tuple[str, ...]
+    """the SQL statements that create its tables and indices"""
     triggers: tuple[tuple[str, str], ...] = ()
-    """(name, SQL) of each trigger; they are created again after every migration"""
+    """(name, SQL) of each trigger"""
     application: int = 0
     """the number in the file's header (`application_id`) that says which application it belongs to"""
-
-    @property
-    def newest(self) -> int:
-        """the number of migrations: the version of a file that has had all of them"""
-        return len(self.steps)
+    version: int = 1
+    """the file's `user_version`; a file with another one is refused"""
 
 
 class Database:
@@ -143,13 +138,8 @@ class Database:
 
     # ------------------------------------------------------------------------ the schema
 
-    def version(self, connection: Connection) -> int:
-        """Return how many migration steps of the schema the file has had (SQLite's `user_version`)."""
-        [found] = connection.execute("PRAGMA user_version").fetchone()
-        return int(found)
-
-    def check(self, connection: Connection) -> int:
-        """Return the file's version (see `version`), having checked that it holds our tables and nothing else.
+    def check(self, connection: Connection) -> bool:
+        """Return whether the file has been filled, having checked that it holds our tables and nothing else.
 
         Raise Newer if a newer heedful wrote it, and Damaged if a table is missing, or if there is anything that the
         schema does not have, since a view, a trigger or a computed column of somebody else's could run any code,
@@ -157,14 +147,14 @@ class Database:
         The check itself runs no code that is stored in the file.
         """
         schema = self.schema
-        found = self.version(connection)
-        if found > schema.newest:
+        [found] = connection.execute("PRAGMA user_version").fetchone()
+        if found > schema.version:
             raise Newer(
-                f"{self.path}: expected a {schema.noun} of schema {schema.newest} or older, got {found}: "
+                f"{self.path}: expected a {schema.noun} of schema {schema.version}, got {found}: "
                 "a newer heedful wrote it; upgrade heedful to open it"
             )
         there = _objects(connection)
-        known = _expected_objects(schema, max(found, 0))
+        known = _expected_objects(schema) if found == schema.version else {}
         may = known | _OTHERS
         wrong = [f"{about[0]} {name!r:.100}" for name, about in there.items() if about != may.get(name)]
         wrong += [f"no table {name!r}" for name, about in known.items() if about[0] == "table" and name not in there]
@@ -172,18 +162,14 @@ class Database:
             more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
             told = f"expected the tables of a {schema.noun} and nothing else, got {', '.join(wrong[:3])}{more}"
             raise Damaged(f"{self.path}: {told}: it was changed, restore a back-up")
-        return found
+        return bool(known)
 
-    def migrate(self, connection: Connection) -> None:
-        """Apply the migration steps that the file has not had yet, then create the triggers; call it in a writing
-        transaction."""
-        found = self.version(connection)  # another process may have been faster
-        if found < self.schema.newest:
-            for step in self.schema.steps[found:]:
-                for statement in step:
-                    connection.execute(statement)
-            self.create_triggers(connection)
-            connection.execute(f"PRAGMA user_version = {self.schema.newest}")
+    def fill(self, connection: Connection) -> None:
+        """Create the tables and triggers in an empty file; call it in a writing transaction."""
+        for statement in self.schema.tables:
+            connection.execute(statement)
+        self.create_triggers(connection)
+        connection.execute(f"PRAGMA user_version = {self.schema.version}")
 
     def create_triggers(self, connection: Connection) -> None:
         """Create the triggers of the schema, replacing those that are there."""
@@ -308,11 +294,9 @@ def _objects(connection: Connection) -> Objects:
 
 
 @lru_cache
-def _expected_objects(schema: Schema, version: int) -> Objects:
-    """Return what `_objects` finds in an undamaged file of this version of the schema, by creating one in memory."""
+def _expected_objects(schema: Schema) -> Objects:
+    """Return what `_objects` finds in an undamaged file of this schema, by creating one in memory."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        for statement in [statement for step in schema.steps[:version] for statement in step]:
+        for statement in (*schema.tables, *(sql for _, sql in schema.triggers)):
             connection.execute(statement)
-        for _, sql in schema.triggers if version else ():
-            connection.execute(sql)
         return _objects(connection)

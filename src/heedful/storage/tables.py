@@ -1,7 +1,5 @@
 """The tables of a PostgreSQL database with loops and of its server (keys, sessions, links, audit log), which SQLite has
-in a file of its own.
-
-A step that was released is never edited."""
+in a file of its own."""
 
 from __future__ import annotations
 
@@ -21,6 +19,8 @@ SERVER_TABLES = (
         digest BLOB NOT NULL,
         created BIGINT NOT NULL,
         revoked BIGINT,
+        expires BIGINT,
+        used BIGINT,
         PRIMARY KEY (id),
         UNIQUE (prefix),
         UNIQUE (digest)
@@ -50,15 +50,6 @@ SERVER_TABLES = (
         UNIQUE (handle),
         UNIQUE (digest)
     )""",
-)
-"""The tables of a server in words of SQLite. Ids are in the order of creation, digests are SHA-256 (of a key, a
-session's token, a link's token), times are microseconds since 1970, UTC; scopes are words separated by spaces, a rate
-is in requests per second. `links.founded` is when the loop was created: another loop of the same name is another
-study."""
-
-SERVER_ADDED = (
-    "ALTER TABLE keys ADD COLUMN expires BIGINT",
-    "ALTER TABLE keys ADD COLUMN used BIGINT",
     """CREATE TABLE audit (
         id INTEGER NOT NULL,
         time BIGINT NOT NULL,
@@ -71,27 +62,23 @@ SERVER_ADDED = (
         PRIMARY KEY (id)
     )""",
 )
-"""What came to them later. `keys.used` is when a key was last used; `audit` has what was done with the keys
-(`heedful.results.audit.Act`). A server of the version before goes on next to one that adds this to a database."""
+"""The tables of a server in words of SQLite. Ids are in the order of creation, digests are SHA-256 (of a key, a
+session's token, a link's token), times are microseconds since 1970, UTC; scopes are words separated by spaces, a rate
+is in requests per second. `keys.used` is when a key was last used. `links.founded` is when the loop was created:
+another loop of the same name is another study. `audit` has what was done with the keys
+(`heedful.results.audit.Act`)."""
 
 
 def _of_postgres(table: str) -> str:
-    """Return the SQL statement `table`, one of SERVER_TABLES or SERVER_ADDED, in words of PostgreSQL; what is there
-    already stays."""
+    """Return the SQL statement `table`, one of SERVER_TABLES, in words of PostgreSQL."""
     words = {
-        "CREATE TABLE ": "CREATE TABLE IF NOT EXISTS heedful.",
-        "ALTER TABLE ": "ALTER TABLE heedful.",
-        "ADD COLUMN ": "ADD COLUMN IF NOT EXISTS ",
+        "CREATE TABLE ": "CREATE TABLE heedful.",
         "id INTEGER NOT NULL": "id bigint GENERATED ALWAYS AS IDENTITY",
         " BLOB ": " bytea ",
     }
     for word, other in words.items():
         table = table.replace(word, other)
     return table
-
-
-LATER = tuple(map(_of_postgres, SERVER_ADDED))
-"""The statements that add to a PostgreSQL database what it may lack of them."""
 
 
 def _refuse(table: str) -> tuple[str, ...]:
@@ -105,73 +92,74 @@ def _refuse(table: str) -> tuple[str, ...]:
     )
 
 
-STEPS: tuple[tuple[str, ...], ...] = (
-    (
-        "CREATE SCHEMA IF NOT EXISTS heedful",
-        "CREATE TABLE heedful.version (number integer NOT NULL, changes bigint NOT NULL DEFAULT 0)",
-        "INSERT INTO heedful.version VALUES (0)",
-        # DELETE is let through where the transaction says which loop it erases; UPDATE and TRUNCATE never are.
-        """CREATE FUNCTION heedful.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN
-            IF TG_OP = 'DELETE' THEN
-                IF current_setting('heedful.erasing', true) = OLD."loop"::text THEN RETURN OLD; END IF;
-            END IF;
-            RAISE EXCEPTION 'the log is append-only' USING ERRCODE = 'integrity_constraint_violation';
-        END $$""",
-        """CREATE TABLE heedful.loop (
-            number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-            name text COLLATE "C" NOT NULL UNIQUE,  -- NAME, or TENANT/NAME
-            secret text NOT NULL                    -- the key of digests of forgotten ids, and its CRC-32
-        )""",
-        """CREATE TABLE heedful.lease (
-            loop bigint PRIMARY KEY REFERENCES heedful.loop ON DELETE CASCADE,
-            owner text NOT NULL,                    -- of the process that writes, drawn when it opened the loop
-            address text NOT NULL,                  -- where it answers requests; '' if it does not
-            epoch bigint NOT NULL,                  -- how often the loop has changed hands
-            expires timestamptz NOT NULL            -- by the clock of the database
-        ) WITH (fillfactor = 20)""",
-        """CREATE TABLE heedful.event (
-            loop bigint NOT NULL,
-            seq bigint NOT NULL,
-            kind text COLLATE "C" NOT NULL,
-            id text COLLATE "C" NOT NULL,
-            time bigint NOT NULL,
-            subject text COLLATE "C",
-            target bigint,
-            version bigint NOT NULL,
-            payload text NOT NULL,
-            arrays bytea,
-            checked bigint NOT NULL,
-            PRIMARY KEY (loop, seq),
-            UNIQUE (loop, kind, id)
-        ) PARTITION BY HASH (loop)""",
-        *(
-            f"CREATE TABLE heedful.event_{i} PARTITION OF heedful.event "
-            f"FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {i})"
-            for i in range(PARTITIONS)
-        ),
-        "CREATE INDEX event_subject ON heedful.event (loop, kind, subject, seq) WHERE subject IS NOT NULL",
-        """CREATE TABLE heedful.forgotten (
-            loop bigint NOT NULL,
-            digest text COLLATE "C" NOT NULL,
-            seq bigint NOT NULL,
-            PRIMARY KEY (loop, digest)
-        )""",
-        *_refuse("event"),
-        *_refuse("forgotten"),
-        """CREATE TABLE heedful.snapshot (
-            loop bigint NOT NULL REFERENCES heedful.loop ON DELETE CASCADE,
-            position bigint NOT NULL,
-            content bytea NOT NULL,
-            PRIMARY KEY (loop, position)
-        )""",
-        "ALTER TABLE heedful.snapshot ALTER content SET STORAGE EXTERNAL",
-        """CREATE TABLE heedful.server (
-            address text PRIMARY KEY,               -- where other servers pass requests on to it
-            expires timestamptz NOT NULL,           -- when it is gone if it does not say again that it is there
-            ready bigint[] NOT NULL                 -- the loops that it follows and should own
-        ) WITH (fillfactor = 20)""",
-        *map(_of_postgres, SERVER_TABLES),
-        *LATER,
+TABLES = (
+    "CREATE SCHEMA IF NOT EXISTS heedful",
+    "CREATE TABLE heedful.version (number integer NOT NULL, changes bigint NOT NULL DEFAULT 0)",
+    "INSERT INTO heedful.version VALUES (1)",
+    # DELETE is let through where the transaction says which loop it erases; UPDATE and TRUNCATE never are.
+    """CREATE FUNCTION heedful.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF TG_OP = 'DELETE' THEN
+            IF current_setting('heedful.erasing', true) = OLD."loop"::text THEN RETURN OLD; END IF;
+        END IF;
+        RAISE EXCEPTION 'the log is append-only' USING ERRCODE = 'integrity_constraint_violation';
+    END $$""",
+    """CREATE TABLE heedful.loop (
+        number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        name text COLLATE "C" NOT NULL UNIQUE,  -- NAME, or TENANT/NAME
+        secret text NOT NULL                    -- the key of digests of forgotten ids, and its CRC-32
+    )""",
+    """CREATE TABLE heedful.lease (
+        loop bigint PRIMARY KEY REFERENCES heedful.loop ON DELETE CASCADE,
+        owner text NOT NULL,                    -- of the process that writes, drawn when it opened the loop
+        address text NOT NULL,                  -- where it answers requests; '' if it does not
+        epoch bigint NOT NULL,                  -- how often the loop has changed hands
+        expires timestamptz NOT NULL            -- by the clock of the database
+    ) WITH (fillfactor = 20)""",
+    """CREATE TABLE heedful.event (
+        loop bigint NOT NULL,
+        seq bigint NOT NULL,
+        kind text COLLATE "C" NOT NULL,
+        id text COLLATE "C" NOT NULL,
+        time bigint NOT NULL,
+        subject text COLLATE "C",
+        target bigint,
+        version bigint NOT NULL,
+        payload text NOT NULL,
+        arrays bytea,
+        checked bigint NOT NULL,
+        PRIMARY KEY (loop, seq),
+        UNIQUE (loop, kind, id)
+    ) PARTITION BY HASH (loop)""",
+    *(
+        f"CREATE TABLE heedful.event_{i} PARTITION OF heedful.event "
+        f"FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {i})"
+        for i in range(PARTITIONS)
     ),
+    "CREATE INDEX event_subject ON heedful.event (loop, kind, subject, seq) WHERE subject IS NOT NULL",
+    """CREATE TABLE heedful.forgotten (
+        loop bigint NOT NULL,
+        digest text COLLATE "C" NOT NULL,
+        seq bigint NOT NULL,
+        PRIMARY KEY (loop, digest)
+    )""",
+    *_refuse("event"),
+    *_refuse("forgotten"),
+    """CREATE TABLE heedful.snapshot (
+        loop bigint NOT NULL REFERENCES heedful.loop ON DELETE CASCADE,
+        position bigint NOT NULL,
+        content bytea NOT NULL,
+        PRIMARY KEY (loop, position)
+    )""",
+    "ALTER TABLE heedful.snapshot ALTER content SET STORAGE EXTERNAL",
+    """CREATE TABLE heedful.server (
+        address text PRIMARY KEY,               -- where other servers pass requests on to it
+        expires timestamptz NOT NULL,           -- when it is gone if it does not say again that it is there
+        ready bigint[] NOT NULL                 -- the loops that it follows and should own
+    ) WITH (fillfactor = 20)""",
+    *map(_of_postgres, SERVER_TABLES),
 )
+"""The SQL statements that create all of it."""
+
+VERSION = 1
+"""The number in `heedful.version` of a database with these tables; a database with another one is refused."""

@@ -51,12 +51,11 @@ class Battle(NamedTuple):
     length_b: int
 
 
-class _File(msgspec.Struct, frozen=True):
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of outputs.json."""
 
     prompts: dict[str, str]
     answers: dict[str, dict[str, str]]
-    schema: int = 1
 
 
 def create_arena(path: Path, outputs: Outputs, study: Study, goal: Any) -> Loop:

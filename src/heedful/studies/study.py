@@ -35,7 +35,7 @@ QUESTIONS = 20
 _NUMBER = re.compile(rf"[0-9a-f]{{{NUMBER}}}")
 
 
-class Study(msgspec.Struct, frozen=True, kw_only=True):
+class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What participants see of a study, as it is stored in its file study.json.
 
     - `ask`: the question that participants answer, such as "Which is better?".
@@ -43,7 +43,6 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     - `show`: the names of the columns that participants see, if the items are rows of a table; () for all columns.
     - `consent`: the text that a participant reads before the first question.
     - `questions`: how many questions each participant is asked.
-    - `schema`: the version of the file's format.
 
     Raise ValueError, naming the field, for a value that makes no sense.
     """
@@ -53,7 +52,6 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     show: tuple[str, ...] = ()
     consent: str = CONSENT
     questions: int = QUESTIONS
-    schema: int = 1
 
     def __post_init__(self) -> None:
         for name, most in (("ask", 300), ("consent", 4000)):

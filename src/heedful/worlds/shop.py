@@ -12,9 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.core.validation import check_between, check_count
+from heedful.core.validation import check_count
 from heedful.jit.kernel import Floats, Ints
 from heedful.worlds.clicks import PositionBiased, attraction
+
+FEATURES = 12
+"""How many features an item has."""
+SPREAD = 0.3
+"""About how long the part of a taste is that is a person's own, where the common one is 1."""
+CORRELATION = 0.4
+"""About the correlation of the shop's scores with the mean taste."""
 
 
 class ShopRequest(NamedTuple):
@@ -85,35 +92,26 @@ def make_shop(
     *,
     items: int = 60,
     people: int = 300,
-    features: int = 12,
     candidates: int = 12,
     size: int = 6,
-    spread: float = 0.3,
-    correlation: float = 0.4,
-    eta: float = 1.0,
 ) -> Shop:
-    """Return a simulated shop with so many `items`, `people` and `features`, drawn from `seed`.
+    """Return a simulated shop with so many `items` and `people`, drawn from `seed`.
 
     A request has `candidates` candidates, and a list shows `size` items. A person's taste is a common taste plus a part
-    of their own, whose length is about `spread` times that of the common one. `correlation` is the approximate
-    correlation of the shop's scores with the mean taste. A person looks at position i with probability (1/i)^eta. Raise
-    ValueError, naming the field, for a number out of range.
+    of their own, whose length is about `SPREAD` times that of the common one. A person looks at position i with
+    probability 1/i. Raise ValueError, naming the field, for a number out of range.
     """
-    for name, count in (("items", items), ("people", people), ("features", features), ("candidates", candidates),
-                        ("size", size)):  # fmt: skip
+    for name, count in (("items", items), ("people", people), ("candidates", candidates), ("size", size)):
         check_count(name, count)
-    check_between("spread", spread, 0.0, 100.0)
-    check_between("correlation", correlation, 0.0, 1.0)
     if not size <= candidates <= items:
         raise ValueError(f"candidates: expected from size, {size}, to items, {items}, got {candidates}")
-    clicker = PositionBiased(eta, 0.02, clicks_only=True, highest=1.0)
-    clicker.check()
+    clicker = PositionBiased(1.0, 0.02, clicks_only=True, highest=1.0)
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((items, features)).round(3)
-    common = rng.standard_normal(features)
-    individual = rng.standard_normal((people, features)) / math.sqrt(features)
-    tastes = common / np.linalg.norm(common) + spread * individual
+    X = rng.standard_normal((items, FEATURES)).round(3)
+    common = rng.standard_normal(FEATURES)
+    individual = rng.standard_normal((people, FEATURES)) / math.sqrt(FEATURES)
+    tastes = common / np.linalg.norm(common) + SPREAD * individual
     grades = 1.0 / (1.0 + np.exp(4.0 - 4.0 * (tastes @ X.T)))
     liked = X @ tastes.mean(axis=0)
-    scores = correlation * liked / liked.std() + math.sqrt(1.0 - correlation**2) * rng.standard_normal(items)
+    scores = CORRELATION * liked / liked.std() + math.sqrt(1.0 - CORRELATION**2) * rng.standard_normal(items)
     return Shop(X, tastes, grades, scores.round(3), clicker, candidates, size)

@@ -87,16 +87,6 @@ class PreferencePerceptron(NamedTuple):
             state.pending[:] = 0.0
         return PerceptronState(state.w, state.pending, t)
 
-    def merge(self, state: PerceptronState, sums: Array, rounds: int) -> PerceptronState:
-        """Return the state after `rounds` more rounds, which make up b whole batches.
-
-        `sums` (b, N) are the sums of the update directions of each batch, in order, for N features; `state` must be at
-        the end of a batch. Its arrays are overwritten.
-        """
-        for D in sums:
-            state.w[:] += D
-        return PerceptronState(state.w, state.pending, state.t + rounds)
-
     def weights(self, state: PerceptronState) -> Array:
         return state.w
 

@@ -554,11 +554,11 @@ def _over(lesson: LessonTold, before: str) -> str:
     return f"{before}{_list(lesson.over)}" if lesson.over else ""
 
 
-def _beginning(text: str, words: int = 8, most: int = 140) -> str:
-    """Return the beginning of a text: at most `words` words and `most` characters, with "…" if it is cut."""
+def _beginning(text: str) -> str:
+    """Return the beginning of a text: at most eight words and 140 characters, with "…" if it is cut."""
     told = text.split()
-    start = " ".join(told[:words]) + (" …" if len(told) > words else "")
-    return start if len(start) <= most else f"{start[:most].rstrip()}…"
+    start = " ".join(told[:8]) + (" …" if len(told) > 8 else "")
+    return start if len(start) <= 140 else f"{start[:140].rstrip()}…"
 
 
 CLICKS, BETTER, EDIT, THUMB, REWARD = Clicks(), Better(), Edit(), Thumb(), Reward()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.learners.registry import ALIASES, UnknownLearner, find_learners, learner_class, make_learner, summarise
+from heedful.learners.registry import UnknownLearner, find_learners, learner_class, make_learner, summarise
 
 UNSAID = "coactive"
 """The interaction of a learner that does not say which it belongs to."""
@@ -51,7 +51,7 @@ def name_fitting(error: UnknownLearner, make: Callable[[str], object], others: S
     They are those of the package for which `make(name)` raises no error, and `others`: what is no learner and can be
     named there as well, such as "always:MODEL"."""
     fitting = []
-    for name in sorted([*find_learners(), *ALIASES]):
+    for name in find_learners():
         try:
             make(name)
         except (ValueError, LookupError):

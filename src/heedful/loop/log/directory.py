@@ -12,7 +12,6 @@ from heedful.loop.log.table import LogTable
 from heedful.storage import Address
 from heedful.storage.pool import MOST
 from heedful.storage.postgres import Reader, Server
-from heedful.storage.tables import STEPS
 
 OTHERS = 4
 """Connections that the two processes of a server have in which logs are analysed."""
@@ -24,7 +23,7 @@ class Directory:
 
     def __init__(self, address: Address) -> None:
         """Prepare to list the loops in the database of `address`; nothing is opened yet."""
-        self._server = Server(Address(address.url), STEPS)
+        self._server = Server(Address(address.url))
         self._reader, self._serving = Reader(self._server), Reader(self._server, use="serve")
         self._announced = False
 

@@ -83,9 +83,9 @@ class LogFile:
             self._reader = self._connect(create)
             self._writer = self._reader if self.read_only else self._connect()
             with self._errors():
-                outdated = self._database.check(self._writer) < SCHEMA.newest
-            if outdated:
-                self._migrate(create, secret or secrets.token_bytes(32))
+                self._database.check(self._writer)
+            if create:
+                self._fill(secret or secrets.token_bytes(32))
             self.secret = self._salt()
             if not self.read_only:
                 with self._errors():
@@ -129,15 +129,13 @@ class LogFile:
             self._note_opened("")
         return self._database.connect(*pragmas, mode="ro&immutable=1")
 
-    def _migrate(self, create: bool, secret: bytes) -> None:
-        """Take the migration steps that the file has not had, all of them or none; a new file (`create`) also gets its
-        `secret`."""
+    def _fill(self, secret: bytes) -> None:
+        """Give a new file its tables and its `secret`, all or nothing."""
         with self.writing():
-            self._database.migrate(self._writer)
-            if create:
-                salt = secret.hex()
-                checked = f"{zlib.crc32(salt.encode()):08x}"
-                self._writer.execute("INSERT INTO secret VALUES ('salt', ?)", [salt + checked])
+            self._database.fill(self._writer)
+            salt = secret.hex()
+            checked = f"{zlib.crc32(salt.encode()):08x}"
+            self._writer.execute("INSERT INTO secret VALUES ('salt', ?)", [salt + checked])
 
     def _salt(self) -> bytes:
         """Return the secret key of this log, with which digests of forgotten ids are made. Raise Damaged if it was

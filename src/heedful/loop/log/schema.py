@@ -7,26 +7,24 @@ from heedful.storage.sqlite import Schema
 APPLICATION = 0x68656564
 """The number in the header of the database file that marks a log: "heed" in ASCII."""
 
-# A step that was released is never edited. docs/decisions/0005 says what another database spells differently.
-STEPS = (
-    (
-        """CREATE TABLE event (
-            seq INTEGER NOT NULL PRIMARY KEY, -- 1, 2, ...: the order of the log; what was forgotten leaves a gap
-            kind TEXT NOT NULL,               -- loop, item, decision, activate, feedback, undo, forget, erased, export
-            id TEXT NOT NULL,                 -- the caller's event id
-            time BIGINT NOT NULL,             -- microseconds since 1970, UTC, by the clock of the writer
-            subject TEXT,                     -- the person of a decision, the name of an item
-            target BIGINT,                    -- the decision a feedback answers, the event an undo takes back
-            version BIGINT NOT NULL,          -- the model's version when the event came
-            payload TEXT NOT NULL,            -- JSON
-            arrays BLOB,                      -- float32 features, little-endian
-            checked BIGINT NOT NULL,          -- CRC-32 of all that stands before: a flipped bit is found
-            UNIQUE (kind, id)
-        )""",
-        "CREATE INDEX event_subject ON event (kind, subject, seq) WHERE subject IS NOT NULL",
-        "CREATE TABLE forgotten (digest TEXT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL) WITHOUT ROWID",
-        "CREATE TABLE secret (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    ),
+# docs/decisions/0005 says what another database spells differently.
+TABLES = (
+    """CREATE TABLE event (
+        seq INTEGER NOT NULL PRIMARY KEY, -- 1, 2, ...: the order of the log; what was forgotten leaves a gap
+        kind TEXT NOT NULL,               -- loop, item, decision, activate, feedback, undo, forget, erased, export
+        id TEXT NOT NULL,                 -- the caller's event id
+        time BIGINT NOT NULL,             -- microseconds since 1970, UTC, by the clock of the writer
+        subject TEXT,                     -- the person of a decision, the name of an item
+        target BIGINT,                    -- the decision a feedback answers, the event an undo takes back
+        version BIGINT NOT NULL,          -- the model's version when the event came
+        payload TEXT NOT NULL,            -- JSON
+        arrays BLOB,                      -- float32 features, little-endian
+        checked BIGINT NOT NULL,          -- CRC-32 of all that stands before: a flipped bit is found
+        UNIQUE (kind, id)
+    )""",
+    "CREATE INDEX event_subject ON event (kind, subject, seq) WHERE subject IS NOT NULL",
+    "CREATE TABLE forgotten (digest TEXT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE secret (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
 
 _REFUSE = "SELECT RAISE(ABORT, 'the log is append-only')"
@@ -44,7 +42,7 @@ TRIGGERS = tuple(
         ("adds", "INSERT", f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {taken})"),
     )
 )
-SCHEMA = Schema("log", STEPS, TRIGGERS, APPLICATION)
+SCHEMA = Schema("log", TABLES, TRIGGERS, APPLICATION)
 PRAGMAS = (
     "journal_mode = WAL",
     "synchronous = FULL",

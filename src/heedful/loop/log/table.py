@@ -24,7 +24,7 @@ from heedful.loop.log.store import Rows, Run, anyone, unwritable
 from heedful.storage import Address, Busy, Closed, Damaged, Moved, Owned, Unreachable
 from heedful.storage.postgres import Connection, Reader, Server, plain
 from heedful.storage.sqlite import WAIT
-from heedful.storage.tables import PARTITIONS, STEPS
+from heedful.storage.tables import PARTITIONS
 
 ASK_AGAIN = 0.05
 """Seconds between two looks at a lease that another process holds."""
@@ -60,7 +60,7 @@ def write_loop(
     (sequence number, digests) of each deletion. Raise FileExistsError if there is a loop of that name, and ValueError
     for a name that no server can serve."""
     address.check_name()
-    server = Server(address, STEPS)
+    server = Server(address)
     with server.errors(), closing(server.connect()) as connection:
         server.install(connection)
         stored = secret.hex() + f"{zlib.crc32(secret.hex().encode()):08x}"
@@ -108,7 +108,7 @@ class LogTable:
         self.path, self._wait, self.read_only = address, wait, read_only
         self.hold, self.address, self.rightful = 0.0, "", anyone
         self.unmoved = 0
-        self._server = Server(address, STEPS, wait=wait)
+        self._server = Server(address, wait=wait)
         self._owner = secrets.token_hex(8)
         self._epoch = -1
         self._renewed = -math.inf
