@@ -88,7 +88,8 @@ def _digest(arrays: dict[str, npt.NDArray[Any]], manifest: dict[str, object]) ->
     bit."""
     digest = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode())
     for name, value in sorted(arrays.items()):
-        digest.update(f"{name} {value.dtype} {value.shape}\n".encode() + value.tobytes())
+        digest.update(f"{name} {value.dtype} {value.shape}\n".encode())
+        digest.update(np.ascontiguousarray(value).data)  # not a copy of its bytes: an array may be most of the memory
     return digest.hexdigest()
 
 
@@ -97,7 +98,7 @@ def pack_arrays(arrays: dict[str, npt.NDArray[Any]], about: dict[str, Any]) -> b
     them in its header."""
     from safetensors.numpy import save
 
-    arrays = {name: np.array(value, order="C") for name, value in arrays.items()}
+    arrays = {name: np.asarray(value, order="C") for name, value in arrays.items()}
     manifest = {"schema": SCHEMA, **about}
     content: bytes = save(arrays, metadata={"heedful": json.dumps(manifest | {"sha256": _digest(arrays, manifest)})})
     return content
