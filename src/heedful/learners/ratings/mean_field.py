@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from heedful.jit.kernel import Ints, kernel, no_refcount, noinline, primitive
 from heedful.learners.ratings.interaction_matrix import InteractionMatrix
-from heedful.learners.ratings.ridge import cholesky, invert_triangle, normals_of, solve_cholesky
+from heedful.learners.ratings.ridge import cholesky, gram, invert_triangle, normals_of, solve_cholesky
 
 Array = npt.NDArray[np.float64]
 
@@ -374,31 +374,6 @@ def set_features(rows: GaussianRows, row: int, features: Array) -> None:
         change = np.tril(np.outer(x, x) - np.outer(before, before))
         rows.gram[:] += change
         rows.gram_by_pair[:] += pairs * change
-
-
-def _gram_loop(M: Array, out: Array) -> None:
-    K = M.shape[0]
-    for a in range(K):
-        for b in range(a + 1):
-            v = 0.0
-            for i in range(a, K):
-                v += M[i, a] * M[i, b]
-            out[a, b] = out[b, a] = v
-
-
-@noinline
-@no_refcount
-@primitive(_gram_loop)
-def gram(M: Array, out: Array) -> None:
-    """Write the product M' M of a lower triangular matrix M = `M` (K x K) into `out` (K x K)."""
-    rows, products = M.tolist(), out.tolist()
-    for a in range(len(rows)):
-        for b in range(a + 1):
-            v = 0.0
-            for row in rows[a:]:
-                v += row[a] * row[b]
-            products[a][b] = products[b][a] = v
-    out[:] = products
 
 
 @noinline
