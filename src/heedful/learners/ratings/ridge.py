@@ -187,7 +187,11 @@ def solve_cholesky(L: Array, r: Array) -> None:
     r[:] = out
 
 
-def _gram_loop(M: Array, out: Array) -> None:
+@noinline
+@no_refcount
+@kernel
+def gram(M: Array, out: Array) -> None:
+    """Write the product M' M of a lower triangular matrix M = `M` (K x K) into `out` (K x K)."""
     K = M.shape[0]
     for a in range(K):
         for b in range(a + 1):
@@ -195,21 +199,6 @@ def _gram_loop(M: Array, out: Array) -> None:
             for i in range(a, K):
                 v += M[i, a] * M[i, b]
             out[a, b] = out[b, a] = v
-
-
-@noinline
-@no_refcount
-@primitive(_gram_loop)
-def gram(M: Array, out: Array) -> None:
-    """Write the product M' M of a lower triangular matrix M = `M` (K x K) into `out` (K x K)."""
-    rows, products = M.tolist(), out.tolist()
-    for a in range(len(rows)):
-        for b in range(a + 1):
-            v = 0.0
-            for row in rows[a:]:
-                v += row[a] * row[b]
-            products[a][b] = products[b][a] = v
-    out[:] = products
 
 
 # ---------------------------------------------------------------------------- scores of a catalogue
