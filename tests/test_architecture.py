@@ -46,7 +46,7 @@ MAY = {
 }
 # Imported at the top of a module only where named; elsewhere inside the function that needs it.
 HEAVY = {
-    "numba": {"heedful.jit.cache", "heedful.jit.overloads"},
+    "numba": {"heedful.jit.cache", "heedful.jit.overloads", "heedful.jit.whole"},
     "llvmlite": set(),
     "scipy": set(),
     "matplotlib": set(),

@@ -1,4 +1,4 @@
-"""Compile a loop as one whole: numba optimises each function that it calls by itself, too, and makes machine code of it.
+"""Compile a loop as one whole: by itself numba optimises, and makes machine code of, each function that it calls, too.
 
 What is replaced here is numba's own, and only while a loop is compiled.
 """
