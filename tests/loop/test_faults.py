@@ -466,6 +466,23 @@ def test_an_older_snapshot_serves(tmp_path: Path) -> None:
     assert len(list((tmp_path / "loop").glob("snapshot-*"))) <= 4
 
 
+def test_snapshots_of_a_large_model_wait_for_more_lessons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with taught(tmp_path / "loop", 0, shrink=3.0, snapshot_every=2) as loop:
+        more(loop, 0, 2)  # of both people
+        [first] = (tmp_path / "loop").glob("snapshot-*")
+        arrays = read_arrays(first)[0]
+        numbers = sum(arrays[name].size for name in arrays.keys() - {"lessons", "since"})
+        monkeypatch.setattr("heedful.loop.keeper.LARGE", numbers // 2)
+        monkeypatch.setattr("heedful.loop.keeper.WORTH", numbers // 4)
+        kept = []
+        for n in range(2, 8):
+            more(loop, n, n + 1)
+            kept.append(len(list((tmp_path / "loop").glob("snapshot-*"))))
+        assert kept == [1, 1, 1, 2, 2, 2]  # after four lessons and not two
+        loop.undo("e1")  # an older one would be of no use then
+        assert len(list((tmp_path / "loop").glob("snapshot-*"))) == 3
+
+
 def test_a_snapshot_under_another_name(tmp_path: Path) -> None:
     with taught(tmp_path / "loop", 0, snapshot_every=2) as loop:
         more(loop, 0, 3)
