@@ -1,11 +1,10 @@
-"""The collaborative models: how fast, how that grows, what streaming loses: `bench/collaborative.py --sushi FOLDER`.
+"""The collaborative models: how fast, how that grows: `bench/collaborative.py --sushi FOLDER`.
 
 One thread, processor time, the best of some runs. (a) CP of 100 and 1,000 people with 20 choices each among 10 items,
 CPU of 100, the evidence, hyper-parameters by held-out pairs, and the baselines; (b) 5,000 people of the Sushi set, 20
-pairs each, test error on the others; (c) how the time of a cycle grows with people and with answers; (d) 100,000 people
-with 20 choices each among 100 items, one pass by streaming: time, what is kept in memory, and its error next to that of
-a fit of everybody on a part. Without --sushi, (b) is left out. Prints tables; writes bench/results/collaborative.json.
-`--quick` takes a tenth of the people in (b) to (d) and writes nothing.
+pairs each, test error on the others; (c) how the time of a cycle grows with people and with answers. Without --sushi,
+(b) is left out. Prints tables; writes bench/results/collaborative.json. `--quick` takes a tenth of the people in (b)
+and (c) and writes nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ if os.environ.get("OPENBLAS_NUM_THREADS") != "1":  # before numpy starts its thr
     os.execv(sys.executable, [sys.executable, *sys.argv])
 
 import argparse
-import resource
 import time
 from collections.abc import Callable
 from typing import Any
@@ -29,12 +27,11 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.data.sushi import load_sushi
-from heedful.inference.pairwise import PairRows, pair_rows, take_rows
+from heedful.inference.pairwise import PairRows, pair_rows
 from heedful.inference.collaborative.baselines import fit_birlutiu, fit_single
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.user_covariance import user_covariance
 from heedful.inference.collaborative.distances import half_median
-from heedful.inference.collaborative.svi import fit_streaming
 from heedful.inference.collaborative.model_selection import tune_cp
 from heedful.inference.gp.kernels import kernel_for
 
@@ -137,7 +134,7 @@ def sushi(folder: str, users: int, repeats: int) -> dict[str, Any]:
     return got
 
 
-# ---------------------------------------------------------------------------- (c) and (d)
+# ---------------------------------------------------------------------------- (c)
 
 
 def growth(shrink: int) -> dict[str, Any]:
@@ -161,44 +158,21 @@ def growth(shrink: int) -> dict[str, Any]:
     return figures
 
 
-def streaming(users: int) -> dict[str, Any]:
-    _, K, rows, f = world(users, 100, 20)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    took, model = seconds(lambda: fit_streaming(K, users, rows), 1)
-    part = users // 20
-    some = fit(K, part, take_rows(rows, rows.user < part))
-    got = {
-        "people": users,
-        "pairs": rows.size,
-        "items": 100,
-        "one pass, processor s": took,
-        "most memory before, MB": round(before / 1024),
-        "most memory after, MB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-        "error": wrong(model, f),
-        f"error on the first {part} people": wrong(model, f[:part]),
-        f"error of a fit of the first {part} people alone": wrong(some, f[:part]),
-    }
-    out.print("streaming", got)
-    return got
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the people; nothing is written")
     parser.add_argument("--sushi", metavar="FOLDER", help="the folder that has sushi3.idata and its orders")
-    parser.add_argument("--only", default="abcd", help="the parts to run, such as bd; nothing is written")
+    parser.add_argument("--only", default="abc", help="the parts to run, such as bc; nothing is written")
     options = parser.parse_args()
     shrink = 10 if options.quick else 1
     figures: dict[str, Any] = {}
-    if "d" in options.only:  # first: its memory is its own
-        figures["streaming"] = streaming(100_000 // shrink)
     if "a" in options.only:
         figures["fits"] = speeds(3)
     if "b" in options.only and options.sushi:
         figures["sushi"] = sushi(options.sushi, 5_000 // shrink, 2)
     if "c" in options.only:
         figures["ms a cycle"] = growth(shrink)
-    if not options.quick and options.only == "abcd" and options.sushi:
+    if not options.quick and options.only == "abc" and options.sushi:
         record("collaborative", figures)
 
 

@@ -1022,3 +1022,15 @@ class RarelySwitchingBandits(AlternatingLinearBandits):
             self.Z.append(self.A[i])
             self.fit(j)
         self.V[i] = self.V[i] + np.outer(played, played)
+
+
+# ---------------------------------------------------------------------------- lists drawn at random
+
+
+def plackett_luce(ranks, m, temperature):
+    """The probability of the list `ranks` of the ranks 0 .. m - 1, as a product over its places."""
+    weights, p = {r: (r + 1.0) ** (-1.0 / temperature) for r in range(m)}, 1.0
+    for rank in ranks:
+        p *= weights[rank] / sum(weights.values())
+        del weights[rank]
+    return p

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 
 from chat_endpoint import ChatEndpoint, chat_endpoint
 from heedful import Loop, Settings
+from test_examples import load_example
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
@@ -22,13 +22,7 @@ EXAMPLES = ROOT / "examples"
 
 @pytest.fixture(scope="module")
 def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("openai_routing", EXAMPLES / "openai_routing.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_example("openai_routing")
 
 
 @pytest.fixture

@@ -19,15 +19,20 @@ SCRIPT = ROOT / "examples" / "learn_from_edits.py"
 CELL = r"[+-]?\d+\.\d ± \d+\.\d"
 
 
-@pytest.fixture(scope="module")
-def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("learn_from_edits", SCRIPT)
+def load_example(name: str) -> ModuleType:
+    """A file of examples/, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def example() -> ModuleType:
+    return load_example("learn_from_edits")
 
 
 def script(*words: str) -> subprocess.CompletedProcess[str]:

@@ -62,6 +62,10 @@ class Teaching:
         """The button that says "I'd rather have this"."""
         return self.card(name).get_by_role("button").first
 
+    def mark(self, name: str) -> Locator:
+        """What stands on a card of its number."""
+        return self.card(name).locator(".mark")
+
     def button(self, name: str) -> Locator:
         """The button of that name outside the cards."""
         return self.page.get_by_role("button", name=name, exact=True)

@@ -24,6 +24,13 @@ SMALL_TARGETS = """() => Array.from(document.querySelectorAll(
     .map(([it, box]) => `${it.outerHTML.slice(0, 80)}: ${box.width} x ${box.height}`)"""
 
 
+def check_fits(page: Page) -> None:
+    """A page is readable by all, has nothing to scroll sideways to, and nothing too small to hit."""
+    assert page.evaluate(SIDEWAYS) == 0
+    assert page.evaluate(SMALL_TARGETS) == []
+    assert findings(page) == []
+
+
 @pytest.fixture
 def taught(loop: Served) -> Served:
     """A loop with a few lessons, one of them undone, one late and one empty."""
@@ -70,9 +77,7 @@ def test_every_page_is_readable_by_all_and_fits_a_small_phone(
     page.wait_for_load_state("networkidle") if place == "loops" else None
     expect(page.get_by_role("heading", level=1)).to_have_count(1)
     expect(page.get_by_role("main")).to_have_count(1)
-    assert page.evaluate(SIDEWAYS) == 0
-    assert page.evaluate(SMALL_TARGETS) == []
-    assert findings(page) == []
+    check_fits(page)
     page.set_viewport_size({"width": 1280, "height": 800})
     assert page.evaluate(SIDEWAYS) == 0
 
@@ -87,9 +92,7 @@ def test_the_states_of_the_page_that_teaches_are_readable_too(opened: Opened, se
     teaching.learned(1)
     assert findings(page) == []
     page.set_viewport_size({"width": 320, "height": 568})
-    assert findings(page) == []
-    assert page.evaluate(SIDEWAYS) == 0
-    assert page.evaluate(SMALL_TARGETS) == []
+    check_fits(page)
     page.set_viewport_size({"width": 1280, "height": 800})
     page.keyboard.press("n")
     expect(page.get_by_text("This list ignores what was learned")).to_be_visible()

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from accessible import contrast, findings, stops, tab_to
+from accessible import contrast, stops, tab_to
 from cars import loop_of_cars, told
 from heedful import Loop
 from processes import Process, check
 from served import Opened, Served
 from teaching import Teaching, middle
-from test_reach import SIDEWAYS, SMALL, SMALL_TARGETS
+from test_reach import SMALL, check_fits
 from watching import Watch, open_again
 
 FIVE = "ordinal-logistic:n_ranks=5"
@@ -30,11 +30,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def button(teaching: Teaching, name: str, grade: int) -> Locator:
     """The button that gives a card a grade."""
     return teaching.card(name).locator(f'button.grade[value="{grade}"]')
-
-
-def mark(teaching: Teaching, name: str) -> Locator:
-    """What stands on a card of its grade."""
-    return teaching.card(name).locator(".mark")
 
 
 def given(path: Path) -> list[dict[str, int]]:
@@ -55,10 +50,10 @@ def test_a_click_is_a_grade_and_the_card_says_so(page: Page, loop: Served) -> No
     teaching = Teaching(page)
     hand = teaching.hand()
     assert len(hand) == 8
-    expect(mark(teaching, hand[3])).to_have_text("Predicted: 3")
+    expect(teaching.mark(hand[3])).to_have_text("Predicted: 3")
     button(teaching, hand[3], 2).click()
     teaching.learned(1)
-    expect(mark(teaching, hand[3])).to_have_text(re.compile(r"You said 2 · predicted now: [1-5]"))
+    expect(teaching.mark(hand[3])).to_have_text(re.compile(r"You said 2 · predicted now: [1-5]"))
     expect(button(teaching, hand[3], 2)).to_have_attribute("aria-pressed", "true")
     expect(button(teaching, hand[3], 2)).to_be_focused()
     expect(teaching.said).to_contain_text(f"{hand[3]}: 2. Predicted before: 3, now: ")
@@ -83,7 +78,7 @@ def test_a_card_that_is_graded_again_counts_as_it_was_graded_last(page: Page, lo
     for name, grade in ((first, 1), (second, 2), (first, 4)):
         button(teaching, name, grade).dispatch_event("click")
     teaching.learned(3)
-    expect(mark(teaching, first)).to_contain_text("You said 4")
+    expect(teaching.mark(first)).to_contain_text("You said 4")
     assert given(loop.path) == [{second: 2}, {first: 4}]
     assert len(told(loop.path, "undo")) == 1
     for left in ([{second: 2}], []):  # what was taken back already is no step back
@@ -153,8 +148,8 @@ def test_a_grade_is_taken_back(page: Page, loop: Served, how: str) -> None:
     else:
         teaching.lessons.last.get_by_role("button", name=re.compile("^Undo")).click()
     expect(page.locator("#side .lessons .undone")).to_have_count(1)
-    expect(mark(teaching, taken)).to_contain_text("Predicted: ")
-    expect(mark(teaching, left)).to_contain_text("You said ")
+    expect(teaching.mark(taken)).to_contain_text("Predicted: ")
+    expect(teaching.mark(left)).to_contain_text("You said ")
     assert teaching.hand() == hand
     assert [list(each) for each in given(loop.path)] == [[left]]
 
@@ -170,7 +165,7 @@ def test_two_windows_see_each_others_grades_and_no_card_moves(opened: Opened, lo
     assert (one.hand(), other.hand()) == hands
     assert other.weights() == one.weights()
     other.lessons.first.get_by_role("button", name=re.compile("^Undo")).click()
-    expect(mark(one, hands[0][3])).to_contain_text("Predicted: ")
+    expect(one.mark(hands[0][3])).to_contain_text("Predicted: ")
 
 
 @pytest.fixture
@@ -200,8 +195,8 @@ def test_what_is_graded_while_the_server_is_away_is_kept_and_counts_once(
         alone.again()
         teaching.learned(3)
         expect(teaching.trouble).to_be_hidden()
-    expect(mark(teaching, hand[0])).to_contain_text("You said 4")
-    expect(mark(teaching, hand[3])).to_contain_text("You said 1")
+    expect(teaching.mark(hand[0])).to_contain_text("You said 4")
+    expect(teaching.mark(hand[3])).to_contain_text("You said 1")
     assert given(path) == [{hand[3]: 1}, {hand[0]: 4}]
     with watch.gone():
         alone.kill()
@@ -230,12 +225,7 @@ def test_readable_by_all_and_fits_a_small_phone(opened: Opened, server: Process,
     page = opened(f"{server.url}/loops/{name}", **SMALL)
     teaching = Teaching(page)
 
-    def good() -> None:
-        assert page.evaluate(SIDEWAYS) == 0
-        assert page.evaluate(SMALL_TARGETS) == []
-        assert findings(page) == []
-
-    good()
+    check_fits(page)
     card = teaching.hand()[1]
     newest = teaching.newest()
     if grades <= 10:
@@ -244,13 +234,13 @@ def test_readable_by_all_and_fits_a_small_phone(opened: Opened, server: Process,
         teaching.card(card).get_by_role("spinbutton").fill("42")
         teaching.card(card).get_by_role("button").tap()
     teaching.newer_than(newest)
-    expect(mark(teaching, card)).to_contain_text("You said 2" if grades <= 10 else "You said 42")
-    good()
+    expect(teaching.mark(card)).to_contain_text("You said 2" if grades <= 10 else "You said 42")
+    check_fits(page)
     page.goto(f"{server.url}/loops/{name}/learned")
     expect(page.locator("#weights svg.cut-line .threshold")).to_have_count(grades - 1)
-    good()
+    check_fits(page)
     page.set_viewport_size({"width": 1280, "height": 800})
-    good()
+    check_fits(page)
 
 
 def test_in_colours_that_somebody_forces(opened: Opened, loop: Served) -> None:

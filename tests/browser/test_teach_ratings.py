@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from accessible import contrast, findings, stops, tab_to
+from accessible import contrast, stops, tab_to
 from heedful import Loop, Settings
 from processes import Process, check
 from served import Opened, Served
 from teaching import Teaching
-from test_reach import SIDEWAYS, SMALL, SMALL_TARGETS
+from test_reach import SMALL, check_fits
 from watching import Watch, until
 
 WORDS = ("River", "Harbour", "Winter", "Lantern", "Orchard", "Signal", "Meadow", "Granite", "Ember", "Thicket")
@@ -51,11 +51,6 @@ def action(teaching: Teaching, name: str, what: str) -> Locator:
     return teaching.card(name).get_by_role("button", name=what, exact=True)
 
 
-def mark(teaching: Teaching, name: str) -> Locator:
-    """What stands on a card."""
-    return teaching.card(name).locator(".mark")
-
-
 def given(path: Path) -> list[tuple[str | None, dict[str, float | str]]]:
     """(who, what was said of each item) in the log of a loop that counts, in order."""
     with Loop.open(path) as loop:
@@ -82,7 +77,7 @@ def test_who_one_is_and_then_slate_after_slate(opened: Opened, loop: Served) -> 
         button(teaching, name, 4 - n).click()
         teaching.learned(n + 1)
         expect(button(teaching, name, 4 - n)).to_have_attribute("aria-pressed", "true")
-        expect(mark(teaching, name)).to_have_text(re.compile(rf"You said {4 - n} · predicted now: [1-5]\.\d ±"))
+        expect(teaching.mark(name)).to_have_text(re.compile(rf"You said {4 - n} · predicted now: [1-5]\.\d ±"))
         assert teaching.hand() == first
     button(teaching, first[1], 1).click()
     second = other_slate(teaching, first)
@@ -115,7 +110,7 @@ def test_with_the_keyboard_alone(page: Page, loop: Served) -> None:
     teaching.learned(3)
     assert given(loop.path) == [("ann", {hand[0]: 2}), ("ann", {hand[1]: 5})]
     keys.press("Control+z")
-    expect(mark(teaching, hand[1])).to_contain_text("Predicted: ")
+    expect(teaching.mark(hand[1])).to_contain_text("Predicted: ")
     for digit in ("5", "ArrowDown"):
         keys.press(digit)
     teaching.learned(4)
@@ -126,7 +121,7 @@ def test_with_the_keyboard_alone(page: Page, loop: Served) -> None:
     assert given(loop.path)[-1] == ("ann", {hand[2]: 1})
     keys.press("4")  # one goes on where the next slate begins
     teaching.learned(6)
-    expect(mark(teaching, second[0])).to_contain_text("You said 4")
+    expect(teaching.mark(second[0])).to_contain_text("You said 4")
     keys.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("give the card that you are on this rating")
     keys.press("Escape")
@@ -163,13 +158,13 @@ def test_what_is_said_while_the_server_is_away_is_kept_and_counts_once(
         action(teaching, hand[1], "cart").click()
         action(teaching, hand[1], "view").click()
         alone.again()
-        expect(mark(teaching, hand[1])).to_contain_text("You said view")
+        expect(teaching.mark(hand[1])).to_contain_text("You said view")
         expect(teaching.trouble).to_be_hidden()
-    expect(mark(teaching, hand[0])).to_contain_text("You said −7.5")
+    expect(teaching.mark(hand[0])).to_contain_text("You said −7.5")
     expect(action(teaching, hand[1], "cart")).to_have_attribute("aria-pressed", "false")
     assert given(alone.folder / "films.heedful") == [("ann", {hand[0]: -7.5}), ("ann", {hand[1]: "view"})]
     action(teaching, hand[1], "view").click()
-    expect(mark(teaching, hand[1])).to_contain_text("Predicted: ")
+    expect(teaching.mark(hand[1])).to_contain_text("Predicted: ")
     for name in hand[1:]:
         action(teaching, name, "buy").click()
     other_slate(teaching, hand)
@@ -198,12 +193,7 @@ def test_readable_by_all_and_fits_a_small_phone(opened: Opened, server: Process,
     page = opened(f"{server.url}/loops/{name}", **SMALL)
     teaching = Teaching(page)
 
-    def good() -> None:
-        assert page.evaluate(SIDEWAYS) == 0
-        assert page.evaluate(SMALL_TARGETS) == []
-        assert findings(page) == []
-
-    good()
+    check_fits(page)
     page.goto(f"{server.url}/loops/{name}?person=p1")
     card = teaching.hand()[1]
     newest = teaching.newest()
@@ -213,17 +203,17 @@ def test_readable_by_all_and_fits_a_small_phone(opened: Opened, server: Process,
     else:
         button(teaching, card, 4).tap()
     teaching.newer_than(newest)
-    expect(mark(teaching, card)).to_contain_text("You said 4")
-    good()
+    expect(teaching.mark(card)).to_contain_text("You said 4")
+    check_fits(page)
     page.goto(f"{server.url}/loops/{name}/learned?person=p1")
     expect(page.locator("#report canvas")).to_have_count(2)
-    good()
+    check_fits(page)
     page.get_by_role("link", name="See why").tap()
     expect(page.locator("#explanation")).to_contain_text("ratings by person")
-    good()
+    check_fits(page)
     page.go_back()
     page.set_viewport_size({"width": 1280, "height": 800})
-    good()
+    check_fits(page)
 
 
 def test_in_colours_that_somebody_forces(opened: Opened, loop: Served) -> None:

@@ -46,11 +46,7 @@ def test_of_two_everything_is_that_of_the_pair() -> None:
     np.testing.assert_array_equal(subset_scores(posterior, "bald", pairs), bald(m, v))
     wanted = next_question(posterior, "eubo")[:2]
     assert tuple(next_set(posterior, "eubo")) == wanted
-    left = [0, 2, 4]
-    a, b = next_question(posterior.of_items(np.array(left)), "bald")[:2]
-    part = (left[a], left[b])
-    assert tuple(next_set(posterior, "bald", items=[4, 0, 2])) == part
-    assert set(next_set(posterior, "bald", items=left, skip=[part]).tolist()) != set(part)
+    assert tuple(next_set(posterior, "eubo", skip=[wanted])) == next_question(posterior, "eubo", skip=[wanted])[:2]
 
 
 @pytest.mark.slow
@@ -109,10 +105,10 @@ def test_sets_run_out(size: int, n: int) -> None:
 
 def test_a_set_that_no_pair_grows_to_is_found() -> None:
     """With two items far above the others, of which every set that is grown has one: the one set left has none."""
-    posterior = Posterior(np.array([3.0, 2.5, 0.0, 0.0, 0.0, 0.0, 0.0]), np.eye(7))
-    left = [1, 3, 4, 6]
-    skip = [one for one in combinations([0, 1, 2, 3, 4, 6], 4) if list(one) != left]
-    assert next_set(posterior, "eubo", 4, items=[0, 1, 2, 3, 4, 6], skip=skip).tolist() == left
+    posterior = Posterior(np.array([3.0, 2.5, 0.0, 0.0, 0.0, 0.0]), np.eye(6))
+    left = [1, 3, 4, 5]
+    skip = [one for one in combinations(range(6), 4) if list(one) != left]
+    assert next_set(posterior, "eubo", 4, skip=skip).tolist() == left
 
 
 def test_random_sets_are_drawn_evenly() -> None:
@@ -128,8 +124,7 @@ def test_random_sets_are_drawn_evenly() -> None:
         ({"rule": "best"}, "rule: expected"),
         ({"rule": "random"}, "rng: expected"),
         ({"size": 1}, "size: expected"),
-        ({"size": 5}, "items: expected at least 5, got 4"),
-        ({"items": [0, 1, 9]}, "items: expected the numbers of items, 0 to 3"),
+        ({"size": 5}, "posterior: expected at least 5 items, got 4"),
         ({"size": 3, "skip": [[0, 1]]}, "skip: expected sets of 3 different items"),
         ({"size": 3, "skip": [[0, 1, 2], [1, 0, 1]]}, r"skip: expected sets of 3 different items, each 0 to 3, got .*"),
     ],

@@ -29,15 +29,9 @@ FULL = 2
 """PRAGMA synchronous: a commit waits for the disk."""
 
 
-@contextmanager
-def disk(patch: pytest.MonkeyPatch) -> Iterator[dict[Path, int]]:
-    """Log -> how many bytes of its write-ahead file are on the disk: those there were after a commit that waits for the
-    disk, or when the file was synchronised."""
-    synced: dict[Path, int] = {}
-    writing, sync = Log.writing, Log.sync
-
-    def wal(log: Log) -> int:
-        return os.path.getsize(f"{log.path}-wal")
+def each_waiting_commit(patch: pytest.MonkeyPatch, seen: Callable[[Log], Any]) -> None:
+    """Call `seen` after each commit that waits for the disk."""
+    writing = Log.writing
 
     @contextmanager
     def traced(self: Log, *args: Any, **kwargs: Any) -> Iterator[Any]:
@@ -47,14 +41,27 @@ def disk(patch: pytest.MonkeyPatch) -> Iterator[dict[Path, int]]:
             yield
         # a transaction that wrote nothing waits for nothing
         if connection.total_changes > before and connection.execute("PRAGMA synchronous").fetchone()[0] >= FULL:
-            synced[self.path] = wal(self)
+            seen(self)
+
+    patch.setattr(Log, "writing", traced)
+
+
+@contextmanager
+def disk(patch: pytest.MonkeyPatch) -> Iterator[dict[Path, int]]:
+    """Log -> how many bytes of its write-ahead file are on the disk: those there were after a commit that waits for the
+    disk, or when the file was synchronised."""
+    synced: dict[Path, int] = {}
+    sync = Log.sync
+
+    def wal(log: Log) -> int:
+        return os.path.getsize(f"{log.path}-wal")
 
     def traced_sync(self: Log) -> None:
         size = wal(self)
         sync(self)
         synced[self.path] = size
 
-    patch.setattr(Log, "writing", traced)
+    each_waiting_commit(patch, lambda log: synced.update({log.path: wal(log)}))
     patch.setattr(Log, "sync", traced_sync)
     yield synced
 
@@ -95,19 +102,9 @@ def test_what_a_power_cut_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 def test_only_what_has_to_be_on_the_disk_waits_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Decisions, asked once or again, do not, nor what is refused; feedback does, and its repetition."""
     waits = list[str]()
-    writing, sync = Log.writing, Log.sync
-
-    @contextmanager
-    def traced(self: Log, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        connection = self.store._writer
-        with writing(self, *args, **kwargs):
-            before = connection.total_changes
-            yield
-            if connection.total_changes > before and connection.execute("PRAGMA synchronous").fetchone()[0] >= FULL:
-                waits.append("commit")
-
+    sync = Log.sync
     with small_loop(tmp_path / "loop", control=0.0, durable="feedback") as loop, Loop.open(loop.path) as other:
-        monkeypatch.setattr(Log, "writing", traced)
+        each_waiting_commit(monkeypatch, lambda log: waits.append("commit"))
         monkeypatch.setattr(Log, "sync", lambda self: waits.append("sync") or sync(self))
         for i in range(3):
             for each in (loop, other, loop):

@@ -838,13 +838,20 @@ def test_who_reads_after_an_interruption_does_not_wait(tmp_path: Path, monkeypat
         assert loop.projection.model.people["p"].lessons == 5
 
 
-def test_a_learner_that_raises_for_another_process(tmp_path: Path) -> None:
+@contextmanager
+def touchy_twice(tmp_path: Path) -> Iterator[tuple[Loop, Loop]]:
+    """One loop, open twice, with a decision that feedback can be about."""
     spec = touchy(tmp_path)
     with (
         small_loop(tmp_path / "loop", spec, control=0.0) as one,
         Loop.open(tmp_path / "loop", learner=spec) as two,
     ):
         one.record([f"i{n}" for n in range(12)], ["i0"], id="d")
+        yield one, two
+
+
+def test_a_learner_that_raises_for_another_process(tmp_path: Path) -> None:
+    with touchy_twice(tmp_path) as (one, two):
         for n in range(1, 8):
             one.feedback("d", id=f"e{n}", better=[f"i{n}"])
         assert two.feedback("d", id="e9", better=["i9"]).learned
@@ -854,12 +861,7 @@ def test_a_learner_that_raises_for_another_process(tmp_path: Path) -> None:
 
 
 def test_items_that_came_after_what_another_process_could_not_learn(tmp_path: Path) -> None:
-    spec = touchy(tmp_path)
-    with (
-        small_loop(tmp_path / "loop", spec, control=0.0) as one,
-        Loop.open(tmp_path / "loop", learner=spec) as two,
-    ):
-        one.record([f"i{n}" for n in range(12)], ["i0"], id="d")
+    with touchy_twice(tmp_path) as (one, two):
         assert two.items == one.items  # it has looked what is on offer
         assert not one.feedback("d", id="e3", better=["i3"]).learned
         one.put_items([{"id": "new"}])

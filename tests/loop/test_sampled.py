@@ -13,16 +13,9 @@ from heedful import Loop, Settings
 from heedful.testing import check_kind
 from kinds import KINDS
 from loops import as_often_as_said, bits, bits_from_scratch, choice_loop, lines_of, rating_loop, small_loop
+from naive import plackett_luce
 
 SPECS = ("posterior", "perceptron", "ordinal-logistic:n_ranks=5", "multiclass:n_ranks=5")
-
-
-def by_hand(ranks: tuple[int, ...], m: int, temperature: float) -> float:
-    weights, p = {r: (r + 1.0) ** (-1.0 / temperature) for r in range(m)}, 1.0
-    for rank in ranks:
-        p *= weights[rank] / sum(weights.values())
-        del weights[rank]
-    return p
 
 
 @pytest.mark.slow
@@ -44,7 +37,7 @@ def test_the_probability_is_that_of_all_arms_by_hand(tmp_path: Path) -> None:
         ranking = ["i3", "i4", "i0", "i2", "i1"]
         for t in range(60):
             d = loop.decide(names, id=f"d{t}", prior=prior, show=2)
-            around = by_hand(tuple(ranking.index(name) for name in d.shown), 5, 2.0)
+            around = plackett_luce(tuple(ranking.index(name) for name in d.shown), 5, 2.0)
             best = float(d.shown == ("i3", "i4"))  # the caller's order and the learner's: nothing was learned yet
             assert d.probability == pytest.approx(0.1 * best + 0.3 * around + 0.6 * best)
             record = loop.projection.find_decision(d.id)

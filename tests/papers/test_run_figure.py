@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,21 +63,27 @@ def test_a_run_is_the_trace_of_its_seed(sources: Sources) -> None:
         np.testing.assert_allclose(outcome["web"][label].M, setting.R * np.linalg.norm(setting.scenes[0].w_star))
 
 
-@pytest.mark.slow
-def test_what_two_figures_share_is_run_once(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran = []
+def simulated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """The learners of each call of `simulate` from now on, and whether they are interpreted."""
+    ran: list[tuple[Any, ...]] = []
     simulate = runner.simulate
 
-    def counted(learners, *args, **how):  # type: ignore[no-untyped-def]
-        ran.extend(learners)
+    def counted(learners: Any, *args: Any, **how: Any) -> Any:
+        ran.append((*learners, how.get("interpreted", False)))
         return simulate(learners, *args, **how)
 
     monkeypatch.setattr(runner, "simulate", counted)
+    return ran
+
+
+@pytest.mark.slow
+def test_what_two_figures_share_is_run_once(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = simulated(monkeypatch)
     size = Size(31, 2)
     first = run(figure(web(curve("p", "perceptron", STRICT), quick=size)), sources, quick=True)
     both = web(curve("x", "perceptron", STRICT), curve("c", "convex", STRICT), quick=size)
     second = run(figure(both), sources, quick=True)
-    assert ran == ["perceptron", "convex"]
+    assert ran == [("perceptron", False), ("convex", False)]
     np.testing.assert_array_equal(first["web"]["p"].regrets, second["web"]["x"].regrets)
     assert list(second["web"]) == ["x", "c"]
 
@@ -85,14 +92,7 @@ def test_what_two_figures_share_is_run_once(sources: Sources, monkeypatch: pytes
 def test_who_is_timed_beside_a_solver_is_not_compiled_either(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ranking SVM cannot be compiled; the time of machine code beside its own says nothing about the two methods."""
     pytest.importorskip("sklearn")
-    ran = []
-    simulate = runner.simulate
-
-    def counted(learners, *args, **how):  # type: ignore[no-untyped-def]
-        ran.append((*learners, how.get("interpreted", False)))
-        return simulate(learners, *args, **how)
-
-    monkeypatch.setattr(runner, "simulate", counted)
+    ran = simulated(monkeypatch)
     size = Size(17, 2)
     alone = run(figure(web(curve("p", "perceptron", STRICT), quick=size)), sources, quick=True)
     both = web(curve("p", "perceptron", STRICT), curve("s", "ranking-svm", STRICT), quick=size)

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -282,6 +283,12 @@ def _held_up(url: str, work: Any) -> bool:
         stop.set()
         asking.join()
     return max(waited) > max(0.8, 0.7 * took)
+
+
+@cache
+def shared(url: str) -> Caller:
+    """One caller for all examples that are drawn."""
+    return Caller(url)
 
 
 def at_once(*works: Callable[[], Any]) -> list[Any]:

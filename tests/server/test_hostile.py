@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from asking import FLOAT32, MSGPACK, Caller, Said, Wire, events, held_up, is_problem, raw_numbers, request
+from asking import FLOAT32, MSGPACK, Caller, Said, Wire, events, held_up, is_problem, raw_numbers, request, shared
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -411,15 +411,6 @@ def test_any_bytes_at_all(url: str, target: str, body: bytes, data: Any) -> None
     kind = data.draw(st.sampled_from(["application/json", MSGPACK, FLOAT32, "text/plain"]))
     answer = shared(url).send("POST", target, body, content_type=kind)
     assert answer.status in (200, 400, 415, 422), answer
-
-
-_SHARED: dict[str, Caller] = {}
-
-
-def shared(url: str) -> Caller:
-    if url not in _SHARED:
-        _SHARED[url] = Caller(url)
-    return _SHARED[url]
 
 
 # ---------------------------------------------------------------------------- too much

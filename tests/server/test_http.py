@@ -30,6 +30,7 @@ from asking import (
     ok,
     raw_numbers,
     request,
+    shared,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -356,7 +357,7 @@ def test_rows_of_numbers_are_decided_like_the_same_features_as_objects(folder: P
     if prior is not None:
         query["prior"], body["prior"] = "true", prior
         X = np.column_stack([X, np.array(prior, "<f4")])
-    ask = sharing(url)
+    ask = shared(url)
     path = f"/v1/loops/{name}/decisions?{httpx.QueryParams(query)}"
     raw = ok(ask.send("POST", path, raw_numbers(X), content_type=FLOAT32))
     assert raw == ok(ask.post(f"/v1/loops/{other}/decisions", body))
@@ -365,16 +366,6 @@ def test_rows_of_numbers_are_decided_like_the_same_features_as_objects(folder: P
     assert first == second
     first, second = (ok(ask.get(f"/v1/loops/{each}/weights")) for each in (name, other))
     assert first == second
-
-
-_SHARED: dict[str, Caller] = {}
-
-
-def sharing(url: str) -> Caller:
-    """One for all examples."""
-    if url not in _SHARED:
-        _SHARED[url] = Caller(url)
-    return _SHARED[url]
 
 
 _PAIRS: dict[Path, tuple[str, str]] = {}

@@ -55,12 +55,17 @@ def test_a_loop_that_lost_a_part_of_its_log_is_not_served_without_it(
 # ---------------------------------------------------------------------------- how many stay open
 
 
+def two_tenants(folder: Path) -> None:
+    """One of them has one loop, the other five."""
+    small_loop(folder / "cars.heedful").close()
+    (folder / "b").mkdir()
+    for n in range(5):
+        small_loop(folder / "b" / f"l{n}.heedful").close()
+
+
 def test_a_tenant_with_many_loops_closes_its_own(tmp_path: Path) -> None:
     """Whoever goes through more loops than may be open does not close those of others, which were used before."""
-    small_loop(tmp_path / "cars.heedful").close()
-    (tmp_path / "b").mkdir()
-    for n in range(5):
-        small_loop(tmp_path / "b" / f"l{n}.heedful").close()
+    two_tenants(tmp_path)
 
     async def work() -> None:
         async with serving(tmp_path, most_open=3) as service:
@@ -78,10 +83,7 @@ def test_a_tenant_with_many_loops_closes_its_own(tmp_path: Path) -> None:
 
 def test_a_tenant_whose_loops_are_all_in_use_closes_none_of_others(tmp_path: Path) -> None:
     """Then more are open than may be, until requests end; and then its own are closed."""
-    small_loop(tmp_path / "cars.heedful").close()
-    (tmp_path / "b").mkdir()
-    for n in range(5):
-        small_loop(tmp_path / "b" / f"l{n}.heedful").close()
+    two_tenants(tmp_path)
 
     async def work() -> None:
         async with serving(tmp_path, most_open=3) as service:

@@ -319,13 +319,10 @@ def leaderboard(
     for k in (-size).argsort(kind="stable").tolist():
         if size[k]:
             part = votes.where(votes.category == k)._replace(left_out={})
-            there = anchor if anchor is not None and anchor[0] in _present(part) else None
+            present = {votes.models[i] for i in np.unique([part.first, part.second]).tolist()}
+            there = anchor if anchor is not None and anchor[0] in present else None
             parts.append((votes.categories[k], _board(part, name, side, ties, sure, there, False)))
     return whole._replace(categories=tuple(parts))
-
-
-def _present(votes: Votes) -> set[str]:
-    return {votes.models[i] for i in np.unique([votes.first, votes.second]).tolist()}
 
 
 def _board(
@@ -344,7 +341,7 @@ def _board(
     n = len(models)
     counted, cell = count_cells(n, first, second, votes.outcome, votes.times)
     found, cells, cell, units = _fitted(votes, n, counted, cell, side, ties)
-    people = _people(votes, cell)
+    people = None if votes.people in ((), ("",)) else (votes.person, cell, votes.times.astype(np.float64))
     off = infer_scores(n, cells, found, people)
     fixed = anchor_of(anchor, models)
     scores = _points(n, off, fixed)
@@ -454,12 +451,6 @@ def _spread(values: Array, times: Ints) -> Array:
     mean = times @ values / total
     out: Array = np.sqrt(times @ (values - mean) ** 2 / total)
     return out
-
-
-def _people(votes: Votes, cell: Ints) -> tuple[Ints, Ints, Array] | None:
-    if votes.people in ((), ("",)):
-        return None
-    return votes.person, cell, votes.times.astype(np.float64)
 
 
 class _Points(NamedTuple):

@@ -408,20 +408,16 @@ def _show(loop: Loop, tally: Tally, put: Put | None, report: Report | None, read
         show_report(report, duplicates if len(report.rows) == 1 else 0)
     if read:
         show_counts(tally, "What became of the lines" if report is None else "What became of decisions and feedback")
-    if moves[0]:
-        _show_moves(loop, *moves)
+    feedback, moved = moves
+    if feedback:
+        text = f"moved the model: {moved:,} of {feedback:,} feedback"
+        if moved == 0:
+            from heedful.loop.movement import why_unmoved
+
+            why, how = why_unmoved(loop.projection)
+            text += f": {why}. {how}"
+        say(text)
     say(f"{loop.path}: model version {loop.version}")
-
-
-def _show_moves(loop: Loop, feedback: int, moved: int) -> None:
-    """Print how many of the pieces of `feedback` changed the model; if none did, why, and what would."""
-    from heedful.loop.movement import why_unmoved
-
-    text = f"moved the model: {moved:,} of {feedback:,} feedback"
-    if moved == 0:
-        why, how = why_unmoved(loop.projection)
-        text += f": {why}. {how}"
-    say(text)
 
 
 # ---------------------------------------------------------------------------- validate

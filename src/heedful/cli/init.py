@@ -221,8 +221,11 @@ def init(
     if features and (asked_kind is None or asked_kind.item_features == "all"):
         raise BadInput(f"--features: expected {_by_name()} with it, got none")
     others = {"--texts": texts, "--context": context, "--cross": cross, "--query-features": query_features}
-    if asked_kind is not None:
-        _check_fit(asked_kind, others, kind=kind, features=features)
+    if asked_kind is not None and asked_kind.by_number:
+        told = f"expected none with {asked_kind.options[0].flag}, which knows items by their names alone, got it"
+        check_absent(others, told)
+        if kind and not features:
+            raise BadInput("--kind: expected --features with it, as items are known by their names alone, got it")
     if (asked_kind is None or asked_kind.item_features == "all") and texts == (file is not None):
         raise BadInput(
             "FILE: expected none with --texts, got one"
@@ -315,18 +318,6 @@ def _kind_made(options: Mapping[str, object]) -> type[Interaction[Any]] | None:
         if alone:
             raise BadInput(f"{alone[0]}: expected {main.flag} with it, got none")
     return kinds[0] if kinds else None
-
-
-def _check_fit(
-    interaction: type[Interaction[Any]], others: Mapping[str, object], *, kind: object, features: object
-) -> None:
-    """Raise BadInput for options that do not fit an interaction that knows items by number, not by features."""
-    if not interaction.by_number:
-        return
-    option = interaction.options[0].flag
-    check_absent(others, f"expected none with {option}, which knows items by their names alone, got it")
-    if kind and not features:
-        raise BadInput("--kind: expected --features with it, as items are known by their names alone, got it")
 
 
 def _read_action(syntax: str, name: str, given: str) -> float | tuple[float, ...]:

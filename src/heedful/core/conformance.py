@@ -291,7 +291,7 @@ def _check_compiled(learner: AnyLearner, world: AnyWorld) -> str:
     return f"the regret of {a.size} rounds"
 
 
-def _check_validation(learner: AnyLearner, world: AnyWorld) -> str:
+def _check_validation(learner: Any, world: AnyWorld) -> str:
     """bad input is refused by name, and changes nothing"""
     context_rng, feedback_rng, _ = generators(9)
     truth = world.init(context_rng)
@@ -318,8 +318,10 @@ def _check_validation(learner: AnyLearner, world: AnyWorld) -> str:
             raise CheckFailed(f"{name}: {value!r} was refused, and changed the state")
         refused += 1
 
-    for field, unfit in _unfit(learner):
-        expect_error(field, ValueError, lambda learner: coerce(learner).init(generators(9)[2]), unfit)
+    for field in learner._fields:
+        if isinstance(getattr(learner, field), float):  # NaN is never fit
+            unfit = learner._replace(**{field: np.nan})
+            expect_error(field, ValueError, lambda learner: coerce(learner).init(generators(9)[2]), unfit)
     expect_error("learn", LookupError, session.learn, np.arange(2))
     for bad in getattr(space, "invalid_contexts", _invalid_candidates)(x):
         expect_error("x", ValueError, session.propose, bad)
@@ -330,13 +332,6 @@ def _check_validation(learner: AnyLearner, world: AnyWorld) -> str:
     session.learn(feedback)
     expect_error("learn", LookupError, session.learn, feedback)
     return f"{refused} kinds of bad input"
-
-
-def _unfit(learner: Any) -> Iterator[tuple[str, Any]]:
-    """Iterate over (field, learner with NaN in it) for the hyperparameters that are floats: NaN is never fit."""
-    for field in learner._fields:
-        if isinstance(getattr(learner, field), float):
-            yield field, learner._replace(**{field: np.nan})
 
 
 def _invalid_candidates(x: Any) -> list[Any]:

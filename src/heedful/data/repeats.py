@@ -183,17 +183,9 @@ def _identity(names: tuple[str, ...]) -> Identity:
     return identity(names)
 
 
-class Counted(NamedTuple):
-    """Which of r rows count: `counted` (r,); `by_id` (r,), those with an id that decides; `several` (r,), those
-    whose id stands in another row that counts, too."""
-
-    counted: Bools
-    by_id: Bools
-    several: Bools
-
-
-def newest_answers(answers: Iterable[Answer]) -> Counted:
-    """Return which of the rows `answers` count, by the rule of `newest`.
+def newest_answers(answers: Iterable[Answer]) -> tuple[Bools, Bools, Bools]:
+    """Return which of r rows `answers` count, by the rule of `newest`: (those that count, those with an id that
+    decides, those whose id stands in another row that counts, too), each (r,).
 
     They are held as a few numbers each, so that there may be millions."""
     numbers = [array("q") for _ in range(5)]
@@ -213,7 +205,7 @@ def newest_answers(answers: Iterable[Answer]) -> Counted:
     _, which, often = np.unique(id[counted], return_inverse=True, return_counts=True)
     several = np.zeros(id.size, bool)
     several[counted] = (often[which] > 1) & (id[counted] >= 0)
-    return Counted(counted, by_id, several)
+    return counted, by_id, several
 
 
 def _number(value: object) -> int:

@@ -55,13 +55,26 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
 
     classes_: Labels
     n_features_in_: int
-    features: object
-    lengthscale: str | npt.ArrayLike
-    amplitude: float
-    width: float
-    lapse: float
-    equal: object
-    learn_noise: bool
+    _labels: Labels
+
+    def __init__(
+        self,
+        *,
+        features: object = None,
+        lengthscale: str | npt.ArrayLike = "median",
+        amplitude: float = 1.0,
+        lapse: float = 0.0,
+        equal: object = None,
+        width: float = 0.25,
+        learn_noise: bool = False,
+    ) -> None:
+        self.features = features
+        self.lengthscale = lengthscale
+        self.amplitude = amplitude
+        self.lapse = lapse
+        self.equal = equal
+        self.width = width
+        self.learn_noise = learn_noise
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -117,7 +130,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         scale = self.lengthscale.item() if isinstance(self.lengthscale, np.generic) else self.lengthscale
         return kernel_for(X, scale, float(self.amplitude)), X
 
-    def _proba(self, m: Array, v: Array, width: Array | float) -> Array:
+    def _proba(self, m: Array, v: Array, width: float) -> Array:
         """Return the probability of each class (n, classes), for differences of mean `m` and variance `v` (n,)."""
         from scipy.special import ndtr
 
@@ -139,11 +152,26 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         labels: Labels = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return labels
 
-    @abstractmethod
     def predict_proba(self, X: object) -> Array:
-        """Return the probability of each class for each of n rows X (n, classes), in the order of `classes_`."""
+        """Return for each of n rows X the probabilities of `classes_`: (n, 2), or with `equal` (n, 3).
 
-    _labels: Labels
+        With two classes that is P(the second thing wins), P(the first thing wins).
+        """
+        m, v, width = self._gap(X)
+        return self._proba(m, v, width)
+
+    def decision_function(self, X: object) -> Array:
+        """Return m / sqrt(1 + v) for each of n rows X (n,): above 0 if the first thing is more likely to win.
+
+        m and v are mean and variance of the difference in utility. Without "equally good", Phi of it is the probability
+        that the first thing wins.
+        """
+        m, v, _ = self._gap(X)
+        return m / np.sqrt(1.0 + v)
+
+    @abstractmethod
+    def _gap(self, X: object) -> tuple[Array, Array, float]:
+        """Return (mean, variance (n,) each, of the difference in utility of n rows X; the width of ties)."""
 
 
 class PreferenceGPClassifier(_Choices):
@@ -173,25 +201,6 @@ class PreferenceGPClassifier(_Choices):
     coef_: Array
     covariance_: Array
     noise_: UserNoise
-
-    def __init__(
-        self,
-        *,
-        features: object = None,
-        lengthscale: str | npt.ArrayLike = "median",
-        amplitude: float = 1.0,
-        lapse: float = 0.0,
-        equal: object = None,
-        width: float = 0.25,
-        learn_noise: bool = False,
-    ) -> None:
-        self.features = features
-        self.lengthscale = lengthscale
-        self.amplitude = amplitude
-        self.lapse = lapse
-        self.equal = equal
-        self.width = width
-        self.learn_noise = learn_noise
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Learn from n choices X (n, columns), rows of the first thing minus the second, with labels y (n,), each made
@@ -242,29 +251,11 @@ class PreferenceGPClassifier(_Choices):
         """Return the indices of the columns of X (the items or features) by posterior mean (columns,), best first."""
         return self.posterior().ranking()
 
-    def decision_function(self, X: object) -> Array:
-        """Return for each of n rows X, the first thing minus the second, m / sqrt(1 + v) (n,): above 0 if the first
-        thing is more likely to win.
-
-        m and v are mean and variance of the difference in utility. Without "equally good", Phi of it is the probability
-        that the first thing wins.
-        """
-        m, v = self._gap(X)
-        return m / np.sqrt(1.0 + v)
-
-    def predict_proba(self, X: object) -> Array:
-        """Return for each of n rows X, the first thing minus the second, the probabilities of `classes_`: (n, 2), or
-        with `equal` (n, 3).
-
-        With two classes that is P(the second thing wins), P(the first thing wins).
-        """
-        m, v = self._gap(X)
-        return self._proba(m, v, self.noise_.width)
-
-    def _gap(self, X: object) -> tuple[Array, Array]:
+    def _gap(self, X: object) -> tuple[Array, Array, float]:
         check_is_fitted(self)
         D = finite_array("X", validate_data(self, X, reset=False, dtype=np.float64), 2, self.n_features_in_)
-        return D @ self.coef_, np.maximum(np.einsum("pi,ij,pj->p", D, self.covariance_, D, optimize=True), 0.0)
+        v = np.einsum("pi,ij,pj->p", D, self.covariance_, D, optimize=True)
+        return D @ self.coef_, np.maximum(v, 0.0), self.noise_.width
 
 
 class HierarchicalGPClassifier(_Choices):
@@ -302,13 +293,10 @@ class HierarchicalGPClassifier(_Choices):
         max_iter: int = 100,
         tol: float = 1e-2,
     ) -> None:
-        self.features = features
-        self.lengthscale = lengthscale
-        self.amplitude = amplitude
-        self.lapse = lapse
-        self.equal = equal
-        self.width = width
-        self.learn_noise = learn_noise
+        super().__init__(
+            features=features, lengthscale=lengthscale, amplitude=amplitude,
+            lapse=lapse, equal=equal, width=width, learn_noise=learn_noise,
+        )  # fmt: skip
         self.nu0 = nu0
         self.kappa0 = kappa0
         self.max_iter = max_iter
@@ -400,24 +388,7 @@ class HierarchicalGPClassifier(_Choices):
         index = np.minimum(np.searchsorted(self.people_, people), self.people_.size - 1)
         return np.where(self.people_[index] == people, index, -1)
 
-    def decision_function(self, X: object) -> Array:
-        """Return m / sqrt(1 + v) for each of n rows X (n,): above 0 if the person's first thing is more likely to win.
-
-        m and v are mean and variance of the difference in utility for the person in the first column.
-        """
-        m, v, _ = self._gap(X)
-        return m / np.sqrt(1.0 + v)
-
-    def predict_proba(self, X: object) -> Array:
-        """Return for each of n rows X, a person's number and the first thing minus the second, the probabilities of
-        `classes_`: (n, 2), or with `equal` (n, 3).
-
-        With two classes that is P(the second thing wins), P(the first thing wins).
-        """
-        m, v, _ = self._gap(X)
-        return self._proba(m, v, self.noise_.width[0])
-
-    def _gap(self, X: object) -> tuple[Array, Array, Ints]:
+    def _gap(self, X: object) -> tuple[Array, Array, float]:
         check_is_fitted(self)
         checked = finite_array("X", validate_data(self, X, reset=False, dtype=np.float64), 2, self.n_features_in_)
         person_of_row, D = self._of(checked[:, 0].astype(np.float64)), checked[:, 1:]
@@ -426,7 +397,7 @@ class HierarchicalGPClassifier(_Choices):
             rows = person_of_row == person
             mean, cov = (self.mean_, self.covariance_) if person < 0 else (self._means[person], self._covs[person])
             m[rows], v[rows] = D[rows] @ mean, np.vecdot(D[rows] @ cov, D[rows])
-        return m, np.maximum(v, 0.0), person_of_row
+        return m, np.maximum(v, 0.0), float(self.noise_.width[0])
 
 
 def _times(weight: object, n: int) -> Array:

@@ -199,7 +199,8 @@ def interval(values: npt.NDArray[Any], alpha: float = 0.05) -> tuple[float, floa
         return math.nan, 0.0, 1.0
     sums, mean = _Sums(*(column[-1:] for column in _sums(x))), _mean(x)
     limit = math.log(2.0 / alpha)
-    return mean, _lowest(sums, mean, limit), 1.0 - _lowest(_mirror(sums), 1.0 - mean, limit)
+    mirrored = sums._replace(total=sums.n - sums.total)  # the sums of 1 - x
+    return mean, _lowest(sums, mean, limit), 1.0 - _lowest(mirrored, 1.0 - mean, limit)
 
 
 def _lowest(sums: _Sums, mean: float, limit: float) -> float:
@@ -235,11 +236,6 @@ def _sums(x: Array) -> _Sums:
     total = np.concatenate([[0.0], np.cumsum(x)])
     expected = (total[:-1] + 0.5) / (n[:-1] + 1.0)
     return _Sums(n, total, np.concatenate([[0.0], np.cumsum((x - expected) ** 2)]))
-
-
-def _mirror(sums: _Sums) -> _Sums:
-    """Return the sums of the values 1 - x, from the sums of the values x."""
-    return sums._replace(total=sums.n - sums.total)
 
 
 def _above(sums: _Sums, p: Array) -> tuple[Array, Array]:

@@ -67,7 +67,8 @@ def copy_loop(source: Place, target: Place, *, renew: bool = False) -> Copied:
         if _is_there(target):
             with closing(_open(target)) as copy:
                 newest = copy.at(copy.last()[0])
-                if _is_same(log, copy, newest) and _are_same(files, _files(target)):
+                unchanged = copy.store.secret == log.store.secret and newest == log.at(log.last()[0])
+                if unchanged and _are_same(files, _files(target)):
                     if isinstance(target, Path):
                         remove_unfinished(target)
                     return Copied(_length(copy), False)
@@ -114,11 +115,6 @@ def _length(log: Log) -> int:
 
 
 # ---------------------------------------------------------------------------- what is there already
-
-
-def _is_same(log: Log, copy: Log, newest: Event | None) -> bool:
-    """Return whether nothing happened in `log` since its `copy` was made, whose last event is `newest`."""
-    return copy.store.secret == log.store.secret and newest == log.at(log.last()[0])
 
 
 def _are_same(files: dict[str, Path], others: dict[str, Path]) -> bool:

@@ -254,7 +254,7 @@ class _Sums:
 
     def _value(self, whole: Floats, part: Floats, own: Floats | None, alpha: float) -> Value:
         name, least, bound = self.measure.name, self.measure.low, self._most_weight
-        span, more_is_better = self.measure.high - least, self.measure.more_is_better
+        span = self.measure.high - least
         if np.isnan(part).any():
             return refused(self.measure, "it predicts nothing of the sort", "")
         value, low, high = (least + span * each for each in ratio(part, whole, bound, alpha))
@@ -264,9 +264,7 @@ class _Sums:
             return found
         by = ratio((whole + part - own) / 2.0, whole, bound, alpha)
         gap, low, high = (span * (2.0 * each - 1.0) for each in by)
-        above, below = BETTER_WORSE if more_is_better else BETTER_WORSE[::-1]
-        verdict: Verdict = above if low > 0.0 else below if high < 0.0 else "cannot be told"
-        return found._replace(difference=gap, difference_low=low, difference_high=high, verdict=verdict)
+        return _with_difference(found, gap, low, high, self.measure.more_is_better)
 
 
 class _Lists:
@@ -451,8 +449,7 @@ class _ClickValue(NamedTuple):
             if j > 0:
                 gap = value - float(found.values[0])
                 low, high = examination.interval(gap, apart, found.freedom, alpha)
-                verdict: Verdict = "better" if low > 0.0 else "worse" if high < 0.0 else "cannot be told"
-                one = one._replace(difference=gap, difference_low=low, difference_high=high, verdict=verdict)
+                one = _with_difference(one, gap, low, high)
             values.append(one)
         return values
 
@@ -575,8 +572,10 @@ def judge(value: Value, own: Value, more_is_better: bool = True) -> Value:
     if None in ends:
         return value
     mine, low, high, theirs, least, most = (float(each or 0.0) for each in ends)
+    return _with_difference(value, mine - theirs, low - most, high - least, more_is_better)
+
+
+def _with_difference(value: Value, gap: float, low: float, high: float, more_is_better: bool = True) -> Value:
     above, below = BETTER_WORSE if more_is_better else BETTER_WORSE[::-1]
-    verdict: Verdict = above if low > most else below if high < least else "cannot be told"
-    return value._replace(
-        difference=mine - theirs, difference_low=low - most, difference_high=high - least, verdict=verdict
-    )
+    verdict: Verdict = above if low > 0.0 else below if high < 0.0 else "cannot be told"
+    return value._replace(difference=gap, difference_low=low, difference_high=high, verdict=verdict)

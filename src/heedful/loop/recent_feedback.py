@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 from heedful.core.validation import check_count
 from heedful.evaluation.answers import chosen_over
-from heedful.jit.kernel import Floats
 from heedful.loop import records
 from heedful.loop.history import History
 from heedful.loop.interactions.forms import known_forms, read_answer
 from heedful.loop.log import Event, Log
-from heedful.loop.model import Context, LoopModel
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import FeedbackRecord
 from heedful.results.history import LessonTold
 
 PAGE = 50
@@ -82,23 +78,6 @@ def shown_at(history: History, decision: LoggedDecision) -> int:
     return decision.since if activated is None else activated.time
 
 
-def lesson_of(
-    history: History,
-    model: LoopModel,
-    event: Event,
-    decision: LoggedDecision,
-    feedback: FeedbackRecord,
-    context: Context,
-) -> Any:
-    """Return the training example that the learner of `model` makes of a piece of feedback; None if it makes none.
-
-    `event` is the feedback's event and `feedback` its decoded record, `decision` the decision that it answers and
-    `context` the same with its candidates as an array; `history` is the loop's log. The type of the example is that
-    of the loop's kind of feedback: for grades, features with their grades. Nothing is learned here."""
-    extra: Floats = history.requests.extra(feedback, event.arrays, context, history.row_of, decision.arrays)
-    return model.lesson(context, feedback, extra)
-
-
 def _describe_lesson(history: History, event: Event, decided: Event, undone: bool) -> LessonTold:
     decision, feedback = history.decision(decided), records.decode_feedback(event.payload)
     record = decision.record
@@ -111,7 +90,8 @@ def _describe_lesson(history: History, event: Event, decided: Event, undone: boo
     numbers = (answer.values or answer.weights) if feedback.values else {}
     values = [numbers[j] for j in chosen] if numbers else [] if answer.verdict is None else [answer.verdict[1]]
     context = history.requests.context(decision)
-    lesson = lesson_of(history, history.model, event, decision, feedback, context)
+    extra = history.requests.extra(feedback, event.arrays, context, history.row_of, decision.arrays)
+    lesson = history.model.lesson(context, feedback, extra)
     return LessonTold(
         event.id,
         event.seq,

@@ -560,7 +560,9 @@ class Requests:
         """Return (record, features) of a correction of the candidate with index `base`, out of m candidates with n
         features `X` (m, n)."""
         encoding = self._candidates
-        changed = given.given if given.given is not None else {self._text_column(): given.text}
+        if given.given is None and self._text is None:
+            raise ValueError("edit: expected the attributes that were changed, as the items have no or several texts")
+        changed = given.given if given.given is not None else {str(self._text): given.text}
         try:
             row = encode_row(encoding, changed, self.unknown)
         except ValueError as error:
@@ -577,11 +579,6 @@ class Requests:
         order = [*decision.shown, *sorted(set(range(len(X))) - set(decision.shown))]
         gaps = np.square(np.asarray(X, np.float64)[order] - row).sum(axis=1)
         return FeedbackRecord("edit", [order[int(np.argmin(gaps))]], base=base, text=text, given=kept), None
-
-    def _text_column(self) -> str:
-        if self._text is None:
-            raise ValueError("edit: expected the attributes that were changed, as the items have no or several texts")
-        return self._text
 
     def extra(
         self,

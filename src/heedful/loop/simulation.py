@@ -137,7 +137,11 @@ class Truth:
         positions = min(self._k, shown.size)
         regret = utility(u, top(u, positions), positions) - utility(u, shown, positions)
         gain = 0.0 if answer is None else -math.inf
-        if answer is not None and not (answer.values or answer.pairs or answer.verdict) and _weighs_one(answer):
+        if (
+            answer is not None
+            and not (answer.values or answer.pairs or answer.verdict)
+            and all(abs(weight) == 1.0 for weight in answer.weights.values())  # a step of the learner's own length
+        ):
             gain = list_gain(record.shown, answer, lambda items: step.rows(items) @ self.w_star, self._k)
         R, S = feature_bounds(x, np.array([0, len(x)]), Ranking(positions))
         seqs = [said.step.event.seq for said in given]
@@ -191,8 +195,3 @@ class Truth:
         if any(each.gain < alpha * each.regret - 1e-9 * (1.0 + each.R) for each in rounds):
             return "not every answer gains its share: somebody else answered, too"
         return ""
-
-
-def _weighs_one(answer: Answer) -> bool:
-    """Return whether `answer` is learned from with a step of the learner's own length: an action has a weight."""
-    return all(abs(weight) == 1.0 for weight in answer.weights.values())

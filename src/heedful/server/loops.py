@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -429,20 +429,11 @@ def _ready(opening: Callable[[], Loop]) -> Loop:
     return opening()
 
 
-@cache
-def _trim() -> Callable[[int], int] | None:
-    """Return malloc_trim of the C library; None where it has none (it is glibc's)."""
-    trim: Callable[[int], int] | None = None
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    return trim
-
-
 def return_memory() -> None:
     """Return freed memory to the system, where the C library keeps it otherwise.
 
     glibc keeps what threads have freed: a server that had opened 3,000 loops, 200 at a time, kept 160 MB."""
-    if (trim := _trim()) is not None:
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
         trim(0)
 
 

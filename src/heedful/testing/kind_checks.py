@@ -131,11 +131,6 @@ def _open(case: KindCase, path: Path) -> Loop:
     return Loop.open(path, learner=case.own)
 
 
-def _end_process(loop: Loop) -> None:
-    """Close only the log, as if the process had ended: no snapshot is written."""
-    loop.projection.log.close()
-
-
 def _counts(loop: Loop) -> dict[str, int]:
     return dict(loop.projection.log.counts())
 
@@ -250,7 +245,7 @@ def a_restart_at_any_point_changes_nothing(case: KindCase, folder: Path) -> None
             if i % 2:
                 loop.close()
             else:
-                _end_process(loop)
+                loop.projection.log.close()  # as if its process had ended: no snapshot is written
         with _open(case, folder / "parts") as parts:
             _equal(bits(parts), bits(whole), "the state")
             _equal((parts.version, parts.notes), (whole.version, []), "version and notes")

@@ -126,7 +126,8 @@ def study(
             ]
         elif not isinstance(clicks, str):
             person = clicks._replace(clicks_only=True)
-            hits = [person.rank(K, r, _relevant(chain.grades), 0.0, ranking, rng) for ranking in rankings]
+            relevant = (chain.grades > 0).astype(np.float64)  # higher grades hardly changed the clicks in the data
+            hits = [person.rank(K, r, relevant, 0.0, ranking, rng) for ranking in rankings]
         y = first_ranking(rankings)
         if y.size == 0 or (clicked_only and not any(hit.size for hit in hits)):
             continue
@@ -147,12 +148,6 @@ def _summarise(differences: Array, unchanged: npt.NDArray[np.bool_]) -> Study:
     unchanged_share = float(same.mean()) if same.size else float("nan")
     equal = sign.size - better - worse
     return Study(differences, better / n, equal / n, worse / n, unchanged_share, p, unchanged)
-
-
-def _relevant(grades: Ints) -> Array:
-    """Return labels (m,) of documents with `grades` (m,): 1.0 where the grade is above 0, else 0.0. Higher grades
-    hardly changed the clicks in the data."""
-    return (grades > 0).astype(np.float64)
 
 
 def fit_clicks(chains: Iterable[QueryChain]) -> PositionBiased:

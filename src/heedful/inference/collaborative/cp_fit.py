@@ -64,34 +64,21 @@ class Messages(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CollaborativeFit(PreferenceModel):
-    """The result of a collaborative model: the posterior `functions` of D functions that all people share, and means
-    `mw` and variances `vw` (U x D) of the weights that each of U people gives them.
-
-    The utilities of a person are the sum of the functions times the person's weights.
-    """
-
-    functions: Functions
-    mw: Array
-    vw: Array
-
-    def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        return gap(self.functions, self.mw, self.vw, user, a, b)
-
-    def posterior(self, user: int) -> Posterior:
-        """Return the posterior over the utilities (n,) of n items for a person. Raise ValueError as `utilities`."""
-        return utilities(self.functions, self.mw[user], self.vw[user])
-
-
-@dataclass(frozen=True)
-class CPFit(CollaborativeFit):
+class CPFit(PreferenceModel):
     """A fit of the collaborative model CP of [H12] or, with features of people, CPU; with what a later fit needs to
     continue from it.
+
+    It is the posterior `functions` of D functions that all people share, and means `mw` and variances `vw` (U x D) of
+    the weights that each of U people gives them. The utilities of a person are the sum of the functions times the
+    person's weights.
 
     `cells`: the answers as a sparse table of people by pairs of items; `items`: prior of the functions of items;
     `people`: prior of people's weights by their features, None in CP, where weights are independent N(0, 1);
     `likelihood`: of the answers; `messages`, `factors`: state of expectation propagation."""
 
+    functions: Functions
+    mw: Array
+    vw: Array
     cells: Cells
     items: ItemPrior | FactorPrior
     people: FactorPrior | None
@@ -102,6 +89,13 @@ class CPFit(CollaborativeFit):
     """number of cycles of this fit"""
     moved: float
     """root mean square change of the means of g in the last cycle"""
+
+    def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
+        return gap(self.functions, self.mw, self.vw, user, a, b)
+
+    def posterior(self, user: int) -> Posterior:
+        """Return the posterior over the utilities (n,) of n items for a person. Raise ValueError as `utilities`."""
+        return utilities(self.functions, self.mw[user], self.vw[user])
 
     @property
     def log_evidence(self) -> float:

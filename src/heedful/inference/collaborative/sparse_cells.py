@@ -178,18 +178,6 @@ def group_lists(by: Ints, count: int) -> tuple[Lists, ...]:
     return tuple(out)
 
 
-def number_pairs(rows: PairRows, n: int, pairs: tuple[Ints, Ints] | None) -> tuple[Ints, Ints]:
-    """Return a n + b for each pair of items a < b that is numbered, (P,), and the number of the pair of each row; the
-    arguments are those of `cells`."""
-    key = rows.pairs.min(axis=1, initial=n) * n + rows.pairs.max(axis=1, initial=0)
-    if pairs is None:
-        return np.unique(key, return_inverse=True)
-    before = pairs[0] * n + pairs[1]
-    keys = np.concatenate([before, np.setdiff1d(key, before)])
-    order = np.argsort(keys)
-    return keys, order[np.searchsorted(keys, key, sorter=order)]
-
-
 def cells(rows: PairRows, users: int, n: int, pairs: tuple[Ints, Ints] | None = None) -> Cells:
     """Return the answers `rows` of `users` people about n items as a sparse table of people by pairs of items.
 
@@ -199,7 +187,14 @@ def cells(rows: PairRows, users: int, n: int, pairs: tuple[Ints, Ints] | None = 
     """
     if (rows.group >= 0).any():
         raise ValueError("rows: expected answers that stand alone, got some of a ranking or a best of several")
-    keys, pair = number_pairs(rows, n, pairs)
+    key = rows.pairs.min(axis=1, initial=n) * n + rows.pairs.max(axis=1, initial=0)
+    if pairs is None:
+        keys, pair = np.unique(key, return_inverse=True)
+    else:
+        before = pairs[0] * n + pairs[1]
+        keys = np.concatenate([before, np.setdiff1d(key, before)])
+        order = np.argsort(keys)
+        pair = order[np.searchsorted(keys, key, sorter=order)]
     dense = users * keys.size <= FULL * max(rows.size, 1)
     lists = () if dense else (group_lists(rows.user, users), group_lists(pair, keys.size))
     sign = np.where(rows.pairs[:, 0] < rows.pairs[:, 1], 1.0, -1.0)

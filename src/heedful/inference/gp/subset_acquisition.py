@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, describe, numbers
+from heedful.core.validation import check_count
 from heedful.inference.gp.acquisition import acquisition_score, check_rule, item_sets, next_question
 from heedful.inference.gp.posterior import Posterior
 from heedful.jit.kernel import Ints
@@ -76,7 +76,6 @@ def next_set(
     rule: str = "bald",
     size: int = 2,
     *,
-    items: npt.ArrayLike | None = None,
     skip: npt.ArrayLike = (),
     rng: np.random.Generator | None = None,
 ) -> Ints:
@@ -84,38 +83,31 @@ def next_set(
 
     For two items, it is the pair with the highest score under `posterior` and `rule` ("bald", "mes", "eubo", "random").
     For more, this pair is extended one item at a time by the item that gives the highest score. "random" draws
-    uniformly with `rng`. `items`: numbers of the candidates, None for all. `skip` (q x size): q sets that are never
-    returned; if this search leads only to such sets, the first set in order that is not in `skip` is returned. Raise
-    ValueError, naming the argument, if one is invalid or no set is left.
+    uniformly with `rng`. `skip` (q x size): q sets that are never returned; if this search leads only to such sets, the
+    first set in order that is not in `skip` is returned. Raise ValueError, naming the argument, if one is invalid or no
+    set is left.
     """
     check_rule(rule, rng)
     check_count("size", size, least=2)
     n = posterior.mean.size
-    offered = np.unique(numbers("items", np.arange(n) if items is None else items, "the numbers of items"))
-    if offered.size and (offered.dtype.kind not in "iu" or offered[0] < 0 or offered[-1] >= n):
-        raise ValueError(f"items: expected the numbers of items, 0 to {n - 1}, got {describe(items)}")
-    if offered.size < size:
-        raise ValueError(f"items: expected at least {size}, got {offered.size}")
-    offered = offered.astype(np.int64)
+    if n < size:
+        raise ValueError(f"posterior: expected at least {size} items, got {n}")
     skipped = item_sets("skip", skip, size, n)
-    skipped = skipped[np.isin(skipped, offered).all(axis=1)]
-    part = posterior if offered.size == n else posterior.of_items(offered)
     if size == 2:
-        first, second, _ = next_question(part, rule, skip=np.searchsorted(offered, skipped), rng=rng)
-        return offered[[first, second]]
+        first, second, _ = next_question(posterior, rule, skip=skipped, rng=rng)
+        return np.array([first, second])
     used = {tuple(row) for row in skipped.tolist()}
-    if len(used) == math.comb(offered.size, size):
+    if len(used) == math.comb(n, size):
         raise ValueError(f"skip: expected a set left to ask, got all {len(used)}")
     if rng is not None and rule == "random":
         while True:
-            candidate = np.sort(rng.choice(offered, size, replace=False))
+            candidate = np.sort(rng.choice(n, size, replace=False))
             if tuple(candidate.tolist()) not in used:
                 return candidate
-    used_here = {tuple(row) for row in np.searchsorted(offered, skipped).tolist()}
-    chosen = next(_greedy_sets(part, rule, size, used_here), None)
+    chosen = next(_greedy_sets(posterior, rule, size, used), None)
     if chosen is None:  # all sets grown from pairs are ruled out: take any that is left
-        chosen = np.array(next(one for one in combinations(range(offered.size), size) if one not in used_here))
-    return offered[np.sort(chosen)]
+        chosen = np.array(next(one for one in combinations(range(n), size) if one not in used))
+    return np.sort(chosen)
 
 
 def _greedy_sets(posterior: Posterior, rule: str, size: int, used: set[tuple[int, ...]]) -> Iterator[Ints]:

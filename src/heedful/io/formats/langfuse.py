@@ -65,7 +65,7 @@ def read_score_lines(
     def read_scores() -> Iterator[Score]:
         return starmap(parse_score, chain.from_iterable(map(read_records, files)))
 
-    newest = newest_answers(map(_answer, read_scores())).counted.tolist()
+    newest = newest_answers(map(_answer, read_scores()))[0].tolist()
 
     def scores() -> Iterator[Score]:
         for score, counts in zip(read_scores(), newest):

@@ -152,7 +152,8 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
     for name, w, why in ((CROSSES, of_crosses, _WITH_CONTEXT), (PRODUCTS, of_products, multiplied)):
         if w.any():
             omitted.append(_Omitted(name, int(np.count_nonzero(w)), float(np.abs(w).sum()), why))
-    if score != 0.0 and _was_scored(loop):
+    decisions = loop.projection.log.events(kinds=("decision",))
+    if score != 0.0 and any(unpack(event.payload, event.arrays)[0].prior for event in decisions):
         total += abs(score)
         omitted.append(_Omitted(PRIOR, 1, abs(score), "the caller's score is scaled within each request"))
     if not item_weights.any() and not of_products.any():
@@ -324,13 +325,6 @@ def _booleans(loop: Loop) -> set[str]:
     return {name for row in rows for name, value in row.items() if isinstance(value, bool)}
 
 
-def _was_scored(loop: Loop) -> bool:
-    """Return whether any request of the loop came with scores of the caller's."""
-    return any(
-        unpack(event.payload, event.arrays)[0].prior for event in loop.projection.log.events(kinds=("decision",))
-    )
-
-
 # ---------------------------------------------------------------------------- the document
 
 
@@ -492,9 +486,10 @@ def shell_script(document: Mapping[str, Any]) -> str:
     """Return the calls of a document of `ranking_model` as a script for sh and curl, with the search in its last lines.
 
     The script takes the engine's URL as its first argument; the others are passed to curl."""
+    model = document["search"]["rescore"]["query"]["rescore_query"]["sltr"]["model"]
     lines = [
         "#!/bin/sh",
-        f"# Learning-to-rank model {_model_name(document)} for {document['engine']}: sh FILE [URL [CURL OPTION...]]",
+        f"# Learning-to-rank model {model} for {document['engine']}: sh FILE [URL [CURL OPTION...]]",
         "set -eu",
         'url="${1:-http://localhost:9200}"',
         "[ $# -eq 0 ] || shift",
@@ -513,11 +508,6 @@ def shell_script(document: Mapping[str, Any]) -> str:
     return "\n".join(
         [*lines, "# Add to the body of a search, which orders its best hits by the model:", f"# {search}", ""]
     )
-
-
-def _model_name(document: Mapping[str, Any]) -> str:
-    name: str = document["search"]["rescore"]["query"]["rescore_query"]["sltr"]["model"]
-    return name
 
 
 def _of_engine(engine: str, plugin: str) -> Format:

@@ -106,8 +106,9 @@ class _Writer:
                     report.drop(clicks, f"feedback {event.id}")
                     continue
                 report.used["feedback"] += 1
-                for i, click in enumerate(clicks):
-                    yield "event", _hash(event.id, i), self._event(click)
+                for i, click in enumerate(clicks):  # the id of each is the same in every export
+                    id = hashlib.blake2b(f"{i} {event.id}".encode(), digest_size=16).hexdigest()
+                    yield "event", f"heedful-{id}", self._event(click)
 
     # ---------------------------------------------------------------------------- queries
 
@@ -220,11 +221,6 @@ def _hits(decision: LoggedDecision) -> list[str]:
     for place, name in placed:
         hits.insert(place, name)
     return hits
-
-
-def _hash(event: str, i: int) -> str:
-    """Return the id of the document of click number `i` of the feedback `event`: the same in every export."""
-    return "heedful-" + hashlib.blake2b(f"{i} {event}".encode(), digest_size=16).hexdigest()
 
 
 UBI = Format("ubi", "OpenSearch's User Behavior Insights: queries and events", write_ubi, options=OPTIONS)

@@ -49,11 +49,8 @@ _NUMBER: Json = {"type": "number", "minimum": -1e100, "maximum": 1e100}
 
 def _of_items(schema: Json) -> Json:
     """Return the JSON schema of an object whose keys are names of items and whose values follow `schema`."""
-    return {"type": "object", "propertyNames": _without_type(ITEM), "additionalProperties": schema, "minProperties": 1}
-
-
-def _without_type(schema: Json) -> Json:
-    return {name: value for name, value in schema.items() if name != "type"}
+    names = {name: value for name, value in ITEM.items() if name != "type"}
+    return {"type": "object", "propertyNames": names, "additionalProperties": schema, "minProperties": 1}
 
 
 class AnsweredDecision(Protocol):

@@ -108,7 +108,10 @@ def why(told: Why, top: int = 0) -> list[Part]:
         if told.next is not None and told.lead is not None:
             head += f", {brief(abs(told.lead))} {'above' if told.lead >= 0.0 else 'below'} that of {told.next}"
     parts = told.features[:top] if top else told.features
-    cells = [(p.name, brief(p.value), _weight(p.weight), signed(p.counts), _lead(p.lead)) for p in parts]
+    cells = [
+        (p.name, brief(p.value), "" if p.weight is None else brief(p.weight), signed(p.counts), _lead(p.lead))
+        for p in parts
+    ]
     ahead = any(p.lead is not None for p in parts)
     features = Table(
         f"What its features contribute to the {told.score_is}",
@@ -136,10 +139,6 @@ def why(told: Why, top: int = 0) -> list[Part]:
 
 def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else brief(value)
-
-
-def _weight(weight: float | None) -> str:
-    return "" if weight is None else brief(weight)
 
 
 def _lead(lead: float | None) -> str:

@@ -15,7 +15,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from heedful.core.serialization import pack_arrays, unpack_arrays
@@ -131,15 +131,11 @@ class LogTable:
             self._server.close()
             raise
         self.secret = bytes.fromhex(salt)
-        self._translate = self._translator()
+        self._translate = partial(translate, number)
         self._reader, self._scanner, self._leases = (
             Reader(self._server, self._translate, use) for use in ("read", "scan", "own")
         )
         self.shelf = Shelf(self)
-
-    def _translator(self) -> Callable[[str], str]:
-        number = self.number
-        return lambda query: translate(number, query)
 
     def _find(self) -> tuple[int, str]:
         def look(connection: Connection) -> list[Any]:
