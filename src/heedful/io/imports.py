@@ -280,9 +280,7 @@ class Importer:
         if self._history is None:
             self._history = {}
             for event in self._loop.projection.log.events(kinds=["item"]):
-                written = event.payload if self._loop.settings.store_text else ""
-                came = None if event.arrays is None else _version(written, event.arrays)
-                self._history.setdefault(event.subject or "", []).append(came)
+                self._history.setdefault(event.subject or "", []).append(self._of(event))
         history = self._history.setdefault(name, [])
         for i in range(self._reached.get(name, 0), len(history)):
             if _same(version, history[i]):
@@ -291,6 +289,11 @@ class Importer:
         history.append(version)
         self._reached[name] = len(history) - 1
         return False
+
+    def _of(self, event: Event) -> _Version:
+        if event.arrays is None:
+            return None
+        return _version(event.payload if self._loop.settings.store_text else "", event.arrays)
 
     def _earlier(self, line: EventLine) -> Outcome | None:
         """Return the outcome of a decision that the log has already, whose items may be withdrawn since; else None."""
@@ -311,8 +314,7 @@ class Importer:
     def _decide(self, decided: Sequence[tuple[EventLine, PendingEvent]]) -> Iterator[Outcome]:
         answers = self._loop.projection.submit([draft for _, draft in decided])
         for (line, draft), answer in zip(decided, answers):
-            objects = any(not isinstance(each, str) for each in line.record["candidates"][:1])
-            if answer.status == "applied" and not (line.record.get("context") or objects):
+            if answer.status == "applied" and not (line.record.get("context") or _has_fields(line)):
                 yield line.outcome(answer)  # as most are; to read what was written takes longer
                 continue
             decision = self._loop.projection.decision(draft.event)
@@ -455,6 +457,12 @@ class Importer:
         if decision is None or when >= decision.since or decision.id in self._undated:
             return ""
         return _BEFORE.format(as_time(when), decision.id, as_time(decision.since))
+
+
+def _has_fields(line: EventLine) -> bool:
+    """Return whether candidates of a decision are given as objects."""
+    candidates = line.record["candidates"]
+    return bool(candidates) and not isinstance(candidates[0], str)
 
 
 _Version: TypeAlias = "tuple[str, str] | None"
