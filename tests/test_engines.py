@@ -245,7 +245,7 @@ def test_a_sweep_is_the_same_with_every_engine(apart: Engine, tmp_path: Path, qu
     (tmp_path / "data.txt").write_text("\n".join(rows) + "\n")
     (tmp_path / "own.py").write_text(OWN)
     (tmp_path / "grid.toml").write_text(GRID)
-    line = f"sweep {{}} --out {{}} --interpreted --json --engine {{}} {'--jobs' if apart == 'ray' else '--processes'} 2"
+    line = "sweep {} --out {} --interpreted --json --engine {} --jobs 2"
     here = heedful(line, tmp_path / "grid.toml", tmp_path / "here", "serial")
     there = heedful(line, tmp_path / "grid.toml", tmp_path / apart, apart)
     assert (here.code, there.code) == (0, 0), there.err
