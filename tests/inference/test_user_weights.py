@@ -8,7 +8,7 @@ from crowded import crowded
 
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.sparse_cells import cells
-from heedful.inference.collaborative.svi import user_weights
+from heedful.inference.collaborative.user_weights import user_weights
 from heedful.inference.pairwise import concatenate, pair_rows, take_rows
 
 
@@ -19,7 +19,7 @@ def test_they_are_those_of_a_fit_that_has_settled() -> None:
         rows = take_rows(world.rows, world.rows.user == user)
         rows = rows._replace(user=np.zeros(rows.size, np.int64))
         of = cells(rows, 1, 6)
-        mw, vw, _ = user_weights(of, *settled.functions.at(of.first, of.second), rows, 0.0, 0.0, rounds=300)
+        mw, vw = user_weights(of, *settled.functions.at(of.first, of.second), rows, 0.0, 0.0, rounds=300)
         np.testing.assert_allclose(mw[0], settled.mw[user], atol=5e-3)
         np.testing.assert_allclose(vw[0], settled.vw[user], atol=5e-3)
 
@@ -46,6 +46,6 @@ def test_one_function_that_is_known_against_quadrature() -> None:
     joint *= (ndtr(0.5 - 1.5 * w) - ndtr(-0.5 - 1.5 * w)) ** 5
     mean = (joint * w).sum() / joint.sum()
     var = (joint * w * w).sum() / joint.sum() - mean**2
-    mw, vw, _ = user_weights(cells(rows, 1, 2), np.array([[1.5]]), np.array([[1e-12]]), rows, 0.5, 0.0, rounds=60)
+    mw, vw = user_weights(cells(rows, 1, 2), np.array([[1.5]]), np.array([[1e-12]]), rows, 0.5, 0.0, rounds=60)
     assert mw[0, 0] == pytest.approx(mean, abs=0.01)
     assert vw[0, 0] == pytest.approx(var, rel=0.05)

@@ -16,7 +16,7 @@ from heedful.core.validation import check_count
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.cp_fit import Functions, utilities
 from heedful.inference.collaborative.sparse_cells import cells
-from heedful.inference.collaborative.svi import user_weights
+from heedful.inference.collaborative.user_weights import user_weights
 from heedful.inference.gp.answer_buffer import (
     AnswerBuffer,
     append_answer,
@@ -208,7 +208,7 @@ class CollaborativeGP(NamedTuple):
         sparse = cells(rows, 1, items.size)
         part = Functions(state.mean[:, items], state.cov[:, items[:, None], items], None)
         h = part.at(sparse.first, sparse.second)
-        mw, vw, _ = user_weights(sparse, *h, rows, self._width, self.lapse, rounds=ROUNDS)
+        mw, vw = user_weights(sparse, *h, rows, self._width, self.lapse, rounds=ROUNDS)
         place = int(np.searchsorted(state.people, user))
         if place < state.people.size and state.people[place] == user:
             state.mw[place], state.vw[place] = mw[0], vw[0]

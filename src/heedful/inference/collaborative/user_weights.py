@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.collaborative.sparse_cells import Cells, SiteSums
+from heedful.inference.collaborative.sparse_cells import Cells
 from heedful.inference.collaborative.vb_product import coordinate_ascent
 from heedful.inference.gp.ep import likelihood_of, moments
 from heedful.inference.gp.sites import matched_sites
@@ -16,13 +16,12 @@ Array = npt.NDArray[np.float64]
 
 def user_weights(
     of: Cells, mh: Array, vh: Array, rows: PairRows, width: float, lapse: float, rounds: int
-) -> tuple[Array, Array, SiteSums]:
+) -> tuple[Array, Array]:
     """Compute the weights of one person with D functions fixed at means `mh` and variances `vh` (P x D) at P pairs of
     items.
 
-    Return means and variances of the weights, (1 x D) each, and the sites of the preferences g. `of`: the table of the
-    person's answers `rows`. Messages of the likelihood of the answers and of the product of weights and functions
-    alternate for `rounds`.
+    Return means and variances of the weights, (1 x D) each. `of`: the table of the person's answers `rows`. Messages of
+    the likelihood of the answers and of the product of weights and functions alternate for `rounds`.
     """
     D = mh.shape[1]
     likelihood = likelihood_of(rows, np.array([width]), np.array([lapse]))
@@ -43,4 +42,4 @@ def user_weights(
         t, n = matched_sites(m, v, of.sign * slope, np.maximum(bend, 0.0))
         T, N = of.times * t, of.times * n
         w, c = coordinate_ascent(((M * T[:, None]).T @ M)[None], (T @ V)[None], (N @ M)[None], w, one, zeros)
-    return w, c, of.site_sums(t, n)
+    return w, c
