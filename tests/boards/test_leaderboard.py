@@ -218,7 +218,8 @@ def test_scores_at_equal_length_and_the_side_shown() -> None:
 
     def loss(v: Any) -> Any:
         eta = v[first] - v[second] + v[4] * x / unit + v[5]
-        return np.logaddexp(0.0, -np.where(outcome == 2, 1, -1) * eta).sum() + v[:4] @ v[:4] / (2 * sd * sd)
+        prior = v[:4] @ v[:4] / (2 * sd * sd) + v[4:] @ v[4:] / (2 * 8 / math.pi)
+        return np.logaddexp(0.0, -np.where(outcome == 2, 1, -1) * eta).sum() + prior
 
     want = minimize(loss, np.zeros(6), method="BFGS", options={"gtol": 1e-6}).x
     [length] = board.effects
@@ -229,6 +230,24 @@ def test_scores_at_equal_length_and_the_side_shown() -> None:
     assert length.low < POINTS * 0.5 * unit < length.high
     assert board.side.low < POINTS * 0.4 < board.side.high
     assert board.score - 1000.0 == pytest.approx(POINTS * (want[:4] - want[:4].mean()), abs=0.5)
+
+
+@pytest.mark.slow
+def test_votes_that_all_go_to_the_longer_answer_give_a_finite_effect() -> None:
+    pairs = [(0, 1), (1, 2), (2, 0)] * 8
+    rows = [
+        {"model_a": f"m{a}", "model_b": f"m{b}", "winner": "model_a" if k % 2 else "model_b", "length_a": k % 2}
+        | {"length_b": 1 - k % 2}
+        for k, (a, b) in enumerate(pairs)
+    ]
+    [length] = leaderboard(rows, adjust=["length"]).effects
+    # a coefficient g with the prior N(0, 8 / pi), in units of a standard deviation, and 24 votes of P = 1 / (1 + e^-g)
+    g = np.linspace(-10.0, 40.0, 100_001)
+    log = -24 * np.logaddexp(0.0, -g) - g * g / (2 * 8 / math.pi)
+    density = np.exp(log - log.max())
+    mean = (density @ g) / density.sum()
+    assert length.points == pytest.approx(POINTS * mean, rel=0.1)
+    assert 0.0 < length.low < length.points < length.high < POINTS * 10.0
 
 
 @pytest.mark.slow

@@ -1,9 +1,10 @@
 """Bradley-Terry scores of many models from many votes: the most probable ones.
 
 Votes are counted by cell (first model, second model, outcome), so a million votes about 100 models are some 30,000
-cells. The scores lambda maximise sum log P(outcome | lambda_a - lambda_b + z' gamma, t) - |lambda|^2 / (2 s^2), where t
-is the tie parameter (`tie_models`), z are covariates, and the standard deviation s of scores is the most probable one
-under the prior that `rank` has too, found by EM. How sure scores are is the work of `score_posterior`.
+cells. The scores lambda maximise sum log P(outcome | lambda_a - lambda_b + z' gamma, t) - |lambda|^2 / (2 s^2) -
+|gamma|^2 / (2 c^2), where t is the tie parameter (`tie_models`), z are covariates, and the standard deviation s of
+scores is the most probable one under the prior that `rank` has too, found by EM; c is TYPICAL_SD, so that coefficients
+stay finite where every vote goes to the longer answer. How sure scores are is the work of `score_posterior`.
 
 Ties alone do not tell how wide "equal" is: their likelihood grows for ever with t. Then t is the one with which equal
 models tie with probability (p + 1/2) / (p + 1), for p votes (Jeffreys' prior of a share).
@@ -29,7 +30,8 @@ MOST_DENSE = 2_000
 """The greatest number of models for which covariances are computed; beyond, draws take their place."""
 TYPICAL_SD = MEDIAN * math.sqrt(8.0 / math.pi)
 """Median of the log-normal prior of s, in logits: that of utilities, of which a unit is as many logits where matches
-are nearly equal. The logarithm of s has the standard deviation LOG_SD a priori."""
+are nearly equal. The logarithm of s has the standard deviation LOG_SD a priori. Coefficients of covariates have this
+standard deviation."""
 LEAST_SD, MOST_SD = 0.02, 200.0
 """The bounds of the standard deviation s of scores, in logits."""
 LAST_STEP = 1e-7
@@ -65,6 +67,15 @@ class Fit(NamedTuple):
     """(n + t + q) x (n + t + q), dense or sparse; t is 1 with a tie parameter and 0 without"""
     tied: bool
     """whether there is a tie parameter"""
+
+    def parameters(self) -> Array:
+        """Return scores, tie and gamma in one array (P,)."""
+        return np.concatenate([self.scores, [self.tie] if self.tied else [], self.gamma])
+
+    def prior(self) -> Array:
+        """Return the precision of each parameter a priori (P,); 0 for that of ties."""
+        of_scores = np.full(self.scores.size, self.sd**-2)
+        return np.concatenate([of_scores, np.zeros(int(self.tied)), np.full(self.gamma.size, TYPICAL_SD**-2)])
 
     def differences(self, cells: Cells) -> Array:
         """Return by how much the first of the two models is ahead in each of the K cells (K,), covariates included."""
@@ -152,25 +163,22 @@ def _likeliest_sd(n: int, squares: float) -> float:
 
 def _newton(n: int, cells: Cells, now: Fit) -> Fit:
     """Return the fit for the standard deviation of scores in `now`, by Newton's steps, halved where they overshoot."""
-    precision = 1.0 / (now.sd * now.sd)
-    tied, q = now.tied, cells.z.shape[1]
+    tied = now.tied
+    prior = now.prior()
 
     def objective(at: Fit) -> tuple[float, float, Terms]:
         got = at.terms(cells)
         log = float(cells.weight @ got.log)
-        return log - 0.5 * precision * float(at.scores @ at.scores), log, got
+        return log - 0.5 * float(prior @ at.parameters() ** 2), log, got
 
     def hessian(got: Terms) -> Any:
         w = cells.weight
-        H = assemble(n, cells, w * got.eta_eta, w * got.eta_tie, w * got.tie_tie, tied)
-        H = add_prior(H, n, precision)
-        return add_tail(H, n + tied) if q else H
+        return add_prior(assemble(n, cells, w * got.eta_eta, w * got.eta_tie, w * got.tie_tie, tied), prior)
 
     value, log, got = objective(now)
     for _ in range(100):
         H = hessian(got)
-        g = gradient(n, cells, cells.weight * got.eta, cells.weight * got.tie, tied)
-        g[:n] -= precision * now.scores
+        g = gradient(n, cells, cells.weight * got.eta, cells.weight * got.tie, tied) - prior * now.parameters()
         step = solve(H, g)
         size = float(np.abs(step).max(initial=0.0))
         scale = 1.0
@@ -235,22 +243,14 @@ def assemble(n: int, cells: Cells, ee: Array, et: Array, tt: Array, tied: bool) 
     return bmat([[inner, border[:n]], [border[:n].T, border[n:]]], format="csr")
 
 
-def add_prior(H: Any, n: int, value: float) -> Any:
-    """Add `value` to the diagonal at n scores, in place if H is dense."""
+def add_prior(H: Any, prior: Array) -> Any:
+    """Return H + diag(`prior`), in place if H is dense."""
     if isinstance(H, np.ndarray):
-        H[np.arange(n), np.arange(n)] += value
+        H[np.diag_indices_from(H)] += prior
         return H
     from scipy.sparse import diags
 
-    return (H + diags(np.where(np.arange(H.shape[0]) < n, value, 0.0))).tocsr()
-
-
-def add_tail(H: Any, start: int) -> Any:
-    """Add a little to the diagonal from `start` on, so that a covariate that never varies has the coefficient 0."""
-    if isinstance(H, np.ndarray):
-        at = np.arange(start, len(H))
-        H[at, at] += 1e-9 * (1.0 + H[at, at])
-    return H
+    return (H + diags(prior)).tocsr()
 
 
 def gradient(n: int, cells: Cells, eta: Array, tie: Array, tied: bool) -> Array:

@@ -38,7 +38,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.boards.bradley_terry import Cells, Fit
+from heedful.boards.bradley_terry import TYPICAL_SD, Cells, Fit
 from heedful.boards.tie_models import MOST_FOURTH, MOST_THIRD, Terms, terms, third_derivatives
 
 Array = npt.NDArray[np.float64]
@@ -56,8 +56,6 @@ ROUNDS = 5
 """How often the least number that is proved is sought by halving, if the answer is not proved."""
 FAR = 6.0
 """Boxes wider than this, in logits, prove nothing."""
-SINGULAR = 1e12
-"""The greatest condition number of a Hessian with which anything is proved."""
 TOLERANCE = 1e-9
 """D counts as 0 up to this, for each vote."""
 RARE = 0.6
@@ -140,8 +138,8 @@ class Race:
         half = np.zeros(n)
         half[leader], half[challenger] = 0.5, -0.5
         self.along = half[cells.first] - half[cells.second]
-        self.prior = np.zeros(P)
-        self.prior[: n - 1] = 1.0 / found.sd**2
+        self.prior = np.full(P, TYPICAL_SD**-2)
+        self.prior[: n - 1] = found.sd**-2
         self.prior[place[leader]] *= 2.0
         scores = np.delete(found.scores, challenger)
         scores[place[leader]] = 0.5 * (found.scores[leader] + found.scores[challenger])
@@ -194,8 +192,6 @@ class Race:
         for _ in range(60):
             got = self._terms(phi)
             H = self._hessian(got, left)
-            if np.linalg.cond(H) > SINGULAR:  # covariates that say the same
-                return None
             step = np.linalg.solve(H, (left * got.eta) @ self.A - self.prior * phi)
             for _ in range(30):
                 new = phi + step

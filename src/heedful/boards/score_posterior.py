@@ -24,7 +24,6 @@ from heedful.boards.bradley_terry import (
     Cells,
     Fit,
     add_prior,
-    add_tail,
     assemble,
     conjugate_gradients,
     fit,
@@ -93,19 +92,15 @@ def infer_scores(n: int, cells: Cells, found: Fit, people: People | None) -> Par
     """
     excess = find_excess(n, cells, found, people)
     if not isinstance(found.H, np.ndarray):
-        return ParameterPosterior(_parameters(found), None, _errors(n, cells, found, excess), excess.clusters)
+        return ParameterPosterior(found.parameters(), None, _errors(n, cells, found, excess), excess.clusters)
     nodes = _nodes(n, cells, found)
     more: Array = sum((scale * (R.T @ R).toarray() for scale, R in excess.factors), np.zeros(found.H.shape))
     if not excess.beyond:
-        more -= add_prior(found.H.copy(), n, -1.0 / found.sd**2)
+        more -= add_prior(found.H.copy(), -found.prior())
     parts = [Posterior(node.mean, node.cov + node.cov @ more @ node.cov) for node in nodes]
     top = max(node.log for node in nodes)
     gaussians = mixture([float(np.exp(node.log - top)) for node in nodes], parts)
     return ParameterPosterior(gaussians.mean, gaussians, None, excess.clusters)
-
-
-def _parameters(at: Fit) -> Array:
-    return np.concatenate([at.scores, [at.tie] if at.tied else [], at.gamma])
 
 
 # ---------------------------------------------------------------------------- the spread of scores
@@ -137,8 +132,8 @@ def _nodes(n: int, cells: Cells, found: Fit) -> list[_Node]:
 def _gaussian(n: int, cells: Cells, at: Fit) -> _Node:
     """Return the Gaussian for the spread of the fit `at`, from expectation propagation where votes are few."""
     tied, w = at.tied, cells.weight
-    theta = _parameters(at)
-    H, precision = at.H, 1.0 / at.sd**2
+    theta = at.parameters()
+    H, prior = at.H, at.prior()
     cov = _inverse(H)
     eta, var = _of_cells(n, cells, theta, cov, tied)
     few = np.flatnonzero(var > NARROW)
@@ -157,11 +152,8 @@ def _gaussian(n: int, cells: Cells, at: Fit) -> _Node:
         )
         slope, curves = w * got.eta, w * got.eta_eta
         slope[few], curves[few] = factors.centre - factors.curve * eta[few], factors.curve
-        H = add_prior(assemble(n, cells, curves, none, by_tie, tied), n, precision)
-        if at.gamma.size:
-            H = add_tail(H, n + tied)
-        g = gradient(n, cells, slope, none, tied)
-        g[:n] -= precision * theta[:n]
+        H = add_prior(assemble(n, cells, curves, none, by_tie, tied), prior)
+        g = gradient(n, cells, slope, none, tied) - prior * theta
         cov = _inverse(H)
         step = cov @ g
         theta = theta + step
@@ -171,8 +163,7 @@ def _gaussian(n: int, cells: Cells, at: Fit) -> _Node:
     log = w * terms(at.model, eta, at.tie, cells.outcome).log
     if few.size:
         log[few] = factors.const + factors.centre * eta[few] - 0.5 * factors.curve * eta[few] ** 2
-    scores = theta[:n]
-    evidence = float(log.sum() - 0.5 * precision * scores @ scores) - n * np.log(at.sd)
+    evidence = float(log.sum() - 0.5 * prior @ theta**2) - n * np.log(at.sd)
     evidence += 0.5 * float(np.linalg.slogdet(cov)[1]) + log_prior(at.sd)
     return _Node(evidence, theta, cov, bool(few.size))
 
@@ -253,6 +244,6 @@ def _errors(n: int, cells: Cells, found: Fit, excess: Excess) -> Array:
             noise[:, k] = gradient(n, cells, x * root, x * across + y * rest, found.tied)
         for scale, R in excess.factors:
             noise += np.sqrt(scale) * (R.T @ rng.standard_normal((R.shape[0], 50)))
-        noise[:n] += rng.standard_normal((n, 50)) / found.sd
+        noise += np.sqrt(found.prior())[:, None] * rng.standard_normal(noise.shape)
         out[low : low + 50] = conjugate_gradients(found.H, noise, 1e-5).T
     return out
