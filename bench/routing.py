@@ -18,7 +18,6 @@ words, half of them of its topic. 50 people give one thumb each in turn.
 - **Where most thumbs are down**: the first figure where every probability of a thumb up, and the cost weight, is a
   fifth of that, so that at most 18 % are up.
 
-`--only-down` measures the last alone, with the seeds from `--first` on, and writes bench/results/routing_down.json.
 `--seeds N` takes other than 12 of either kind of prompts; `--quick` takes 1, up to 300 thumbs, and writes nothing.
 """
 
@@ -122,29 +121,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only-down", action="store_true")
-    parser.add_argument("--first", type=int, default=0)
     chosen = parser.parse_args()
-    if chosen.only_down:
-        found = mostly_down(chosen.first, chosen.seeds, LOOKS[-1])
-        record("routing_down", {"first": chosen.first, "seeds": chosen.seeds, "mean, standard error": found})
-        return
     seeds, most = (1, 300) if chosen.quick else (chosen.seeds, LOOKS[-1])
     results: dict[str, Any] = {"seeds": seeds}
     for kind in ("embedding", "words"):
         results[kind] = [run(kind, seed, most) for seed in range(seeds)]
         show(kind, results[kind])
     results["long embeddings"] = long_ones(seeds, min(most, 1000))
-    results["mostly down"] = mostly_down(0, seeds, most)
+    results["mostly down"] = mostly_down(seeds, most)
     if not chosen.quick:
         record("routing", results)
 
 
-def mostly_down(first: int, seeds: int, most: int) -> dict[str, list[float]]:
+def mostly_down(seeds: int, most: int) -> dict[str, list[float]]:
     """Print and return what the loop would choose where a fifth as many thumbs are up: (mean, standard error) after so
     many thumbs, and of the model that it would choose before any, the first of the table."""
-    runs = [run("embedding", seed, most, up=0.2) for seed in range(first, first + seeds)]
-    for seed, each in enumerate(runs, first):
+    runs = [run("embedding", seed, most, up=0.2) for seed in range(seeds)]
+    for seed, each in enumerate(runs):
         value = World("embedding", np.random.default_rng(seed), up=0.2).value
         best, alone = value.max(axis=1).mean(), value.mean(axis=0)
         each["learned"] = {0: (alone[0] - alone.max()) / (best - alone.max())} | each["learned"]
