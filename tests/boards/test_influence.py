@@ -29,22 +29,18 @@ def scores_of(n: int, first: Any, second: Any, outcome: Any, weight: Any, sd: fl
     return u
 
 
-def fewest(n: int, cells: Cells, sd: float) -> tuple[int, set[tuple[int, ...]]]:
-    """(the least number of votes without which another model is first, how often each kind of vote in each such set),
-    by looking at all of them."""
+def fewest(n: int, cells: Cells, sd: float) -> int:
+    """The least number of votes without which another model is first, by looking at all sets."""
     leader = int(scores_of(n, cells.first, cells.second, cells.outcome, cells.weight, sd).argmax())
     most = [int(w) for w in cells.weight]
     for size in range(1, sum(most)):
-        found = set()
         for taken in itertools.product(*(range(min(w, size) + 1) for w in most)):
             if sum(taken) != size:
                 continue
             u = scores_of(n, cells.first, cells.second, cells.outcome, cells.weight - np.array(taken), sd)
             if np.delete(u, leader).max() >= u[leader] - 1e-9:
-                found.add(taken)
-        if found:
-            return size, found
-    return 0, set()
+                return size
+    return 0
 
 
 def board(n: int, count: int, seed: int, ties: float = 0.0) -> Cells:
@@ -58,22 +54,22 @@ def board(n: int, count: int, seed: int, ties: float = 0.0) -> Cells:
     return count_cells(n, a, b, outcome, np.ones(count, np.int64))[0]
 
 
-@pytest.mark.parametrize(("n", "seed"), [*((3 + seed % 2, seed) for seed in range(8)), *((10, k) for k in range(4))])
-def test_on_small_boards_it_is_the_least_of_all_sets(n: int, seed: int) -> None:
-    cells = board(n, 14, seed, ties=0.2 * (seed % 3 == 0))
-    found = fit(n, cells, "half", sd=1.0)
-    got = find_influence(cells, found)
-    assert got is not None
-    want, sets = fewest(n, cells, found.sd)
-    assert got.exact
-    assert (got.votes or 0) == want
-    assert got.share == pytest.approx(want / 14)
-    taken = [0] * len(cells.weight)
-    for a, b, outcome, count in got.left_out:
-        for k, kind in enumerate(zip(cells.first.tolist(), cells.second.tolist(), cells.outcome.tolist())):
-            if kind in ((a, b, outcome), (b, a, 2 - outcome)):
-                taken[k] = count
-    assert tuple(taken) in sets
+def test_on_small_boards_it_is_hardly_ever_more_than_the_least_of_all_sets() -> None:
+    more = 0
+    for n, seed in [*((3 + seed % 2, seed) for seed in range(8)), *((10, k) for k in range(4))]:
+        cells = board(n, 14, seed, ties=0.2 * (seed % 3 == 0))
+        found = fit(n, cells, "half", sd=1.0)
+        got = find_influence(cells, found)
+        assert got is not None
+        assert got.votes is not None
+        want = fewest(n, cells, found.sd)
+        assert got.share == pytest.approx(got.votes / 14)
+        assert got.votes >= want
+        more += got.votes - want
+        left = without(cells, got.left_out)
+        u = scores_of(n, left.first, left.second, left.outcome, left.weight, found.sd)
+        assert u[got.second] >= u[got.first] - 1e-6
+    assert more <= 1
 
 
 def without(cells: Cells, left_out: Any) -> Cells:
@@ -149,7 +145,7 @@ def test_a_close_race_is_turned_by_one_vote_and_a_clear_one_by_the_difference() 
         if lost == 0:  # without all votes nobody is first
             assert got.votes is None or got.votes == won
         else:
-            assert (got.votes, got.exact) == (want, True)
+            assert got.votes == want
             assert got.left_out == ((0, 1, 2, want),)
 
 

@@ -1,4 +1,4 @@
-"""How few votes decide the first place: the least number that, left out, put another model first.
+"""How few votes decide the first place: a number that, left out, puts another model first, as small as it is found.
 
 Leaving out one vote of cell k moves the parameters by -H^-1 s_k to first order, where s_k is the gradient of its
 log-likelihood and H the negated Hessian (Hampel, JASA 1974; Broderick, Giordano and Meager, arXiv 2011.14999). For each
@@ -6,8 +6,7 @@ number of votes the set with the greatest influence on the lead is left out, the
 chosen anew from the influences there until the lead no longer falls; the least number is found by bisection. Every
 answer is thus checked by a fit.
 
-On boards of up to EXACT models `fewest_votes` finds the number and proves that it is the least, or says which number is
-proved to be too few.
+That fewer votes would not do is not proved.
 """
 
 from __future__ import annotations
@@ -18,15 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.boards.bradley_terry import Cells, Fit, fit_again, gradient, solve
-from heedful.boards.fewest_votes import Fewest, find_fewest, take_first
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
 
-EXACT = 10
-"""The greatest number of models of a board on which the least number of votes is proved."""
-CHALLENGERS = 3
-"""On boards of more than EXACT models, so many models after the first are tried as its successor."""
+CHALLENGERS = 9
+"""So many models after the first are tried as its successor."""
 LEVEL = 1e-6
 """Scores nearer than this, in logits, are equal: they differ by what the fit leaves."""
 NEAR = 100
@@ -38,12 +34,11 @@ FAR = 1.0
 
 
 class Influence(NamedTuple):
-    """The least number of `votes` that, left out, put `second` before `first`; None if no set was found.
+    """The least number of `votes` found that, left out, put `second` before `first`; None if no set was found.
 
     `left_out` lists them by kind: (first model, second model, outcome, number of votes), the outcome being that of the
-    first model, 2 won, 1 tie, 0 lost. `share` is their share of all votes. It is proved that with fewer
-    than `at_least` votes left out nobody is level with the first, in exact terms; fits tell scores apart that differ by
-    more than LEVEL. `votes` is 0 if the two are level.
+    first model, 2 won, 1 tie, 0 lost. `share` is their share of all votes. `votes` is 0 if the two are
+    level: fits tell scores apart that differ by more than LEVEL.
     """
 
     first: int
@@ -51,12 +46,6 @@ class Influence(NamedTuple):
     votes: int | None
     share: float
     left_out: tuple[tuple[int, int, int, int], ...]
-    at_least: int
-
-    @property
-    def exact(self) -> bool:
-        """Whether it is proved that fewer votes do not do."""
-        return self.votes == self.at_least
 
 
 class _Board(NamedTuple):
@@ -80,39 +69,21 @@ def find_influence(cells: Cells, found: Fit, leader: int | None = None) -> Influ
     leader = order[0] if leader is None else leader
     others = [i for i in order if i != leader]
     if found.scores[leader] - found.scores[others[0]] < LEVEL:
-        return Influence(leader, others[0], 0, 0.0, (), 0)
+        return Influence(leader, others[0], 0, 0.0, ())
     board = _Board(n, cells, fit_again(n, cells, found), leader)
-    others = others if n <= EXACT else others[:CHALLENGERS]
-    got = _proved(board, others) or _greedy(board, others)
-    if got is None:
-        return Influence(leader, others[0], None, 1.0, (), 1)
-    challenger, taken, at_least = got
+    best: tuple[int, Array] | None = None
+    for other in others[:CHALLENGERS]:
+        got = _fewest(board, other, None if best is None else int(best[1].sum()) - 1)
+        best = best if got is None else (other, got)
+    if best is None:
+        return Influence(leader, others[0], None, 1.0, ())
+    challenger, taken = best
     kinds = [
         (int(cells.first[k]), int(cells.second[k]), int(cells.outcome[k]), int(taken[k]))
         for k in np.flatnonzero(taken)[np.argsort(-taken[taken > 0], kind="stable")].tolist()
     ]
     share = float(taken.sum() / cells.weight.sum())
-    return Influence(board.leader, challenger, int(taken.sum()), share, _merged(kinds), at_least)
-
-
-def _proved(board: _Board, challengers: list[int]) -> Fewest | None:
-    """Return the fewest votes with what is proved of them; None on large boards, or if the fit does not confirm it."""
-    if board.n > EXACT:
-        return None
-    got = find_fewest(board.n, board.cells, board.found, board.leader, challengers)
-    if got is None or _lead(board, _refit(board, got.x), got.challenger) < -LEVEL:
-        return None
-    return got
-
-
-def _greedy(board: _Board, challengers: list[int]) -> Fewest | None:
-    """Return the fewest votes that are found by influences and fits; None if no set is found."""
-    best: Fewest | None = None
-    for challenger in challengers:
-        got = _fewest(board, challenger, None if best is None else int(best.x.sum()) - 1)
-        if got is not None:
-            best = Fewest(challenger, got[1], 1)
-    return best
+    return Influence(board.leader, challenger, int(taken.sum()), share, _merged(kinds))
 
 
 def _merged(kinds: list[tuple[int, int, int, int]]) -> tuple[tuple[int, int, int, int], ...]:
@@ -163,9 +134,17 @@ def _greatest(gain: Array, weight: Array, count: int) -> Ints:
     return few[cost[few].argsort(kind="stable")]
 
 
-def _fewest(board: _Board, challenger: int, most: int | None) -> tuple[int, Array] | None:
-    """Return (number, votes of each cell (K,)) of the fewest votes found that put the challenger first; None if there
-    are none, or more than `most`."""
+def _take(weight: Array, order: Ints, count: int) -> Array:
+    """Return how many of `weight` (K,) votes of each cell are among the first `count`, if cells are emptied in this
+    `order`."""
+    out = np.zeros(weight.size)
+    out[order] = np.clip(count - (np.cumsum(weight[order]) - weight[order]), 0.0, weight[order])
+    return out
+
+
+def _fewest(board: _Board, challenger: int, most: int | None) -> Array | None:
+    """Return the fewest votes found that put the challenger first, of each cell (K,); None if there are none, or more
+    than `most`."""
     weight = board.cells.weight
     total = int(weight.sum())
     limit = min(total - 1, most if most is not None else total)
@@ -179,7 +158,7 @@ def _fewest(board: _Board, challenger: int, most: int | None) -> tuple[int, Arra
 
     def passes(count: int) -> tuple[bool, Array]:
         """Try sets of `count` votes: whether one puts the challenger first, and the last one tried."""
-        taken = take_first(weight, _greatest(gain, weight, count), count)
+        taken = _take(weight, _greatest(gain, weight, count), count)
         lead = -np.inf
         for _ in range(6):
             at = _refit(board, taken)
@@ -189,7 +168,7 @@ def _fewest(board: _Board, challenger: int, most: int | None) -> tuple[int, Arra
             if now <= lead + 1e-12:
                 break
             lead = now
-            new = take_first(weight, _greatest(_influences(board, at, challenger), weight, count), count)
+            new = _take(weight, _greatest(_influences(board, at, challenger), weight, count), count)
             if (new == taken).all():
                 break
             taken = new
@@ -212,7 +191,7 @@ def _fewest(board: _Board, challenger: int, most: int | None) -> tuple[int, Arra
             break
         done, taken = passes(count)
         if done:
-            high, best = count, (count, taken)
+            high, best = count, taken
             count = max(low + 1, count - step)
         else:
             low = count

@@ -224,7 +224,7 @@ class Leaderboard(NamedTuple):
             for a, b, outcome, count in self.influence.left_out
         ]
         first, second = self.models[self.influence.first], self.models[self.influence.second]
-        named = {"first": first, "second": second, "left_out": told, "exact": self.influence.exact}
+        named = {"first": first, "second": second, "left_out": told}
         return {**self.influence._asdict(), **named}
 
     def _beats(self) -> Array:

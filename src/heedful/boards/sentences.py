@@ -36,8 +36,6 @@ def influence(found: Leaderboard) -> list[str]:
     rest = sum(number for *_, number in got.left_out[FEW:])
     more = f" and {rest:,} other{'' if rest == 1 else 's'}" if rest else ""
     votes = f"{count(got.votes, 'vote')} of {found.board.answers:,}"
-    if not got.exact:
-        votes = f"at most {votes} (at least {got.at_least:,})" if got.at_least > 1 else f"at most {votes}"
     which = ", ".join(kinds) + more
     turned = f"ithout {votes} {second} would be first, or level with {first}: {which}."
     if found.told_apart(got.first, got.second):

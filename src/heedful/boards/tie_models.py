@@ -110,28 +110,6 @@ def _terms(model: TieModel, eta: Array, tie: float, outcome: Ints) -> Terms:
     return got
 
 
-MOST_THIRD = 1.0 / (6.0 * 3.0**0.5)
-"""The greatest third derivative of log P(outcome) by eta in size, for each logistic function in it."""
-MOST_FOURTH = 0.125
-"""The greatest fourth derivative likewise."""
-
-
-def third_derivatives(model: TieModel, eta: Array, tie: float, outcome: Ints) -> tuple[Array, Array]:
-    """Return (the third derivative of the log-likelihood of votes by eta (K,), the number of logistic functions in it
-    (K,)); arguments as of `terms`."""
-    tied, sign, one = outcome == 1, outcome - 1.0, np.ones(eta.size)
-    if model == "half":
-        return -_bend(eta), one
-    if model == "constant":
-        return np.where(tied, 0.0, -_bend(eta)), one
-    if model == "odds":  # a third moment of half the sign of the outcome
-        win, equal, loss = probabilities(model, eta, tie)
-        mean = 0.5 * (win - loss)
-        return -(win * (0.5 - mean) ** 3 - equal * mean**3 - loss * (0.5 + mean) ** 3), one
-    won = -sign * _bend(sign * eta - tie)
-    return np.where(tied, _bend(tie - eta) - _bend(tie + eta), won), one + tied
-
-
 def probabilities(model: TieModel, eta: Array, tie: float) -> tuple[Array, Array, Array]:
     """Return P(the first wins), P(tie), P(the second wins), each in the shape of `eta`; of "half", P(tie) is 0."""
     flat = eta.ravel()
@@ -142,12 +120,6 @@ def probabilities(model: TieModel, eta: Array, tie: float) -> tuple[Array, Array
         np.exp(terms(model, flat, tie, np.full(flat.size, k)).log).reshape(eta.shape) for k in (2, 1, 0)
     )
     return win, equal, loss
-
-
-def _bend(x: Array) -> Array:
-    """Return the second derivative of the logistic function."""
-    p, q, _ = _logistic(x)
-    return p * q * (q - p)
 
 
 def _logistic(x: Array) -> tuple[Array, Array, Array]:
