@@ -104,16 +104,15 @@ class _LogWithMore(Log):
         unwritten = [self._by_seq[seq] for seq in seqs if seq in self._by_seq]
         return [*super().many([seq for seq in seqs if seq not in self._by_seq]), *unwritten]
 
-    def places(self, kind: str, after: int = 0, up_to: int = 2**62) -> list[int]:
-        unwritten = [seq for seq, event in self._by_seq.items() if event.kind == kind and after < seq <= up_to]
-        return [*super().places(kind, after, up_to), *unwritten]
+    def places(self, *kinds: str, after: int = 0, up_to: int = 2**62) -> list[int]:
+        unwritten = [seq for seq, event in self._by_seq.items() if event.kind in kinds and after < seq <= up_to]
+        return [*super().places(*kinds, after=after, up_to=up_to), *unwritten]
 
     def retractions(self, up_to: int | None = None) -> Retractions:
-        undos = [event for event in self.many(self.places("undo")) if up_to is None or event.seq <= up_to]
-        rollbacks = [event for event in self.many(self.places("rollback")) if up_to is None or event.seq <= up_to]
+        events = self.many(self.places("undo", "rollback", up_to=2**62 if up_to is None else up_to))
         return find_retractions(
-            [(event.seq, event.target) for event in undos if event.target is not None],
-            [(event.seq, rollback_target(event.payload)) for event in rollbacks],
+            [(each.seq, each.target) for each in events if each.kind == "undo" and each.target is not None],
+            [(each.seq, rollback_target(each.payload)) for each in events if each.kind == "rollback"],
         )
 
     def newest(self, kind: str, subject: str) -> int:

@@ -59,9 +59,9 @@ def rollback(writer: Writer, to: int, id: str | None = None, reason: str = "") -
         [answer] = writer.submit_in_turn([PendingEvent(rollback_event(event_id, int(to), reason, version, now()))])
         after = log.retractions()
         oldest = min(to, *(at for at, _ in (*before.spans, *after.spans)))
-        candidates = {*log.places("feedback", oldest), *before.undone, *after.undone}
+        candidates = {*log.places("feedback", after=oldest), *before.undone, *after.undone}
         changed = [seq for seq in candidates if (seq in before) != (seq in after)]
-        forgotten = len(log.places("forget", to))
+        forgotten = len(log.places("forget", after=to))
         gone = sum(seq in after for seq in changed)
         return RolledBack(answer, to, gone, len(changed) - gone, forgotten)
 

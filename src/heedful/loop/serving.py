@@ -97,7 +97,7 @@ def orders(log: Log, retractions: Retractions, up_to: int = 2**62) -> Orders:
     `log`.
 
     Events in `retractions`, which were rolled back, do not count."""
-    places = sorted(seq for kind in KINDS for seq in log.places(kind) if seq <= up_to and seq not in retractions)
+    places = [seq for seq in log.places(*KINDS, up_to=up_to) if seq not in retractions]
     promoted = running = None
     for event in sorted(log.many(places)):
         if event.kind == "promote":

@@ -231,9 +231,8 @@ class Database:
             if os.stat(f"{self.path}-wal").st_size > LONG:
                 connection.execute("PRAGMA busy_timeout = 0")
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
         except (FileNotFoundError, sqlite3.OperationalError):
-            pass
-        finally:
             connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
 
     # ------------------------------------------------------------------------ errors

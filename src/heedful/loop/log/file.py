@@ -21,7 +21,7 @@ from typing import Any
 
 from heedful.core.paths import path_kind
 from heedful.loop.log.event import COLUMNS, WIDTH
-from heedful.loop.log.schema import APPLICATION, PRAGMAS, SCHEMA, TRIGGERS
+from heedful.loop.log.schema import APPLICATION, CACHE, PRAGMAS, SCHEMA, TRIGGERS
 from heedful.loop.log.store import Run, anyone, unwritable
 from heedful.storage import Busy, Damaged, Moved
 from heedful.storage.sqlite import WAIT, Connection, Database
@@ -80,8 +80,9 @@ class LogFile:
         self._durable = True  # whether the writer's commits wait for the disk, as PRAGMAS say
         self._reading, self._scanning = threading.Lock(), threading.Lock()
         try:
-            self._reader = self._connect(create)
-            self._writer = self._reader if self.read_only else self._connect()
+            # Set before WAL mode begins: until a checkpoint, whatever comes later is not in the file itself.
+            self._writer = self._connect(*([f"application_id = {APPLICATION}"] if create else []), *PRAGMAS)
+            self._reader = self._writer if self.read_only else self._connect(CACHE)
             with self._errors():
                 self._database.check(self._writer)
             if create:
@@ -100,11 +101,8 @@ class LogFile:
                     raise OSError(errno.EIO, f"the new log cannot be read: {error}", str(self.path)) from error
             raise
 
-    def _connect(self, create: bool = False) -> Connection:
-        if self.read_only:
-            return self._connect_reading()
-        # Set before WAL mode begins: until a checkpoint, whatever comes later is not in the file itself.
-        return self._database.connect(*([f"application_id = {APPLICATION}"] if create else []), *PRAGMAS)
+    def _connect(self, *pragmas: str) -> Connection:
+        return self._connect_reading() if self.read_only else self._database.connect(*pragmas)
 
     def _connect_reading(self) -> Connection:
         """Return a connection that changes nothing, and leaves behind no file that was not there.
@@ -302,7 +300,7 @@ class LogFile:
             self._writer.execute("PRAGMA wal_autocheckpoint = 65536")  # at 256 MB a commit runs one all the same
 
     def move_write_ahead(self) -> None:
-        with self._scanner() as connection, self._errors():
+        with self._scanner(*PRAGMAS) as connection, self._errors():
             self.unmoved = 0
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
@@ -356,10 +354,10 @@ class LogFile:
             Database(path, SCHEMA).create_copy(scanner)
 
     @contextmanager
-    def _scanner(self) -> Iterator[Connection]:
+    def _scanner(self, *pragmas: str) -> Iterator[Connection]:
         with self._reading, self._errors():
-            self._reader.execute("SELECT 1")  # a log that was closed stays closed
-        scanner = self._connect()
+            _ = self._reader.total_changes  # a log that was closed stays closed
+        scanner = self._connect(*(pragmas or [CACHE]))
         try:
             yield scanner
         finally:

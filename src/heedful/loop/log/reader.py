@@ -46,12 +46,21 @@ class LogReader:
         with self.store.scanning() as run:
             return run(query, parameters)
 
-    def _few_of(self, columns: str, kind: str) -> list[Any] | None:
-        """Return the rows of all events of the `kind`, in no particular order; None if there are more than `FEW`.
+    def _few_of(self, columns: str, *kinds: str) -> list[Any] | None:
+        """Return the rows of all events of the `kinds`, in no particular order; None if there are more than `FEW`.
 
         The index lists them, so no other event is read, and no connection is opened, which takes longer."""
-        rows = self.store.few(f"SELECT {columns} FROM event WHERE kind = ? LIMIT ?", (kind, FEW + 1))
+        chosen = ", ".join("?" * len(kinds))
+        rows = self.store.few(f"SELECT {columns} FROM event WHERE kind IN ({chosen}) LIMIT ?", (*kinds, FEW + 1))
         return rows if len(rows) <= FEW else None
+
+    def _of_kinds(self, columns: str, *kinds: str, after: int = 0, up_to: int = 2**62) -> list[Any]:
+        """Return `columns`, of which the first is the sequence number, of the events of the `kinds` above `after` and
+        at most `up_to`, in no particular order."""
+        if (few := self._few_of(columns, *kinds)) is not None:
+            return [row for row in few if after < row[0] <= up_to]
+        query = f"SELECT {columns} FROM event WHERE kind IN ({', '.join('?' * len(kinds))}) AND seq > ? AND seq <= ?"
+        return self._scan(query, (*kinds, after, up_to))
 
     # ------------------------------------------------------------------------ single events
 
@@ -123,14 +132,9 @@ class LogReader:
         """Return which events do not count (undone or rolled back), given the events up to sequence number `up_to`;
         None for all."""
         most = 2**62 if up_to is None else up_to
-
-        def rows(columns: str, kind: str) -> list[Any]:
-            if (few := self._few_of(columns, kind)) is not None:
-                return [row for row in few if row[0] <= most]
-            return self._scan(f"SELECT {columns} FROM event WHERE kind = ? AND seq <= ?", (kind, most))
-
-        undos = [(seq, target) for seq, target in rows("seq, target", "undo") if target is not None]
-        rollbacks = [(seq, rollback_target(told)) for seq, told in rows("seq, payload", "rollback")]
+        rows = self._of_kinds("seq, kind, target, payload", "undo", "rollback", up_to=most)
+        undos = [(seq, target) for seq, kind, target, _ in rows if kind == "undo" and target is not None]
+        rollbacks = [(seq, rollback_target(told)) for seq, kind, _, told in rows if kind == "rollback"]
         return find_retractions(undos, rollbacks)
 
     def retracted_by(self, undo: str) -> int:
@@ -141,13 +145,10 @@ class LogReader:
 
     # ------------------------------------------------------------------------ many events
 
-    def places(self, kind: str, after: int = 0, up_to: int = 2**62) -> list[int]:
-        """Return the sequence numbers, in order, of the events of the kind `kind` that are above `after` and at most
+    def places(self, *kinds: str, after: int = 0, up_to: int = 2**62) -> list[int]:
+        """Return the sequence numbers, in order, of the events of the `kinds` that are above `after` and at most
         `up_to`."""
-        if (few := self._few_of("seq", kind)) is not None:
-            return sorted(seq for [seq] in few if after < seq <= up_to)
-        query = "SELECT seq FROM event WHERE kind = ? AND seq > ? AND seq <= ? ORDER BY +seq"
-        return [seq for [seq] in self._scan(query, (kind, after, up_to))]
+        return sorted(seq for [seq] in self._of_kinds("seq", *kinds, after=after, up_to=up_to))
 
     def count(self, kind: str, after: int = 0, up_to: int = 2**62) -> int:
         """Return how many events of the kind `kind` are above the sequence number `after` and at most `up_to`."""

@@ -43,11 +43,13 @@ TRIGGERS = tuple(
     )
 )
 SCHEMA = Schema("log", TABLES, TRIGGERS, APPLICATION)
+CACHE = "cache_size = -65536"
+"""64 MB: the indices of a few million events."""
 PRAGMAS = (
     "journal_mode = WAL",
     "synchronous = FULL",
     "fullfsync = ON",
     "secure_delete = ON",
-    "cache_size = -65536",  # 64 MB: the indices of a few million events
+    CACHE,
     "wal_autocheckpoint = 8192",  # 32 MB: ids are random, so pages change often
 )
