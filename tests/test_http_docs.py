@@ -6,10 +6,8 @@ import http.client
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from decimal import Decimal
@@ -31,8 +29,6 @@ from loops import small_loop
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "http.md"
 TEXT = PAGE.read_text()
-HERE = "http://127.0.0.1:8710"
-"""Where the page says that the server is."""
 MESSAGE = re.compile(r"\n(?=(?:HTTP/1\.1|GET|POST|PUT|DELETE) )")
 """Where the next message of a block begins."""
 
@@ -167,9 +163,6 @@ def shell(script: str, folder: Path, known: dict[str, str]) -> str:
     return told
 
 
-FIRST = next(block.line for block in blocks(TEXT) if block.language == "http")
-
-
 class Page:
     """The blocks of the page, being run in their order."""
 
@@ -189,9 +182,7 @@ class Page:
 
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
-    # The clock of the rates goes slowly: a machine with much to do may not fill a bucket between two blocks.
-    slow = partial(Authenticator, clock=lambda: time.monotonic() / 100, every=0.0)
-    monkeypatch.setattr("heedful.server.context.Authenticator", slow)
+    monkeypatch.setattr("heedful.server.context.Authenticator", partial(Authenticator, every=0.0))
     with ExitStack() as stack:
         yield Page(tmp_path, stack)
 
@@ -199,26 +190,12 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
 @pytest.mark.slow
 def test_every_request_is_answered_as_the_page_says(page: Page) -> None:
     found = []
-    for block, said, following in page.answers([block for block in blocks(TEXT) if block.line >= FIRST]):
+    for block, said, following in page.answers(blocks(TEXT)):
         assert following is not None, f"line {block.line}: no answer"
         assert following.body.startswith("HTTP/1.1 "), f"line {block.line}: no answer"
         found.append(wrong(following, said))
     assert [told for told in found if told] == []
     assert len(found) > 40
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
-def test_the_first_minute(page: Page) -> None:
-    found = 0
-    opening = [block for block in blocks(TEXT) if block.line < FIRST]
-    for block, following in zip(opening, [*opening[1:], None]):
-        if block.language == "sh" and "curl" in block.body:
-            told = shell(block.body.replace(HERE, page.url), page.folder, page.known)
-            if following is not None and following.language == "json":
-                assert alike(read(following.body), json.loads(told)), told
-                found += 1
-    assert found == 3
 
 
 def test_the_page_has_every_route_with_an_answer() -> None:

@@ -492,16 +492,6 @@ def option_defaults(*names: str) -> dict[str, Any]:
     return {option: p.default for p in command(" ".join(names)).params for option in p.opts if option.startswith("--")}
 
 
-def test_the_limits_are_all_there_with_their_defaults() -> None:
-    table = PAGE[PAGE.index("\n## Limits") : PAGE.index("\n## Sizes")]
-    there = option_defaults("serve")
-    assert set(re.findall(r"`(--[\w-]+)`", table)) == there.keys()
-    for name, default in re.findall(r"^\| `(--[\w-]+)` \| (\d+)", table, re.M):
-        assert float(there[name]) == float(default), name
-    assert f"{there['--port']}, {there['--host']}" in table
-    assert there["--rate"] is None
-
-
 def test_every_option_of_serve_can_be_set_in_the_environment(tmp_path: Path) -> None:
     help = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).output
     for option in option_defaults("serve"):
