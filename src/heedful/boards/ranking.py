@@ -1,6 +1,6 @@
 """Rank items from a table of comparisons: the ranking, its uncertainty, and the question to ask next.
 
-`rank` does in Python what the command `heedful rank` does; docs/preferences.md describes the model and its parts. The
+`rank` does in Python what the command `heedful rank` does; docs/preferences.md describes the model. The
 file is long because `PreferenceRanking` answers each question about a ranking with a method of its own.
 """
 

@@ -7,8 +7,8 @@
     {"kind": "undo", "event": "e1"}
     {"kind": "experiment", "id": "x1", "learner": "perceptron", "against": "posterior", "share": 0.2}
 
-docs/commands.md names every field. What `export_lines` writes, imported into a new loop with the same learner, encoding
-and settings, gives the same model, bit for bit. Importing the same lines again changes nothing.
+docs/commands.md and docs/feedback.md name every field. What `export_lines` writes, imported into a new loop with the
+same learner, encoding and settings, gives the same model, bit for bit. Importing the same lines again changes nothing.
 """
 
 from __future__ import annotations
