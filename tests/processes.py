@@ -36,11 +36,12 @@ HEEDFUL = str(Path(sys.executable).with_name("heedful"))
 @cache
 def _own_ports() -> tuple[socket.socket, Iterator[int]]:
     """(what says that they are taken, ports that no other process of these tests uses), below those that the system
-    gives to who connects: so one stays free while a server is killed and started again."""
-    for first in range(10_000, 32_000, 100):
+    gives to who connects: so one stays free while a server is killed and started again. Browsers open none of some
+    ports, the highest of which is 10,080."""
+    for first in range(10_100, 32_000, 100):
         with suppress(OSError):
             return socket.create_server(("127.0.0.1", first)), itertools.cycle(range(first + 1, first + 100))
-    raise OSError("expected a port from 10,000 to 32,000 that is free, got none")
+    raise OSError("expected a port from 10,100 to 32,000 that is free, got none")
 
 
 def free_port() -> int:
