@@ -30,6 +30,7 @@ def test_the_keyboard_makes_a_loop_of_the_example(empty: Process, opened: Opened
     assert len(stops(page)) == 10  # skip, logo, two of the menu, uses (one), files, table, example, name, button
     tab_to(page, "a[href='/?example=1']")
     page.keyboard.press("Enter")
+    page.wait_for_url("**/?example=1")
     tab_to(page, "[name=use]")
     page.keyboard.press("ArrowRight")
     expect(page.get_by_label("See one of a few")).to_be_checked()
