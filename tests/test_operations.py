@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from alone import alone_with_ray
 from heedful import Loop, Settings, infer
 from heedful.cli import app, command
 from heedful.loop.log.schema import SCHEMA
@@ -95,7 +93,7 @@ def type_all(lines: Iterable[str], folder: Path) -> str:
     """Type lines in a shell in a folder; what the commands said."""
     script = "\n".join(["set -eu -o pipefail", "SERVER=", f"trap '{STOP}' EXIT", *lines])
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    found = {name: value for name, value in os.environ.items() if not name.startswith(("HEEDFUL_DATABASE", "RAY_ADD"))}
+    found = {name: value for name, value in os.environ.items() if name != "HEEDFUL_DATABASE"}
     found |= {"PATH": path, "HEEDFUL_SERVE_PORT": str(free_port()), "COLUMNS": "200", "TERM": "dumb"}
     done = subprocess.run(["bash", "-c", script], cwd=folder, env=found, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"{done.stdout[-3000:]}{done.stderr[-3000:]}"
@@ -108,7 +106,7 @@ def test_the_blocks_of_the_page_can_be_typed(tmp_path: Path, postgres: str) -> N
     (tmp_path / "cars.csv").write_text("name,size\n" + "".join(f"c{i},{i * 7 % 50}\n" for i in range(50)))
     values = {"LOOPS": f"{loops}", "BACKUPS": f"{copies}", "HEEDFUL_DATABASE": postgres, "ADDRESS": "127.0.0.1"}
     lines = []
-    for block in (each for each in blocks("sh") if "RAY_ADDRESS" not in each):
+    for block in blocks("sh"):
         if "heedful restore" in block:  # the text above it
             lines += [STOP, 'mv "$LOOPS" "$LOOPS-damaged"']
         lines += typed(block, values)
@@ -123,15 +121,6 @@ def test_the_blocks_of_the_page_can_be_typed(tmp_path: Path, postgres: str) -> N
     for place in (loops / "cars.heedful", loops / "vans.heedful", f"{postgres}#cars"):
         with Loop.open(place) as loop:
             assert len(loop.items) == 50
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
-def test_the_block_about_ray_can_be_typed(tmp_path: Path, postgres: str) -> None:
-    small_loop(f"{postgres}#served").close()
-    [block] = [each for each in blocks("sh") if "RAY_ADDRESS" in each]
-    with alone_with_ray():
-        type_all(typed(block, {"HEEDFUL_DATABASE": postgres, "RAY_ADDRESS": ""}), tmp_path)
 
 
 @pytest.mark.slow

@@ -15,6 +15,8 @@ import pytest
 from budget import FACTOR
 from heedful import Loop
 from heedful.client import Client
+from heedful.server.main import served
+from heedful.storage import Address
 from loops import bits, bits_from_scratch, small_loop
 from processes import until
 from takeover import LONGEST, Crowd, Node, new_name
@@ -52,6 +54,13 @@ def pair(postgres: str, tmp_path: Path) -> Iterator[Callable[..., tuple[Node, No
     yield started
     for node in nodes:
         node.close()
+
+
+def test_a_loop_that_is_not_in_the_database_is_not_found(postgres: str) -> None:
+    small_loop(f"{postgres}#{new_name()}").close()
+    with served(Address(postgres)) as url:
+        reply = httpx.post(f"{url}/v1/loops/{new_name()}/decisions", json={})
+    assert (reply.status_code, reply.json()["type"]) == (404, "urn:heedful:problem:not-found")
 
 
 def write(node: Node, name: str, n: int) -> httpx.Response:

@@ -6,7 +6,6 @@ import logging
 import os
 import re
 import signal
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.common import asking, database, holds_loop, kind_of
-from heedful.cli.console import BadInput, Failure, check_extra, check_server, interrupt_once, note
+from heedful.cli.console import BadInput, Failure, check_server, interrupt_once, note
 from heedful.cli.sharing import host_and_port
 from heedful.core.wording import count
 from heedful.storage.address import shown_path
@@ -100,15 +99,6 @@ def serve(
             show_default="the server's own",
         ),
     ] = None,
-    hosts: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Serve the loops of the --database by so many Ray actors, on the cluster at RAY_ADDRESS.",
-            show_default="by this process",
-        ),
-    ] = 0,
     log: Annotated[
         str, typer.Option("--log", metavar="FORM", help="How the log on stderr is written: as text or json lines.")
     ] = "text",
@@ -147,10 +137,6 @@ def serve(
             raise BadInput(f"--own: {error}") from error
     if log not in ("text", "json"):
         raise BadInput(f"--log: expected text or json, got {log!r}")
-    if hosts and isinstance(home, Path):
-        raise BadInput("--hosts: expected loops in a --database, got a folder, which only this machine can read")
-    if hosts:
-        check_extra("ray", "ray", "--hosts")
     from heedful.server.codecs import Limits
     from heedful.server.context import Options
     from heedful.server.main import own_address
@@ -172,7 +158,7 @@ def serve(
         origins=origins,
         forget_unseen=forget_unseen,
     )
-    _run(home, host, port, about, hosts, log == "json")
+    _run(home, host, port, about, log == "json")
 
 
 def _creates(home: Place) -> str:
@@ -192,7 +178,7 @@ def _keys_note(keys: Sequence[Key], create: str) -> str:
     return f"there is no key yet: everybody on this machine may do everything; {create}"
 
 
-def _run(folder: Place, host: str, port: int, options: Options, hosts: int, json: bool) -> None:
+def _run(folder: Place, host: str, port: int, options: Options, json: bool) -> None:
     from heedful.server.main import listening, serve
     from heedful.server.server_log import write_log
     from heedful.storage import Damaged
@@ -200,7 +186,7 @@ def _run(folder: Place, host: str, port: int, options: Options, hosts: int, json
     write_log(json)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     try:
-        with listening(folder, host, port, options, hosts) as (app, listener):
+        with listening(folder, host, port, options) as (app, listener):
             url = f"http://{host_and_port(host, listener.getsockname()[1])}"
             note(f"serving {folder} ({count(len(app.service.loops.names('main')), 'loop')}) at {url}; Ctrl-C ends it")
             note(_keys_note(app.service.keys.all(), _creates(folder)))
@@ -209,8 +195,6 @@ def _run(folder: Place, host: str, port: int, options: Options, hosts: int, json
                     f"people of whom nothing came for {options.forget_unseen:g} days are forgotten, now and once a day"
                 )
             interrupt_once(signal.SIGINT)
-            if hosts:  # Ray's own handler, which is called last, ends the process with the status 15
-                signal.signal(signal.SIGTERM, lambda *_: sys.exit())
             serve(app, listener)
     except PermissionError as error:
         if error.errno is None:

@@ -18,7 +18,7 @@ from types import FrameType
 import uvicorn
 
 from heedful.server.app import App, create_app
-from heedful.server.context import Options, ServerContext
+from heedful.server.context import Options
 from heedful.server.problems import FILES, unavailable
 from heedful.server.protocol import Protocol
 from heedful.server.server_log import log
@@ -204,20 +204,12 @@ def most_connections(files: int | None, options: Options) -> int | None:
 
 
 @contextmanager
-def listening(
-    folder: Place, host: str, port: int, options: Options, hosts: int = 0
-) -> Iterator[tuple[App, socket.socket]]:
+def listening(folder: Place, host: str, port: int, options: Options) -> Iterator[tuple[App, socket.socket]]:
     """Yield (the application for the loops in `folder`, a socket on `host` and `port` on which to serve it).
 
-    `port` 0 finds a free port; `options` are those of the server. With `hosts` the loops are served by so
-    many Ray actors (`heedful.server.hosts`). Raise PermissionError, without an errno, if the host
+    `port` 0 finds a free port; `options` are those of the server. Raise PermissionError, without an errno, if the host
     is not loopback and no key was ever made, and OSError if it cannot listen there."""
-    if hosts:
-        from heedful.server.hosts import Front
-
-        app: App = Front(ServerContext(folder, options), hosts)
-    else:
-        app = create_app(folder, options)
+    app = create_app(folder, options)
     if host not in LOOPBACK and not app.service.keys.exist():
         message = f"--host: expected 127.0.0.1 until there is a key, got {host}; make one: heedful keys create NAME"
         raise PermissionError(message)
