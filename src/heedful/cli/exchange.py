@@ -228,31 +228,29 @@ def _read_table(
 
 def _import_file(loop: Loop, file: Path, tally: Tally, table: TableImport | None) -> None:
     from heedful.data.jsonl import as_lines, read_lines
+    from heedful.io import import_ratings
+    from heedful.loop.batch import prepare
 
-    total = _count_lines(file) if table is None else table.total
-    lines = read_lines(file) if table is None else as_lines(table.lines)
-    formed = table is not None and table.formed
-    _import_lines(loop, file.name, lines, tally, total, by_line=table is None, formed=formed)
+    if table is None:
+        _import_lines(loop, file.name, read_lines(file), tally, _count_lines(file), by_line=True)
+        return
+    _import_lines(loop, file.name, as_lines(table.lines), tally, len(table.lines))
+    with _progress(file.name, table.rated) as advance:
+        prepare(loop.projection, table.rated)
+        for outcome in import_ratings(loop, advance(table.ratings)):
+            tally.add(outcome, f"{outcome.kind} {outcome.id}")
 
 
 def _import_lines(
-    loop: Loop,
-    source: str,
-    lines: Iterable[Line],
-    tally: Tally,
-    total: int | None = None,
-    *,
-    by_line: bool = False,
-    formed: bool = False,
+    loop: Loop, source: str, lines: Iterable[Line], tally: Tally, total: int | None = None, *, by_line: bool = False
 ) -> None:
-    """Import `lines` behind a progress bar, and count what became of them, named `by_line` or by their ids. `formed` is
-    that of `import_lines`."""
+    """Import `lines` behind a progress bar, and count what became of them, named `by_line` or by their ids."""
     from heedful.io import import_lines
     from heedful.loop.batch import prepare
 
     with _progress(source, total) as advance:
         prepare(loop.projection, (total or 0) // 2)  # a decision and an answer each
-        for outcome in import_lines(loop, advance(lines), formed=formed):
+        for outcome in import_lines(loop, advance(lines)):
             tally.add(outcome, f"{source}:{outcome.line}" if by_line else f"{outcome.kind} {outcome.id}")
 
 
@@ -382,7 +380,7 @@ def _progress(what: str, total: int | None) -> Iterator[Any]:
     with Progress(*columns, console=notes(), transient=True, disable=not notes().is_terminal) as progress:
         bar = progress.add_task(what, total=total)
 
-        def advance(lines: Iterable[Line]) -> Iterator[Line]:
+        def advance(lines: Iterable[Any]) -> Iterator[Any]:
             said = time.monotonic()
             for n, line in enumerate(lines, 1):
                 yield line

@@ -15,11 +15,12 @@ from heedful.io.exports import as_time
 from heedful.io.line_schema import predictions_of, standardised_scores, time_of, unknown, within
 from heedful.loop import Loop, records
 from heedful.loop.decide import difference
+from heedful.loop.feedback import UnknownDecision
 from heedful.loop.interactions.protocol import Interaction, prediction_scale
-from heedful.loop.log import Event, rollback_event
+from heedful.loop.log import Event, now, rollback_event
 from heedful.loop.packing import LoggedDecision, pack
 from heedful.loop.paging import page_before
-from heedful.loop.records import DecisionRecord
+from heedful.loop.records import DecisionRecord, RatedItem
 from heedful.loop.request import encode_row
 from heedful.loop.serving import KINDS as LEARNER_KINDS
 from heedful.loop.style import KIND as STYLE
@@ -195,6 +196,58 @@ class Importer:
         answers = iter(self._loop.projection.submit([draft for draft in drafts if isinstance(draft, PendingEvent)]))
         for line, event in zip(lines, drafts):
             yield line.outcome(next(answers) if isinstance(event, PendingEvent) else event)
+
+    # ------------------------------------------------------------------------ ratings without decisions
+
+    def rate(self, ratings: Sequence[RatedItem], first: int) -> Iterator[Outcome]:
+        """Write `ratings`, the first of which has the number `first`; yield what became of the decision and of the
+        feedback that each becomes.
+
+        They become the events that their lines would. Decisions for one item differ in id and person alone, feedback
+        with one number in id and decision alone, so the rest is made once. What is in the log already, or does not fit,
+        is taken line by line."""
+        projection, reader, when = self._loop.projection, self._loop.feedback_reader, now()
+        shown, said = dict[str, tuple[Event, LoggedDecision]](), dict[float, PendingEvent]()
+        fit, drafts, left = list[tuple[int, RatedItem]](), list[PendingEvent](), list[tuple[int, RatedItem]]()
+        for number, rating in enumerate(ratings, first):
+            id, person, item, _ = rating
+            try:
+                records.check_id("person", person)
+                if item not in shown:
+                    event = self._decision(_as_lines(number, rating)[0], ()).event
+                    shown[item] = event, projection.decision(event)
+            except (ValueError, LookupError):
+                left.append((number, rating))
+                continue
+            fit.append((number, rating))
+            event = shown[item][0]
+            event = Event(0, "decision", id, when, person, None, event.version, event.payload, event.arrays)
+            drafts.append(PendingEvent(event))
+        read, numbers = list[PendingEvent | Answer | UnknownDecision](), list[tuple[int, str]]()
+        later = now()
+        for (number, rating), answer in zip(fit, projection.submit(drafts)):
+            id, person, item, value = rating
+            if answer.status != "applied" or answer.seq is None:
+                left.append((number, rating))
+                continue
+            yield Outcome(number, "decision", id, answer.status, answer.reason)
+            numbers.append((number, id))
+            if (alike := said.get(value)) is None:
+                [found] = reader.read_many([_as_lines(number, rating)[1].record])
+                if isinstance(found, PendingEvent):
+                    said[value] = found
+                read.append(found)
+                continue
+            _, _, _, _, record, arrays, names, version, rows = shown[item][1]
+            decision = LoggedDecision(id, answer.seq, when, person, record, arrays, names, version, rows)
+            event = Event(0, "feedback", id, later, None, answer.seq, 0, alike.event.payload)
+            read.append(PendingEvent(event, decision, alike.feedback))
+        for (number, id), answer in zip(numbers, reader.submit(read)):
+            yield Outcome(number, "feedback", id, answer.status, answer.reason)
+        for number, rating in left:
+            for line in _as_lines(number, rating):
+                self.add(line)
+        yield from self.flush()
 
     # ------------------------------------------------------------------------ items and decisions
 
@@ -457,6 +510,14 @@ class Importer:
         if decision is None or when >= decision.since or decision.id in self._undated:
             return ""
         return _BEFORE.format(as_time(when), decision.id, as_time(decision.since))
+
+
+def _as_lines(number: int, rating: RatedItem) -> tuple[EventLine, EventLine]:
+    """Return (decision, feedback) that a `rating` becomes, as lines with this `number`."""
+    id, person, item, value = rating
+    decided = {"person": person, "candidates": [item], "shown": [item]}
+    feedback = {"id": id, "decision": id, "rating": {item: value}}
+    return EventLine(number, "decision", id, decided), EventLine(number, "feedback", id, feedback)
 
 
 def _has_fields(line: EventLine) -> bool:

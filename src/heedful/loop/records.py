@@ -158,6 +158,17 @@ class Feedback(NamedTuple):
     """if several actions came at once, the names of those on each item"""
 
 
+class RatedItem(NamedTuple):
+    """A rating that comes without its decision, as in a table: that somebody was shown just this item, and rated it."""
+
+    id: str
+    """the id of the decision, and of the feedback that answers it"""
+    person: str
+    item: str
+    """the name of the item"""
+    rating: float
+
+
 # ---------------------------------------------------------------------------- the checks
 
 _CONTROL = re.compile(rf"[{OBEYED}\ud800-\udfff]")
