@@ -32,6 +32,9 @@ from heedful.results.answers import Answer, Status
 ALONE = ("rollback", *LEARNER_KINDS, STYLE)
 """The kinds of events that depend on the order of all other events, so that each is written alone."""
 
+MOST_SHOWN = 50_000
+"""The most items for which a decision that shows one alone is kept, of which the others are copies."""
+
 _OTHER_CONTENT = "decision {} is in the log already, with other content: {}"
 _NOT_JOINED = "{0} {1} of this file was rejected, so its {2} is not joined to the {0} {1} in the log"
 _BEFORE = "given at {}, before decision {} was shown, at {}: is it about another one of this id?"
@@ -110,6 +113,8 @@ class Importer:
         self._nameless = set[str]()  # ids of decisions that were shown nobody knows to whom and when
         self._again = set[str]()  # those of these that were in the log before
         self._answered: set[int] | None = None  # sequence numbers of decisions with feedback, if there are such
+        self._shown = dict[str, tuple[Event, LoggedDecision]]()  # by item: a decision that showed it alone
+        self._on_offer = -1  # the version of the catalogue in which these items are on offer
         self._rejected = set[tuple[str, str]]()  # (kind, id) of the last line of a decision or of feedback, if it was
 
     @property
@@ -207,7 +212,10 @@ class Importer:
         with one number in id and decision alone, so the rest is made once. What is in the log already, or does not fit,
         is taken line by line."""
         projection, reader, when = self._loop.projection, self._loop.feedback_reader, now()
-        shown, said = dict[str, tuple[Event, LoggedDecision]](), dict[float, PendingEvent]()
+        version, on_offer = self._loop.version, projection.catalogue.at_version().version
+        if on_offer != self._on_offer or len(self._shown) > MOST_SHOWN:
+            self._shown, self._on_offer = {}, on_offer
+        shown, said = self._shown, dict[float, PendingEvent]()
         fit, drafts, left = list[tuple[int, RatedItem]](), list[PendingEvent](), list[tuple[int, RatedItem]]()
         for number, rating in enumerate(ratings, first):
             id, person, item, _ = rating
@@ -220,9 +228,7 @@ class Importer:
                 left.append((number, rating))
                 continue
             fit.append((number, rating))
-            event = shown[item][0]
-            event = Event(0, "decision", id, when, person, None, event.version, event.payload, event.arrays)
-            drafts.append(PendingEvent(event))
+            drafts.append(PendingEvent(shown[item][0]._replace(id=id, time=when, subject=person, version=version)))
         read, numbers = list[PendingEvent | Answer | UnknownDecision](), list[tuple[int, str]]()
         later = now()
         for (number, rating), answer in zip(fit, projection.submit(drafts)):

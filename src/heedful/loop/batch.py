@@ -273,8 +273,8 @@ class Batch:
         return teaches
 
     def learn_all(self, history: History, answered: Sequence[Answered]) -> dict[int, bool]:
-        """Learn from pieces of feedback, as `learn` does, and flush; return by sequence number whether there was anything
-        to learn in each."""
+        """Learn from pieces of feedback, as `learn` does, and flush; return by sequence number whether there was
+        anything to learn in each."""
         together = self.columns.together
         lessons = together(answered, history.catalogue.items_at) if together is not None else None
         if lessons is None:

@@ -76,7 +76,7 @@ class Keeper:
         return self._since_mark >= (SLOW_BETWEEN if history.interaction.slow else max(BETWEEN, people))
 
     def mark(self, history: History, fold: Fold, position: int, others: tuple[KeptModel, ...]) -> None:
-        """Keep the model of `fold` as it is after event `position`, and as it was published, and drop the oldest if there
+        """Keep the model of `fold` as it is after event `position`, which was published, and drop the oldest if there
         are too many."""
         shared = history.published.shared  # never written to again
         serving = KeptModel(position, shared, dict(fold.model.people), fold.moves, history.stamp())

@@ -95,8 +95,9 @@ class Columns(NamedTuple):
     number of the person of each example, -1 for nobody in particular; `known` (p, 3), what is known of each of these
     people before, which it overwrites (`Numbered.known`); and `seqs` (k,), the sequence numbers of the feedback"""
     together: Callable[[Sequence[Answered], Callable[[Ints], Ints]], Lessons | None] | None = None
-    """a function of n pieces of feedback and of `Catalogue.items_at`, which returns the n training examples that `encode`
-    makes of them one by one; None if some are not of a form that it knows, or teach nothing. None if there is none"""
+    """a function of n pieces of feedback and of `Catalogue.items_at`, which returns the n training examples that
+    `encode` makes of them one by one; None if some are not of a form that it knows, or teach nothing. None if there is
+    none"""
 
 
 def in_columns(examples: Sequence[Encoded], columns: Columns) -> Lessons:
