@@ -229,16 +229,16 @@ def _read_table(
 
 def _import_file(loop: Loop, file: Path, tally: Tally, table: TableImport | None) -> None:
     from heedful.data.jsonl import as_lines, read_lines
-    from heedful.io import import_ratings
+    from heedful.io import import_answers
     from heedful.loop.batch import prepare
 
     if table is None:
         _import_lines(loop, file.name, read_lines(file), tally, _count_lines(file), by_line=True)
         return
     _import_lines(loop, file.name, as_lines(table.lines), tally, len(table.lines))
-    with _progress(file.name, table.rated) as advance, _no_collection():
-        prepare(loop.projection, table.rated)
-        for outcome in import_ratings(loop, advance(table.ratings)):
+    with _progress(file.name, table.answered) as advance, _no_collection():
+        prepare(loop.projection, table.answered)
+        for outcome in import_answers(loop, advance(table.answers)):
             tally.add(outcome, f"{outcome.kind} {outcome.id}")
 
 

@@ -23,7 +23,7 @@ from heedful.io.imports import EventLine, Importer, Outcome
 from heedful.io.line_schema import KINDS, check_line
 from heedful.loop import Loop
 from heedful.loop.interactions.forms import FORMS, Form, known_forms
-from heedful.loop.records import RatedItem
+from heedful.loop.records import AnsweredItem
 from heedful.results.answers import PersonEvents
 
 __all__ = [
@@ -35,8 +35,8 @@ __all__ = [
     "check_line",
     "events_of_person",
     "export_lines",
+    "import_answers",
     "import_lines",
-    "import_ratings",
     "rehearse",
 ]
 
@@ -79,12 +79,12 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> It
     yield from importer.flush()
 
 
-def import_ratings(loop: Loop, ratings: Iterable[RatedItem]) -> Iterator[Outcome]:
-    """Import `ratings` into `loop`, many in a commit; yield what became of the decision and of the feedback that each
+def import_answers(loop: Loop, answers: Iterable[AnsweredItem]) -> Iterator[Outcome]:
+    """Import `answers` into `loop`, many in a commit; yield what became of the decision and of the feedback that each
     of them becomes."""
-    importer, left, number = Importer(loop), iter(ratings), 1
+    importer, left, number = Importer(loop), iter(answers), 1
     while some := list(islice(left, BATCH)):
-        yield from importer.rate(some, number)
+        yield from importer.bring_answers(some, number)
         number += len(some)
 
 

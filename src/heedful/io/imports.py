@@ -20,7 +20,7 @@ from heedful.loop.interactions.protocol import Interaction, prediction_scale
 from heedful.loop.log import Event, now, rollback_event
 from heedful.loop.packing import LoggedDecision, pack
 from heedful.loop.paging import page_before
-from heedful.loop.records import DecisionRecord, RatedItem
+from heedful.loop.records import AnsweredItem, DecisionRecord
 from heedful.loop.request import encode_row
 from heedful.loop.serving import KINDS as LEARNER_KINDS
 from heedful.loop.style import KIND as STYLE
@@ -202,10 +202,10 @@ class Importer:
         for line, event in zip(lines, drafts):
             yield line.outcome(next(answers) if isinstance(event, PendingEvent) else event)
 
-    # ------------------------------------------------------------------------ ratings without decisions
+    # ------------------------------------------------------------------------ answers without decisions
 
-    def rate(self, ratings: Sequence[RatedItem], first: int) -> Iterator[Outcome]:
-        """Write `ratings`, the first of which has the number `first`; yield what became of the decision and of the
+    def bring_answers(self, answers: Sequence[AnsweredItem], first: int) -> Iterator[Outcome]:
+        """Write `answers`, the first of which has the number `first`; yield what became of the decision and of the
         feedback that each becomes.
 
         They become the events that their lines would. Decisions for one item differ in id and person alone, feedback
@@ -215,33 +215,33 @@ class Importer:
         version, on_offer = self._loop.version, projection.catalogue.at_version().version
         if on_offer != self._on_offer or len(self._shown) > MOST_SHOWN:
             self._shown, self._on_offer = {}, on_offer
-        shown, said = self._shown, dict[float, PendingEvent]()
-        fit, drafts, left = list[tuple[int, RatedItem]](), list[PendingEvent](), list[tuple[int, RatedItem]]()
-        for number, rating in enumerate(ratings, first):
-            id, person, item, _ = rating
+        shown, said = self._shown, dict[tuple[str, float], PendingEvent]()
+        fit, drafts, left = list[tuple[int, AnsweredItem]](), list[PendingEvent](), list[tuple[int, AnsweredItem]]()
+        for number, each in enumerate(answers, first):
+            id, person, item, _, _ = each
             try:
                 records.check_id("person", person)
                 if item not in shown:
-                    event = self._decision(_as_lines(number, rating)[0], ()).event
+                    event = self._decision(_as_lines(number, each)[0], ()).event
                     shown[item] = event, projection.decision(event)
             except (ValueError, LookupError):
-                left.append((number, rating))
+                left.append((number, each))
                 continue
-            fit.append((number, rating))
+            fit.append((number, each))
             drafts.append(PendingEvent(shown[item][0]._replace(id=id, time=when, subject=person, version=version)))
         read, numbers = list[PendingEvent | Answer | UnknownDecision](), list[tuple[int, str]]()
         later = now()
-        for (number, rating), answer in zip(fit, projection.submit(drafts)):
-            id, person, item, value = rating
+        for (number, each), answer in zip(fit, projection.submit(drafts)):
+            id, person, item, form, value = each
             if answer.status != "applied" or answer.seq is None:
-                left.append((number, rating))
+                left.append((number, each))
                 continue
             yield Outcome(number, "decision", id, answer.status, answer.reason)
             numbers.append((number, id))
-            if (alike := said.get(value)) is None:
-                [found] = reader.read_many([_as_lines(number, rating)[1].record])
+            if (alike := said.get((form, value))) is None:
+                [found] = reader.read_many([_as_lines(number, each)[1].record])
                 if isinstance(found, PendingEvent):
-                    said[value] = found
+                    said[form, value] = found
                 read.append(found)
                 continue
             _, _, _, _, record, arrays, names, version, rows = shown[item][1]
@@ -250,8 +250,8 @@ class Importer:
             read.append(PendingEvent(event, decision, alike.feedback))
         for (number, id), answer in zip(numbers, reader.submit(read)):
             yield Outcome(number, "feedback", id, answer.status, answer.reason)
-        for number, rating in left:
-            for line in _as_lines(number, rating):
+        for number, each in left:
+            for line in _as_lines(number, each):
                 self.add(line)
         yield from self.flush()
 
@@ -518,11 +518,11 @@ class Importer:
         return _BEFORE.format(as_time(when), decision.id, as_time(decision.since))
 
 
-def _as_lines(number: int, rating: RatedItem) -> tuple[EventLine, EventLine]:
-    """Return (decision, feedback) that a `rating` becomes, as lines with this `number`."""
-    id, person, item, value = rating
+def _as_lines(number: int, answer: AnsweredItem) -> tuple[EventLine, EventLine]:
+    """Return (decision, feedback) that an `answer` becomes, as lines with this `number`."""
+    id, person, item, form, value = answer
     decided = {"person": person, "candidates": [item], "shown": [item]}
-    feedback = {"id": id, "decision": id, "rating": {item: value}}
+    feedback = {"id": id, "decision": id, form: {item: value}}
     return EventLine(number, "decision", id, decided), EventLine(number, "feedback", id, feedback)
 
 

@@ -14,18 +14,18 @@ from heedful.data.set_aside import item_rows
 from heedful.data.table import Table, open_table
 from heedful.io.line_schema import KINDS
 from heedful.loop import Loop
-from heedful.loop.records import RatedItem
+from heedful.loop.records import AnsweredItem
 
 
 class TableImport(NamedTuple):
-    """What a table brings into a loop: the `lines` of its events, and `rated` many `ratings`; or the rows of its
-    `items`, and `notes` on these."""
+    """What a table brings into a loop: the `lines` of its events, and `answered` many `answers`; or the rows of
+    its `items`, and `notes` on these."""
 
     lines: Sequence[dict[str, Any]]
     items: list[dict[str, Any]]
     notes: list[str]
-    rated: int = 0
-    ratings: Iterable[RatedItem] = ()
+    answered: int = 0
+    answers: Iterable[AnsweredItem] = ()
 
 
 def first_two(path: Path) -> list[str]:
@@ -67,10 +67,10 @@ def read_import(
     if "kind" in table.header and set(table.columns(["kind"])[0].values) <= set(KINDS):
         events = [row for _, row in open_table(path, texts=True).located()]
         return TableImport(events, [], [])
-    found = loop.projection.interaction.table_ratings(table, columns, worth, missing, loop.items)
+    found = loop.projection.interaction.table_answers(table, columns, worth, missing, loop.items)
     if found is not None:
-        new, rated, ratings = found
-        return TableImport([{"kind": "item", "id": name} for name in new], [], [], rated, ratings)
+        new, answered, answers = found
+        return TableImport([{"kind": "item", "id": name} for name in new], [], [], answered, answers)
     if columns or worth or missing:
         raise ValueError(f"{path.name}: expected a table of items, of which no columns are named, in this loop")
     return TableImport([], *_items(loop, table))

@@ -18,10 +18,10 @@ from heedful.jit.kernel import Ints
 from heedful.loop import records
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.fold import Fold
-from heedful.loop.history import Answered, History
+from heedful.loop.history import History
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, in_columns
 from heedful.loop.log import Event, Retractions
-from heedful.loop.model import LoopModel
+from heedful.loop.model import Answered, LoopModel
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 

@@ -16,8 +16,7 @@ import numpy as np
 from heedful.jit.kernel import Floats, Ints, kernel
 
 if TYPE_CHECKING:
-    from heedful.loop.history import Answered
-    from heedful.loop.model import Context
+    from heedful.loop.model import Answered, Context
 
 
 class Ragged(NamedTuple):

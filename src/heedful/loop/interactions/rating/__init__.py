@@ -39,9 +39,9 @@ from heedful.loop.interactions.rating.explanation import rating_contributions, r
 from heedful.loop.interactions.rating.learners import DEFAULT, check_table, rater
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
 from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
-from heedful.loop.model import Context, View
+from heedful.loop.model import Answered, Context, View
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import FeedbackRecord, RatedItem
+from heedful.loop.records import AnsweredItem, FeedbackRecord
 from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
 from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
@@ -52,7 +52,6 @@ from heedful.spaces.slate import WeightedRatings
 if TYPE_CHECKING:
     from heedful.data.ratings import RatingTable
     from heedful.data.table import Table
-    from heedful.loop.history import Answered
     from heedful.loop.interactions.findings import Findings
     from heedful.results.report import PredictionReport, Report
 
@@ -85,14 +84,14 @@ class Rating(Interaction[RatingModel]):
         low, high = self.span = learner.space.low, learner.space.high
         self.scale = answers.Scale(low, high, (high - low) / 2.0, apart=(high - low) / 4.0)
 
-    def table_ratings(
+    def table_answers(
         self,
         table: Table,
         columns: Mapping[str, Sequence[str]],
         worth: Mapping[str, float],
         missing: Collection[str],
         items: Collection[str],
-    ) -> tuple[list[str], int, Iterator[RatedItem]] | None:
+    ) -> tuple[list[str], int, Iterator[AnsweredItem]] | None:
         rated = fitting("rating", table.header) and self.manifest.encoding.identifier not in table.header
         if not (columns or rated or fitting("person", table.header)):
             return None
@@ -279,11 +278,11 @@ def _ratings_alone(
     return Lessons(Ragged(items, starts), Ragged(zeros[:0], ends), Ragged(zeros, starts), parts)
 
 
-def _ratings(read: RatingTable) -> Iterator[RatedItem]:
+def _ratings(read: RatingTable) -> Iterator[AnsweredItem]:
     """Yield the ratings that were `read`."""
     users, items = ([(name, json.dumps(name)) for name in n.tolist()] for n in (read.user_names, read.item_names))
     for u, i, value in zip(read.users, read.items, read.values):
         (user, quoted_user), (item, quoted_item), rating = users[u], items[i], float(value)
         # The content makes the id, so that the same rating is the same event whichever file brings it.
         told = f"[{quoted_user}, {quoted_item}, {rating!r}]".encode()
-        yield RatedItem("table-" + hashlib.blake2b(told, digest_size=16).hexdigest(), user, item, rating)
+        yield AnsweredItem("table-" + hashlib.blake2b(told, digest_size=16).hexdigest(), user, item, "rating", rating)

@@ -1,4 +1,4 @@
-"""Ratings without decisions: they become the events that their lines would, and the same model."""
+"""Answers without decisions, as in a table of ratings: they become the events that their lines would, and the same model."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -9,25 +9,25 @@ import pytest
 
 from heedful import Loop
 from heedful.data.jsonl import as_lines
-from heedful.io import Outcome, import_lines, import_ratings
-from heedful.loop.records import RatedItem
+from heedful.io import Outcome, import_answers, import_lines
+from heedful.loop.records import AnsweredItem
 from loops import bits, bits_from_scratch, rating_loop
 
-RATINGS = [RatedItem(f"r{n}", f"p{n % 4}", f"i{n % 7}", 1.0 + n % 5) for n in range(30)]
+RATINGS = [AnsweredItem(f"r{n}", f"p{n % 4}", f"i{n % 7}", "rating", 1.0 + n % 5) for n in range(30)]
 ODD = [
-    RatedItem("wide", "p1", "i0", 9.0),  # out of range: shown, but no feedback
-    RatedItem("gone", "p1", "i11", 2.0),  # not on offer
-    RatedItem("none", "p1", "never", 2.0),
-    RatedItem("bad", "a\nb", "i1", 2.0),
-    RatedItem("r3", "p2", "i3", 4.0),  # of another person before
-    RatedItem("r4", "p0", "i4", 1.0),  # rated otherwise before
+    AnsweredItem("wide", "p1", "i0", "rating", 9.0),  # out of range: shown, but no feedback
+    AnsweredItem("gone", "p1", "i11", "rating", 2.0),  # not on offer
+    AnsweredItem("none", "p1", "never", "rating", 2.0),
+    AnsweredItem("bad", "a\nb", "i1", "rating", 2.0),
+    AnsweredItem("r3", "p2", "i3", "rating", 4.0),  # of another person before
+    AnsweredItem("r4", "p0", "i4", "rating", 1.0),  # rated otherwise before
 ]
 
 
-def line_by_line(ratings: Iterable[RatedItem]) -> Iterator[dict[str, Any]]:
-    for id, person, item, value in ratings:
+def line_by_line(ratings: Iterable[AnsweredItem]) -> Iterator[dict[str, Any]]:
+    for id, person, item, form, value in ratings:
         yield {"kind": "decision", "id": id, "person": person, "candidates": [item], "shown": [item]}
-        yield {"kind": "feedback", "id": id, "decision": id, "rating": {item: value}}
+        yield {"kind": "feedback", "id": id, "decision": id, form: {item: value}}
 
 
 def events(loop: Loop) -> list[Any]:
@@ -46,22 +46,22 @@ def counts(outcomes: Iterable[Outcome]) -> Counter[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("brought", [[RATINGS], [RATINGS, ODD], [RATINGS[:12], RATINGS], [ODD, RATINGS, ODD]])
-def test_ratings_become_what_their_lines_become(tmp_path: Path, brought: list[list[RatedItem]]) -> None:
+def test_ratings_become_what_their_lines_become(tmp_path: Path, brought: list[list[AnsweredItem]]) -> None:
     with rating_loop(tmp_path / "a") as a, rating_loop(tmp_path / "b") as b:
         for loop in (a, b):
             loop.withdraw("i11")
         for ratings in brought:
-            assert counts(import_ratings(a, ratings)) == counts(import_lines(b, as_lines(line_by_line(ratings))))
+            assert counts(import_answers(a, ratings)) == counts(import_lines(b, as_lines(line_by_line(ratings))))
         assert events(a) == events(b)
         assert bits(a) == bits(b) == bits_from_scratch(a)
 
 
 def test_an_import_that_ends_early_goes_on_where_it_was(tmp_path: Path) -> None:
     with rating_loop(tmp_path / "a") as a, rating_loop(tmp_path / "b") as b:
-        assert next(import_ratings(a, RATINGS)).status == "applied"  # of the decisions, all of which are written
+        assert next(import_answers(a, RATINGS)).status == "applied"  # of the decisions, all of which are written
         assert a.projection.log.count("feedback", 0, a.projection.head) == 0
-        list(import_ratings(a, RATINGS))
-        list(import_ratings(b, RATINGS))
+        list(import_answers(a, RATINGS))
+        list(import_answers(b, RATINGS))
         assert events(a) == events(b)
         assert bits(a) == bits(b)
 
@@ -71,7 +71,7 @@ def test_items_that_change_between_two_blocks_are_taken_as_they_are(
 ) -> None:
     monkeypatch.setattr("heedful.io.BATCH", 10)
     with rating_loop(tmp_path / "l", n_items=1) as loop:
-        outcomes = import_ratings(loop, [RatedItem(f"r{n}", "p", "i0", 3.0) for n in range(30)])
+        outcomes = import_answers(loop, [AnsweredItem(f"r{n}", "p", "i0", "rating", 3.0) for n in range(30)])
         found = [next(outcomes) for _ in range(20)]
         [put] = loop.put_items([{"id": "i0", "title": "another film"}]).changed
         found += [next(outcomes) for _ in range(20)]
