@@ -1,4 +1,4 @@
-"""Answers without decisions, as in a table of ratings: they become the events that their lines would, and the same model."""
+"""Answers without decisions, as in a table: they become the events that their lines would, and the same model."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

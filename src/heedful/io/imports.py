@@ -244,7 +244,7 @@ class Importer:
                     said[form, value] = found
                 read.append(found)
                 continue
-            _, _, _, _, record, arrays, names, version, rows = shown[item][1]
+            _, _, _, _, record, arrays, names, _, rows = shown[item][1]
             decision = LoggedDecision(id, answer.seq, when, person, record, arrays, names, version, rows)
             event = Event(0, "feedback", id, later, None, answer.seq, 0, alike.event.payload)
             read.append(PendingEvent(event, decision, alike.feedback))
