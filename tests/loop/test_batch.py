@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 import heedful.jit.cache
 from budget import FACTOR
 from heedful import Loop, Settings, infer
+from heedful.io import import_answers
 from heedful.loop import batch, snapshots
 from heedful.loop.interactions.columns import Lessons
 from heedful.loop.log import Event, now
-from heedful.loop.records import FeedbackRecord, encode
+from heedful.loop.records import AnsweredItem, FeedbackRecord, encode
 from heedful.loop.replay import replay
 from kinds import KINDS, NAMES, teach
 from loops import rows, small_loop, specs
@@ -204,6 +205,24 @@ def test_what_was_undone_before_it_was_kept_comes_back(tmp_path: Path) -> None:
             check(loop)
             loop.rollback(before)
             check(loop)
+
+
+def test_ratings_of_one_item_each_become_columns_together(tmp_path: Path) -> None:
+    ratings = [AnsweredItem(f"r{n}", f"p{n % 5}", NAMES[n % 7], "rating", 1.0 + n % 5) for n in range(20)]
+    with RatedLife(tmp_path / "l", "bmf").loop as loop, interpreted() as calls:
+        assert {each.status for each in import_answers(loop, ratings)} == {"applied"}
+        assert [each.shown.starts.size - 1 for each in calls] == [20]
+        check(loop)
+        loop.withdraw(NAMES[0])
+        more = [
+            {"decision": "r1", "id": "a", "rating": {NAMES[1]: 2}},
+            {"decision": "r0", "id": "b", "rating": {NAMES[0]: 2}},
+        ]
+        assert [each.learned for each in loop.feedback_many(more)] == [
+            True,
+            False,
+        ]  # of what is gone nothing is learned
+        check(loop)
 
 
 def test_thumbs_rewards_and_clicks_on_one_item_are_columns(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ The file is long because `import` is one command with every source of events: li
 
 from __future__ import annotations
 
+import gc
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -228,31 +229,29 @@ def _read_table(
 
 def _import_file(loop: Loop, file: Path, tally: Tally, table: TableImport | None) -> None:
     from heedful.data.jsonl import as_lines, read_lines
+    from heedful.io import import_answers
+    from heedful.loop.batch import prepare
 
-    total = _count_lines(file) if table is None else table.total
-    lines = read_lines(file) if table is None else as_lines(table.lines)
-    formed = table is not None and table.formed
-    _import_lines(loop, file.name, lines, tally, total, by_line=table is None, formed=formed)
+    if table is None:
+        _import_lines(loop, file.name, read_lines(file), tally, _count_lines(file), by_line=True)
+        return
+    _import_lines(loop, file.name, as_lines(table.lines), tally, len(table.lines))
+    with _progress(file.name, table.answered) as advance, _no_collection():
+        prepare(loop.projection, table.answered)
+        for outcome in import_answers(loop, advance(table.answers)):
+            tally.add(outcome, f"{outcome.kind} {outcome.id}")
 
 
 def _import_lines(
-    loop: Loop,
-    source: str,
-    lines: Iterable[Line],
-    tally: Tally,
-    total: int | None = None,
-    *,
-    by_line: bool = False,
-    formed: bool = False,
+    loop: Loop, source: str, lines: Iterable[Line], tally: Tally, total: int | None = None, *, by_line: bool = False
 ) -> None:
-    """Import `lines` behind a progress bar, and count what became of them, named `by_line` or by their ids. `formed` is
-    that of `import_lines`."""
+    """Import `lines` behind a progress bar, and count what became of them, named `by_line` or by their ids."""
     from heedful.io import import_lines
     from heedful.loop.batch import prepare
 
-    with _progress(source, total) as advance:
+    with _progress(source, total) as advance, _no_collection():
         prepare(loop.projection, (total or 0) // 2)  # a decision and an answer each
-        for outcome in import_lines(loop, advance(lines), formed=formed):
+        for outcome in import_lines(loop, advance(lines)):
             tally.add(outcome, f"{source}:{outcome.line}" if by_line else f"{outcome.kind} {outcome.id}")
 
 
@@ -374,6 +373,19 @@ def _count_lines(file: Path) -> int | None:
 
 
 @contextmanager
+def _no_collection() -> Iterator[None]:
+    """Run the block without the garbage collector, which would look through all that waits to be written, again and
+    again: nothing of it refers to itself."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+@contextmanager
 def _progress(what: str, total: int | None) -> Iterator[Any]:
     """Yield a function that passes lines on and counts them in a progress bar, or in notes if there is no terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -382,7 +394,7 @@ def _progress(what: str, total: int | None) -> Iterator[Any]:
     with Progress(*columns, console=notes(), transient=True, disable=not notes().is_terminal) as progress:
         bar = progress.add_task(what, total=total)
 
-        def advance(lines: Iterable[Line]) -> Iterator[Line]:
+        def advance(lines: Iterable[Any]) -> Iterator[Any]:
             said = time.monotonic()
             for n, line in enumerate(lines, 1):
                 yield line

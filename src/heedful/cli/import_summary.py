@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from heedful.cli.console import console, new_table
@@ -31,7 +31,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.lines = 0
-        self.counts: dict[str, Counter[str]] = {}
+        self.counts = defaultdict[str, Counter[str]](Counter)
         self._reasons: dict[tuple[str, str, str], dict[str, Any]] = {}
 
     def add(self, outcome: Outcome, first: str) -> None:
@@ -40,7 +40,7 @@ class Tally:
         `first` says where the line is, as "FILE:LINE" or by the event's kind and id; it is kept for the first line of
         each reason."""
         self.lines += 1
-        self.counts.setdefault(outcome.kind, Counter())[outcome.status] += 1
+        self.counts[outcome.kind][outcome.status] += 1
         if outcome.reason is not None:
             # Reasons that differ in what they name only are one.
             alike = re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "", _without(outcome.reason, outcome.id))

@@ -150,12 +150,9 @@ def _columns_called(header: Sequence[str], names: Sequence[str]) -> list[str]:
 def _other_than_ratings(table: Table) -> str:
     """Return in words what a table has in place of ratings, and what to type."""
     for name in fitting("rating", table.header):
-        worth = [
-            _worth(value, {}, ())
-            for [values, codes] in table.columns([name])
-            for value in np.array(values, object)[codes]
-        ]
-        if odd := _stands_for_none(np.array([value for value in worth if math.isfinite(value)])):
+        [(values, codes)] = table.columns([name])
+        worth = np.array([_worth(value, {}, ()) for value in values], np.float64)[codes]
+        if odd := _stands_for_none(worth[np.isfinite(worth)]):
             return f"; {name}: {odd}"
         return ""
     for name in _columns_called(table.header, _KINDS):

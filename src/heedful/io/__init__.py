@@ -14,6 +14,7 @@ same learner, encoding and settings, gives the same model, bit for bit. Importin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
 from heedful.data.jsonl import Line
 from heedful.io.dry_run import rehearse
@@ -22,6 +23,7 @@ from heedful.io.imports import EventLine, Importer, Outcome
 from heedful.io.line_schema import KINDS, check_line
 from heedful.loop import Loop
 from heedful.loop.interactions.forms import FORMS, Form, known_forms
+from heedful.loop.records import AnsweredItem
 from heedful.results.answers import PersonEvents
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "check_line",
     "events_of_person",
     "export_lines",
+    "import_answers",
     "import_lines",
     "rehearse",
 ]
@@ -43,12 +46,10 @@ BATCH_BYTES = 2**24
 """The bytes of such lines, about, at most: long ones take some ten times as much memory while they wait."""
 
 
-def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH, formed: bool = False) -> Iterator[Outcome]:
+def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> Iterator[Outcome]:
     """Import `lines`, the events of a file of JSON lines, into `loop`; yield what became of each line.
 
     Lines are written in batches of at most `batch`, of long lines fewer. Outcomes are not in the order of the file.
-    `formed` says that lines have the form of events, since they were made of something else: what is in them is checked
-    all the same.
 
     - Rejections: a line that is no event, or does not fit the loop, has the outcome `rejected` with a reason; the other
       lines are imported all the same, but for those that are about a decision or feedback that was rejected: they are
@@ -65,11 +66,7 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH, forme
     """
     importer, forms, size = Importer(loop), known_forms(loop.projection.interaction), 0
     for line in lines:
-        event: tuple[str, str] | Outcome
-        if formed and line.record is not None:
-            event = line.record["kind"], line.record["id"]
-        else:
-            event = check_form(line, forms)
+        event = check_form(line, forms)
         if isinstance(event, Outcome):
             importer.note(event)
             yield event
@@ -80,6 +77,15 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH, forme
             size = line.size
         importer.add(EventLine(line.number, *event, line.record or {}))
     yield from importer.flush()
+
+
+def import_answers(loop: Loop, answers: Iterable[AnsweredItem]) -> Iterator[Outcome]:
+    """Import `answers` into `loop`, many in a commit; yield what became of the decision and of the feedback that each
+    of them becomes."""
+    importer, left, number = Importer(loop), iter(answers), 1
+    while some := list(islice(left, BATCH)):
+        yield from importer.bring_answers(some, number)
+        number += len(some)
 
 
 def check_form(line: Line, forms: Mapping[str, Form] = FORMS) -> tuple[str, str] | Outcome:

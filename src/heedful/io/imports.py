@@ -15,11 +15,12 @@ from heedful.io.exports import as_time
 from heedful.io.line_schema import predictions_of, standardised_scores, time_of, unknown, within
 from heedful.loop import Loop, records
 from heedful.loop.decide import difference
+from heedful.loop.feedback import UnknownDecision
 from heedful.loop.interactions.protocol import Interaction, prediction_scale
-from heedful.loop.log import Event, rollback_event
+from heedful.loop.log import Event, now, rollback_event
 from heedful.loop.packing import LoggedDecision, pack
 from heedful.loop.paging import page_before
-from heedful.loop.records import DecisionRecord
+from heedful.loop.records import AnsweredItem, DecisionRecord
 from heedful.loop.request import encode_row
 from heedful.loop.serving import KINDS as LEARNER_KINDS
 from heedful.loop.style import KIND as STYLE
@@ -30,6 +31,9 @@ from heedful.results.answers import Answer, Status
 
 ALONE = ("rollback", *LEARNER_KINDS, STYLE)
 """The kinds of events that depend on the order of all other events, so that each is written alone."""
+
+MOST_SHOWN = 50_000
+"""The most items for which a decision that shows one alone is kept, of which the others are copies."""
 
 _OTHER_CONTENT = "decision {} is in the log already, with other content: {}"
 _NOT_JOINED = "{0} {1} of this file was rejected, so its {2} is not joined to the {0} {1} in the log"
@@ -109,6 +113,8 @@ class Importer:
         self._nameless = set[str]()  # ids of decisions that were shown nobody knows to whom and when
         self._again = set[str]()  # those of these that were in the log before
         self._answered: set[int] | None = None  # sequence numbers of decisions with feedback, if there are such
+        self._shown = dict[str, tuple[Event, LoggedDecision]]()  # by item: a decision that showed it alone
+        self._on_offer = -1  # the version of the catalogue in which these items are on offer
         self._rejected = set[tuple[str, str]]()  # (kind, id) of the last line of a decision or of feedback, if it was
 
     @property
@@ -195,6 +201,59 @@ class Importer:
         answers = iter(self._loop.projection.submit([draft for draft in drafts if isinstance(draft, PendingEvent)]))
         for line, event in zip(lines, drafts):
             yield line.outcome(next(answers) if isinstance(event, PendingEvent) else event)
+
+    # ------------------------------------------------------------------------ answers without decisions
+
+    def bring_answers(self, answers: Sequence[AnsweredItem], first: int) -> Iterator[Outcome]:
+        """Write `answers`, the first of which has the number `first`; yield what became of the decision and of the
+        feedback that each becomes.
+
+        They become the events that their lines would. Decisions for one item differ in id and person alone, feedback
+        with one number in id and decision alone, so the rest is made once. What is in the log already, or does not fit,
+        is taken line by line."""
+        projection, reader, when = self._loop.projection, self._loop.feedback_reader, now()
+        version, on_offer = self._loop.version, projection.catalogue.at_version().version
+        if on_offer != self._on_offer or len(self._shown) > MOST_SHOWN:
+            self._shown, self._on_offer = {}, on_offer
+        shown, said = self._shown, dict[tuple[str, float], PendingEvent]()
+        fit, drafts, left = list[tuple[int, AnsweredItem]](), list[PendingEvent](), list[tuple[int, AnsweredItem]]()
+        for number, each in enumerate(answers, first):
+            id, person, item, _, _ = each
+            try:
+                records.check_id("person", person)
+                if item not in shown:
+                    event = self._decision(_as_lines(number, each)[0], ()).event
+                    shown[item] = event, projection.decision(event)
+            except (ValueError, LookupError):
+                left.append((number, each))
+                continue
+            fit.append((number, each))
+            drafts.append(PendingEvent(shown[item][0]._replace(id=id, time=when, subject=person, version=version)))
+        read, numbers = list[PendingEvent | Answer | UnknownDecision](), list[tuple[int, str]]()
+        later = now()
+        for (number, each), answer in zip(fit, projection.submit(drafts)):
+            id, person, item, form, value = each
+            if answer.status != "applied" or answer.seq is None:
+                left.append((number, each))
+                continue
+            yield Outcome(number, "decision", id, answer.status, answer.reason)
+            numbers.append((number, id))
+            if (alike := said.get((form, value))) is None:
+                [found] = reader.read_many([_as_lines(number, each)[1].record])
+                if isinstance(found, PendingEvent):
+                    said[form, value] = found
+                read.append(found)
+                continue
+            _, _, _, _, record, arrays, names, _, rows = shown[item][1]
+            decision = LoggedDecision(id, answer.seq, when, person, record, arrays, names, version, rows)
+            event = Event(0, "feedback", id, later, None, answer.seq, 0, alike.event.payload)
+            read.append(PendingEvent(event, decision, alike.feedback))
+        for (number, id), answer in zip(numbers, reader.submit(read)):
+            yield Outcome(number, "feedback", id, answer.status, answer.reason)
+        for number, each in left:
+            for line in _as_lines(number, each):
+                self.add(line)
+        yield from self.flush()
 
     # ------------------------------------------------------------------------ items and decisions
 
@@ -457,6 +516,14 @@ class Importer:
         if decision is None or when >= decision.since or decision.id in self._undated:
             return ""
         return _BEFORE.format(as_time(when), decision.id, as_time(decision.since))
+
+
+def _as_lines(number: int, answer: AnsweredItem) -> tuple[EventLine, EventLine]:
+    """Return (decision, feedback) that an `answer` becomes, as lines with this `number`."""
+    id, person, item, form, value = answer
+    decided = {"person": person, "candidates": [item], "shown": [item]}
+    feedback = {"id": id, "decision": id, form: {item: value}}
+    return EventLine(number, "decision", id, decided), EventLine(number, "feedback", id, feedback)
 
 
 def _has_fields(line: EventLine) -> bool:

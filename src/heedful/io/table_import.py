@@ -14,17 +14,18 @@ from heedful.data.set_aside import item_rows
 from heedful.data.table import Table, open_table
 from heedful.io.line_schema import KINDS
 from heedful.loop import Loop
+from heedful.loop.records import AnsweredItem
 
 
 class TableImport(NamedTuple):
-    """What a table brings into a loop: the `lines` of its events, `total` of them, or the rows of its `items`, and
-    `notes` on these. `formed` says that the lines were made here, and so have the form of events."""
+    """What a table brings into a loop: the `lines` of its events, and `answered` many `answers`; or the rows of
+    its `items`, and `notes` on these."""
 
-    total: int
-    lines: Iterable[dict[str, Any]]
+    lines: Sequence[dict[str, Any]]
     items: list[dict[str, Any]]
     notes: list[str]
-    formed: bool = False
+    answered: int = 0
+    answers: Iterable[AnsweredItem] = ()
 
 
 def first_two(path: Path) -> list[str]:
@@ -65,13 +66,14 @@ def read_import(
     table = open_table(path)
     if "kind" in table.header and set(table.columns(["kind"])[0].values) <= set(KINDS):
         events = [row for _, row in open_table(path, texts=True).located()]
-        return TableImport(len(events), events, [], [])
-    lines = loop.projection.interaction.table_lines(table, columns, worth, missing, loop.items)
-    if lines is not None:
-        return TableImport(*lines, [], [], formed=True)
+        return TableImport(events, [], [])
+    found = loop.projection.interaction.table_answers(table, columns, worth, missing, loop.items)
+    if found is not None:
+        new, answered, answers = found
+        return TableImport([{"kind": "item", "id": name} for name in new], [], [], answered, answers)
     if columns or worth or missing:
         raise ValueError(f"{path.name}: expected a table of items, of which no columns are named, in this loop")
-    return TableImport(0, [], *_items(loop, table))
+    return TableImport([], *_items(loop, table))
 
 
 def _items(loop: Loop, table: Table) -> tuple[list[dict[str, Any]], list[str]]:

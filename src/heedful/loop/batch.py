@@ -7,7 +7,7 @@ or was just written to it, and stay in memory if they are not too many.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from heedful.loop.fold import Fold
 from heedful.loop.history import History
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, in_columns
 from heedful.loop.log import Event, Retractions
-from heedful.loop.model import LoopModel
+from heedful.loop.model import Answered, LoopModel
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 
@@ -271,6 +271,22 @@ class Batch:
         if len(self._waiting) >= MANY or self._numbers >= NUMBERS:
             self.flush()
         return teaches
+
+    def learn_all(self, history: History, answered: Sequence[Answered]) -> dict[int, bool]:
+        """Learn from pieces of feedback, as `learn` does, and flush; return by sequence number whether there was
+        anything to learn in each."""
+        together = self.columns.together
+        lessons = together(answered, history.catalogue.items_at) if together is not None else None
+        if lessons is None:
+            taught = {lesson[0].seq: self.learn(history, *lesson) for lesson in answered}
+            self.flush()
+            return taught
+        names: dict[str, int] = {}
+        people = [decision.person for _, decision, _ in answered]
+        who = [-1 if person is None else names.setdefault(person, len(names)) for person in people]
+        seqs = [event.seq for event, _, _ in answered]
+        self.run(Run(lessons, np.arange(len(seqs)), np.array(seqs, np.int64), np.array(who, np.int64), list(names)))
+        return dict.fromkeys(seqs, True)
 
     def alone(self, history: History, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
         """Learn from one piece of feedback by itself, interpreted; return whether there was anything to learn."""

@@ -20,7 +20,7 @@ from heedful.loop.decisions import Decisions
 from heedful.loop.interactions.protocol import Interaction, Step, find_candidate
 from heedful.loop.interactions.registry import interaction_of, learner_version
 from heedful.loop.log import Event, Log, Retractions
-from heedful.loop.model import LoopModel, Moves, View
+from heedful.loop.model import Answered, LoopModel, Moves, View
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.publication import PublishedState
 from heedful.loop.records import FeedbackRecord
@@ -34,9 +34,6 @@ from heedful.loop.serving import (
 )
 from heedful.loop.settings import Manifest, built_learner, candidate_manifest, check_named, named_learners
 from heedful.storage import Damaged, Place
-
-Answered = tuple[Event, LoggedDecision, FeedbackRecord]
-"""A piece of feedback: its event, the decision that it answers, its decoded record."""
 
 
 class History:

@@ -16,8 +16,9 @@ from heedful.loop.log import Log, Retractions
 from heedful.loop.model import LoopModel, Moves
 from heedful.loop.snapshots import KeptModel
 
-MARKS, BETWEEN = 4, 250
-"""How many states of the model are kept in memory for undoing, and the fewest lessons between two of them."""
+MARKS, FEW_MARKS, BETWEEN = 4, 2, 250
+"""How many states of the model are kept in memory for undoing, how many of a `LARGE` one, and the fewest lessons
+between two of them."""
 SLOW_BETWEEN, SLOW_SNAPSHOT = 50, 1_000
 """How many lessons are learned between two states kept in memory, and how many at most before a snapshot is written,
 where an update takes milliseconds."""
@@ -75,10 +76,12 @@ class Keeper:
         return self._since_mark >= (SLOW_BETWEEN if history.interaction.slow else max(BETWEEN, people))
 
     def mark(self, history: History, fold: Fold, position: int, others: tuple[KeptModel, ...]) -> None:
-        """Keep a copy of the model of `fold` as it is after event `position`, and drop the oldest if there are too
-        many."""
-        serving = KeptModel.copy_of(fold.model, position, fold.moves, history.stamp())
-        self._marks = [*self._marks, Mark(serving, others)][-MARKS:]
+        """Keep the model of `fold` as it is after event `position`, which was published, and drop the oldest if there
+        are too many."""
+        shared = history.published.shared  # never written to again
+        serving = KeptModel(position, shared, dict(fold.model.people), fold.moves, history.stamp())
+        most = MARKS if count_numbers(shared) < LARGE else FEW_MARKS
+        self._marks = [*self._marks, Mark(serving, others)][-most:]
         self._since_mark = 0
 
     def drop_outdated(self, retractions: Retractions) -> None:

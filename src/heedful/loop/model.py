@@ -12,10 +12,14 @@ from heedful.core.fold import copy_arrays
 from heedful.jit.kernel import Floats
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.log import Event
+from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 
 if TYPE_CHECKING:
     from heedful.loop.settings import Manifest
+
+Answered = tuple[Event, LoggedDecision, FeedbackRecord]
+"""A piece of feedback: its event, the decision that it answers, its decoded record."""
 
 
 class Person(NamedTuple):

@@ -239,16 +239,16 @@ class Projection(Writer):
     def _teach_together(self, fresh: Sequence[tuple[int, Event, PendingEvent]]) -> dict[int, bool] | None:
         """Let the model learn from all of `fresh` in a batch, if it is much feedback; return, by sequence number,
         whether there was anything to learn in a piece. Return None, with nothing learned, if it is not."""
-        taught, given = dict[int, bool](), [event.kind for _, event, _ in fresh]
+        given = [event.kind for _, event, _ in fresh]
         batch = None if "item" in given else Batch.begin(self, self._fold, given.count("feedback"))
         if batch is None:
             return None
-        before = self._fold.learned
+        before, taught = self._fold.learned, dict[int, bool]()
+        pieces = [(event, each.decision, each.feedback) for _, event, each in fresh]
         try:
-            for _, event, (_, decision, feedback, _) in fresh:
-                if decision is not None and feedback is not None:
-                    taught[event.seq] = batch.learn(self, event, decision, feedback)
-            batch.flush()
+            taught = batch.learn_all(
+                self, [(event, of, said) for event, of, said in pieces if of is not None and said is not None]
+            )
             batch.check()
         except NotCompiled as error:
             self.note(str(error))

@@ -158,6 +158,20 @@ class Feedback(NamedTuple):
     """if several actions came at once, the names of those on each item"""
 
 
+class AnsweredItem(NamedTuple):
+    """A number that a person gave an item, without its decision, as in a table: that is as if they were shown just this
+    item, and answered."""
+
+    id: str
+    """the id of the decision, and of the feedback that answers it"""
+    person: str
+    item: str
+    """the name of the item"""
+    form: str
+    """the form of feedback, one that gives items numbers"""
+    number: float
+
+
 # ---------------------------------------------------------------------------- the checks
 
 _CONTROL = re.compile(rf"[{OBEYED}\ud800-\udfff]")

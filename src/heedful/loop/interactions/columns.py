@@ -16,7 +16,7 @@ import numpy as np
 from heedful.jit.kernel import Floats, Ints, kernel
 
 if TYPE_CHECKING:
-    from heedful.loop.model import Context
+    from heedful.loop.model import Answered, Context
 
 
 class Ragged(NamedTuple):
@@ -93,6 +93,10 @@ class Columns(NamedTuple):
     """whether the kernel needs to know whose examples they are. Its further arguments are then first `who` (n,), a
     number of the person of each example, -1 for nobody in particular; `known` (p, 3), what is known of each of these
     people before, which it overwrites (`Numbered.known`); and `seqs` (k,), the sequence numbers of the feedback"""
+    together: Callable[[Sequence[Answered], Callable[[Ints], Ints]], Lessons | None] | None = None
+    """a function of n pieces of feedback and of `Catalogue.items_at`, which returns the n training examples that
+    `encode` makes of them one by one; None if some are not of a form that it knows, or teach nothing. None if there is
+    none"""
 
 
 def in_columns(examples: Sequence[Encoded], columns: Columns) -> Lessons:

@@ -32,7 +32,7 @@ from heedful.loop.interactions.words import Words
 from heedful.loop.log import Event
 from heedful.loop.model import Context, LoopModel, View
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import DecisionRecord, FeedbackRecord, check_id, check_number
+from heedful.loop.records import AnsweredItem, DecisionRecord, FeedbackRecord, check_id, check_number
 from heedful.loop.request import Request
 from heedful.loop.settings import Manifest, Settings
 from heedful.loop.strangers import answer_by_name, around
@@ -531,16 +531,16 @@ class Interaction(Protocol[M]):
         can."""
         return None
 
-    def table_lines(
+    def table_answers(
         self,
         table: Table,
         columns: Mapping[str, Sequence[str]],
         worth: Mapping[str, float],
         missing: Collection[str],
         items: Collection[str],
-    ) -> tuple[int, Iterator[dict[str, Any]]] | None:
-        """Return (how many events a `table` of answers becomes, these as the lines of an import); None if it is none,
-        as in kinds that read no such tables.
+    ) -> tuple[list[str], int, Iterator[AnsweredItem]] | None:
+        """Return (names of items that are not on offer yet, how many answers there are, these) of a `table` of answers;
+        None if it is none, as in kinds that read no such tables.
 
         `columns`: those of roles whose names differ from the usual ones; `worth`: what kinds of feedback are worth as
         numbers; `missing`: numbers that stand for none; `items`: the names of items on offer."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from heedful.data.roles import fitting
 from heedful.evaluation import answers
 from heedful.evaluation.expected import Expected, absolute_error, value_order
 from heedful.jit.kernel import Floats, Ints
-from heedful.loop.interactions.columns import Columns, Encoded
+from heedful.loop.interactions.columns import Columns, Encoded, Lessons, Ragged
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.options import LoopOption
 from heedful.loop.interactions.protocol import (
@@ -39,9 +39,9 @@ from heedful.loop.interactions.rating.explanation import rating_contributions, r
 from heedful.loop.interactions.rating.learners import DEFAULT, check_table, rater
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
 from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
-from heedful.loop.model import Context, View
+from heedful.loop.model import Answered, Context, View
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import FeedbackRecord
+from heedful.loop.records import AnsweredItem, FeedbackRecord
 from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
 from heedful.loop.settings import Manifest, Settings
 from heedful.results.evaluation import Measure
@@ -84,21 +84,20 @@ class Rating(Interaction[RatingModel]):
         low, high = self.span = learner.space.low, learner.space.high
         self.scale = answers.Scale(low, high, (high - low) / 2.0, apart=(high - low) / 4.0)
 
-    def table_lines(
+    def table_answers(
         self,
         table: Table,
         columns: Mapping[str, Sequence[str]],
         worth: Mapping[str, float],
         missing: Collection[str],
         items: Collection[str],
-    ) -> tuple[int, Iterator[dict[str, Any]]] | None:
+    ) -> tuple[list[str], int, Iterator[AnsweredItem]] | None:
         rated = fitting("rating", table.header) and self.manifest.encoding.identifier not in table.header
         if not (columns or rated or fitting("person", table.header)):
             return None
         read = read_ratings(table, columns, twice="last", words=worth, missing=missing)[0]
-        there, names = set(items), read.item_names.tolist()
-        new = [name for name in names if name not in there]
-        return len(new) + 2 * len(read.values), _lines(read, names, new)
+        there = set(items)
+        return [name for name in read.item_names.tolist() if name not in there], len(read.values), _ratings(read)
 
     # ------------------------------------------------------------------------ making a loop
 
@@ -157,7 +156,9 @@ class Rating(Interaction[RatingModel]):
             return Encoded(shown, shown[:0], rated, (lesson.ratings, lesson.weights), context.person)
 
         nothing = np.zeros(0)
-        return Columns(0, (nothing, nothing), encode, learn_ratings, people=True)
+        return Columns(
+            0, (nothing, nothing), encode, learn_ratings, people=True, together=partial(_ratings_alone, model)
+        )
 
     # ------------------------------------------------------------------------ reading
 
@@ -259,15 +260,29 @@ class Rating(Interaction[RatingModel]):
         return answers.mean_value([self.answer(decision, each) for each in feedback])
 
 
-def _lines(read: RatingTable, names: Sequence[str], new: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the events that the ratings `read` become: of `new` items, then a decision and its feedback for each
-    rating of one of the items called `names`."""
-    yield from ({"kind": "item", "id": name} for name in new)
-    users = read.user_names.tolist()
-    for user, item, value in zip(read.users.tolist(), read.items.tolist(), read.values.tolist()):
-        told = [users[user], names[item], value]
+def _ratings_alone(
+    model: RatingModel, answered: Sequence[Answered], items_at: Callable[[Ints], Ints]
+) -> Lessons | None:
+    """Do what `Columns.together` says of ratings, each of the only item that was shown."""
+    for _, decision, feedback in answered:
+        shown = len(decision.record.items) == 1 and decision.record.shown == (0,)
+        if not shown or feedback.form != "rating" or feedback.chosen != [0]:
+            return None
+    n = len(answered)
+    items = items_at(np.concatenate([decision.rows for _, decision, _ in answered]))
+    if not model.are_there(items).all():
+        return None
+    starts, ends, zeros = np.arange(n + 1), np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
+    values = np.array([feedback.values[0] for _, _, feedback in answered])
+    parts = Ragged(values, starts), Ragged(np.ones(n), starts)
+    return Lessons(Ragged(items, starts), Ragged(zeros[:0], ends), Ragged(zeros, starts), parts)
+
+
+def _ratings(read: RatingTable) -> Iterator[AnsweredItem]:
+    """Yield the ratings that were `read`."""
+    users, items = ([(name, json.dumps(name)) for name in n.tolist()] for n in (read.user_names, read.item_names))
+    for u, i, value in zip(read.users, read.items, read.values):
+        (user, quoted_user), (item, quoted_item), rating = users[u], items[i], float(value)
         # The content makes the id, so that the same rating is the same event whichever file brings it.
-        id = "table-" + hashlib.blake2b(json.dumps(told).encode(), digest_size=16).hexdigest()
-        shown = [names[item]]
-        yield {"kind": "decision", "id": id, "person": users[user], "candidates": shown, "shown": shown}
-        yield {"kind": "feedback", "id": id, "decision": id, "rating": {names[item]: value}}
+        told = f"[{quoted_user}, {quoted_item}, {rating!r}]".encode()
+        yield AnsweredItem("table-" + hashlib.blake2b(told, digest_size=16).hexdigest(), user, item, "rating", rating)

@@ -107,7 +107,7 @@ class RatingModel(Numbered[RatingState]):
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
-        there = self._there(lesson.items)
+        there = self.are_there(lesson.items)
         if not there.any():
             return False
         lesson = WeightedRatings(lesson.items[there], lesson.ratings[there], lesson.weights[there])
@@ -117,7 +117,7 @@ class RatingModel(Numbered[RatingState]):
             person, users = Person(users, 0, version), users + 1
         user = person.state
         shown: Ints = np.array(context.x[list(context.record.shown)], np.int64)
-        shown = shown[self._there(shown)]
+        shown = shown[self.are_there(shown)]
         learned, said = take_in(self.learner, learned, said, user, shown, lesson)
         self.shared = RatingState(learned, said, gone, users)
         if context.person is not None:
@@ -168,9 +168,9 @@ class RatingModel(Numbered[RatingState]):
         return ""
 
     def teaches(self, lesson: WeightedRatings) -> bool:
-        return bool(self._there(lesson.items).any())
+        return bool(self.are_there(lesson.items).any())
 
-    def _there(self, numbers: Ints) -> npt.NDArray[np.bool_]:
+    def are_there(self, numbers: Ints) -> npt.NDArray[np.bool_]:
         """Return a mask of the items `numbers` (m,) that are still on offer (m,)."""
         gone = self.shared.gone
         return np.array([is_there(gone, number) for number in numbers.tolist()], np.bool_)
