@@ -3,7 +3,7 @@
 (a) the closed form of BALD against a trapezoid rule; (b) the next question among 1,000 items, one thread, its
 processor time, the best of some runs; (c) 1,000 simulated studies: people drawn from the prior are asked until
 "P(best) >= .9", or the same of the ranking: how often that was right, and what was said of how many questions were
-left (of those that go by the Gaussian; bench/remaining.py has more); (d) 400 people of the Sushi set, whom the
+left (bench/remaining.py has more); (d) 400 people of the Sushi set, whom the
 population prior has not met: test error after 5, 10 and 15 questions, and whether the favourite is found within 5.
 Without --sushi, (d) is left out. Prints tables; writes
 bench/results/questions.json. `--quick` takes a tenth of the people and writes nothing.
@@ -37,15 +37,14 @@ from heedful.inference.gp.hierarchical import Population, fit
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.acquisition import bald, next_question
 from heedful.inference.gp.subset_acquisition import next_set
-from heedful.inference.gp.stopping import AnswerSites, stopping
+from heedful.inference.gp.stopping import stopping
 
-STUDIES = (  # goal, questions, sd of the utilities, whether P(best) is told the answers
-    ("best", "eubo", 2.0, True),
-    ("best", "eubo", 1.0, True),
-    ("best", "bald", 2.0, True),
-    ("best", "eubo", 2.0, False),
-    ("ranking", "bald", 2.0, True),
-    ("ranking", "random", 2.0, True),
+STUDIES = (  # goal, questions, sd of the utilities
+    ("best", "eubo", 2.0),
+    ("best", "eubo", 1.0),
+    ("best", "bald", 2.0),
+    ("ranking", "bald", 2.0),
+    ("ranking", "random", 2.0),
 )
 out = Console(width=130)
 Array = Any
@@ -160,18 +159,11 @@ def prior_of(K: Array, m: Array) -> Posterior:
     return Posterior(m, K)
 
 
-def seen_of(rows: list[list[tuple[int, int]]], sites: Sites | None, at: int) -> AnswerSites | None:
-    if sites is None:
-        return None
-    tau, nu = (x.reshape(len(rows), -1)[:, at] for x in (sites.tau, sites.nu))
-    return AnswerSites(pair_rows([row[at] for row in rows]), Sites(tau, nu))
-
-
 def studies(
-    people: int, n: int, goal: str, rule: str, amplitude: float, exact: bool, most: int, estimates: tuple[int, ...]
+    people: int, n: int, goal: str, rule: str, amplitude: float, most: int, estimates: tuple[int, ...]
 ) -> tuple[list[Person], list[tuple[int, RemainingQuestions, int]]]:
     """People drawn from the prior N(0, amplitude^2 I), asked until it is sure; and what was said, after some answers
-    (`estimates`), of how many were left: (asked, said, person). Where `exact`, P(best) is told the answers."""
+    (`estimates`), of how many were left: (asked, said, person)."""
     rng = np.random.default_rng(1)
     K, m = amplitude**2 * np.eye(n), np.zeros(n)
     truth = amplitude * rng.standard_normal((people, n))
@@ -186,8 +178,7 @@ def studies(
         going = []
         for at, u in enumerate(left.tolist()):
             posterior = many.of(at) if t else prior_of(K, m)
-            seen = seen_of(rows, sites, at)
-            verdict = stopping(posterior, goal, answers=seen if exact else None, seed=u)
+            verdict = stopping(posterior, goal, seed=u)
             if verdict.stop:
                 if goal == "best":
                     right = float(verdict.item == truth[u].argmax())
@@ -224,16 +215,15 @@ def calibration(people: int) -> dict[str, Any]:
         "goal",
         "asked by",
         "prior sd",
-        "exact",
         "stopped",
         "right",
         "said sure",
         "questions, quartiles",
         "left: said / were",
     )
-    for goal, rule, amplitude, exact in STUDIES:
+    for goal, rule, amplitude in STUDIES:
         start = time.thread_time()
-        everybody, said = studies(people, 10, goal, rule, amplitude, exact, 100, (3, 10))
+        everybody, said = studies(people, 10, goal, rule, amplitude, 100, (3, 10))
         stopped = [p for p in everybody if p.asked >= 0]
         right = float(np.mean([p.right for p in stopped]))
         quartiles = np.quantile([p.asked if p.asked >= 0 else 999 for p in everybody], [0.25, 0.5, 0.75]).tolist()
@@ -241,7 +231,7 @@ def calibration(people: int) -> dict[str, Any]:
         inside = float(np.mean([left.low <= w <= left.high for w, left in were])) if were else float("nan")
         median = float(np.median([w for w, _ in were]))
         low, high = (float(np.median([getattr(left, end) for _, left in were])) for end in ("low", "high"))
-        key = f"{goal}, {rule}, prior sd {amplitude:g}{'' if exact else ', of the Gaussian of EP alone'}"
+        key = f"{goal}, {rule}, prior sd {amplitude:g}"
         figures[key] = {
             "studies": people,
             "stopped within 100": len(stopped),
@@ -257,7 +247,7 @@ def calibration(people: int) -> dict[str, Any]:
         one = figures[key]
         out.print(key, one)
         table.add_row(
-            goal, rule, f"{amplitude:g}", str(exact), f"{len(stopped)}/{people}",
+            goal, rule, f"{amplitude:g}", f"{len(stopped)}/{people}",
             f"{right:.3f} +- {one['standard error']:.3f}",
             f"{one['said sure, mean']:.3f}", str(quartiles), f"{low:g} to {high:g} / {median:g}, inside {inside:.2f}",
         )  # fmt: skip
@@ -329,7 +319,7 @@ def sushi(folder: str, learned_from: int, new: int, per_person: int) -> dict[str
                 for u in range(new):
                     posterior = many.of(u) if t else prior_of(cov, mean)
                     if rule == "eubo" and u not in stops:
-                        verdict = stopping(posterior, answers=seen_of(rows, sites, u), seed=u)
+                        verdict = stopping(posterior, seed=u)
                         if verdict.stop:
                             stops[u] = t, bool(verdict.item == favourite[u])
                     i, j = next_question(posterior, rule, skip=gone[u], rng=rng)[:2]

@@ -1,4 +1,4 @@
-"""Labels that say their order themselves, rows that count for more, a score by ranks, and what compiling says."""
+"""Labels that say their order themselves, a score by ranks, and what compiling says."""
 
 from __future__ import annotations
 
@@ -13,18 +13,14 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import has_fit_parameter
 
 import heedful.jit.cache
 from heedful.core.fold import run
 from heedful.estimators import (
-    ConstantRankClassifier,
     HierarchicalGPClassifier,
-    MulticlassPerceptronClassifier,
     OrdinalLogisticClassifier,
     PRankClassifier,
     PreferenceGPClassifier,
-    WidrowHoffClassifier,
     folding,
     neg_rank_loss,
 )
@@ -73,8 +69,7 @@ def test_an_ordered_column_keeps_its_order(y: Any) -> None:
     assert told.classes_.tolist() == SCALE
     assert (told.coef_ == order.coef_).all()
     assert (told.thresholds_ == order.thresholds_).all()
-    constant = ConstantRankClassifier().fit(X, y).rank_loss(X, y)
-    assert told.rank_loss(X, y) < 0.2 < constant
+    assert told.rank_loss(X, y) < 0.2
     sorted_ = OrdinalLogisticClassifier(random_state=0).fit(X, np.asarray(Y))
     assert sorted_.classes_.tolist() == sorted(SCALE)
 
@@ -112,85 +107,10 @@ def test_who_won_is_the_higher_of_an_ordered_column() -> None:
     assert (plain.predict(D) == turned.predict(D)).all()
 
 
-# ---------------------------------------------------------------------------- rows that count for more
-
-
-def perceptron(weights: np.ndarray) -> np.ndarray:
-    """Crammer & Singer's multiclass perceptron with a feature 1, steps as long as the weights."""
-    W = np.zeros((4, 4))
-    for x, y, s in zip(np.column_stack([X, np.ones(300)]), RANKS, weights):
-        shown = int((W @ x).argmax())
-        if shown != y:
-            W[y] += s * x
-            W[shown] -= s * x
-    return W
-
-
-def widrow_hoff(weights: np.ndarray, eta: float) -> np.ndarray:
-    """w += eta s (y - w . x) x, ranks from 1."""
-    w = np.zeros(4)
-    for x, y, s in zip(np.column_stack([X, np.ones(300)]), RANKS + 1, weights):
-        w = w + s * eta * (y - w @ x) * x
-    return w
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("patience", [10**9, 0], ids=["interpreted", "compiled"])
-def test_a_weight_is_how_long_the_step_is(patience: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folding, "PATIENCE", patience)
-    weights = RNG.integers(0, 5, 300) / 2.0
-    got = MulticlassPerceptronClassifier(epochs=1, shuffle=False).fit(X, RANKS, weights)
-    W = perceptron(weights)
-    assert got.coef_ == pytest.approx(W[:, :3], abs=1e-12)
-    assert got.intercept_ == pytest.approx(W[:, 3], abs=1e-12)
-    online = WidrowHoffClassifier(eta=0.05, epochs=1, shuffle=False).fit(X, RANKS, sample_weight=weights)
-    w = widrow_hoff(weights, 0.05)
-    assert [*online.coef_, online.intercept_] == pytest.approx(w.tolist(), abs=1e-12)
-    pieces = WidrowHoffClassifier(eta=0.05)
-    for rows in (slice(0, 100), slice(100, 300)):
-        pieces.partial_fit(X[rows], RANKS[rows], classes=range(4), sample_weight=weights[rows])
-    assert (pieces.coef_ == online.coef_).all()
-
-
-@pytest.mark.parametrize("kind", [MulticlassPerceptronClassifier, WidrowHoffClassifier])
-def test_weights_of_one_change_nothing_and_of_zero_leave_rows_out(kind: Any) -> None:
-    plain = kind(random_state=0).fit(X, RANKS)
-    for ones in (np.ones(300), 1.0):
-        assert (kind(random_state=0).fit(X, RANKS, sample_weight=ones).coef_ == plain.coef_).all()
-    some = RNG.integers(0, 2, 300)
-    some[[RANKS.tolist().index(r) for r in range(4)]] = 1
-    left = kind(random_state=0).fit(X, RANKS, sample_weight=some)
-    want = kind(random_state=0).fit(X[some > 0], RANKS[some > 0])
-    assert (left.coef_ == want.coef_).all()
-    assert left.t_ == want.t_
-
-
-@pytest.mark.parametrize(
-    "weights", [[1.0], [-1.0] * 300, [float("nan")] * 300, [0.0] * 300, ["a"] * 300, np.ones((300, 1))]
-)
-def test_weights_that_are_none_are_refused(weights: Any) -> None:
-    estimator = MulticlassPerceptronClassifier()
-    with pytest.raises(ValueError, match=r"sample_weight: expected (300 numbers, 0 or more|a weight above 0), got"):
-        estimator.fit(X, RANKS, weights)
-    assert not hasattr(estimator, "classes_")
-
-
-@pytest.mark.parametrize("kind", [PRankClassifier, OrdinalLogisticClassifier, ConstantRankClassifier])
-def test_steps_of_one_size_take_no_weights(kind: Any) -> None:
-    assert not has_fit_parameter(kind(), "sample_weight")
-    told = rf"^{kind.__name__}\.{{}}: expected X and y.*, got sample_weight: .* a row that counts twice is given twice$"
-    with pytest.raises(TypeError, match=told.format("fit")):
-        kind().fit(X, RANKS, sample_weight=np.ones(300))
-    with pytest.raises(TypeError, match=told.format("partial_fit")):
-        kind().partial_fit(X, RANKS, classes=range(4), sample_weight=np.ones(300))
-    with pytest.raises(TypeError, match=r"^PRankClassifier\.fit: expected X and y, got groups$"):
-        PRankClassifier().fit(X, RANKS, groups=np.ones(300))
-
-
 # ---------------------------------------------------------------------------- what comes out, what is told
 
 
-@pytest.mark.parametrize("kind", [PRankClassifier, MulticlassPerceptronClassifier, WidrowHoffClassifier])
+@pytest.mark.parametrize("kind", [PRankClassifier, OrdinalLogisticClassifier])
 def test_there_are_no_probabilities_where_none_are_meant_and_it_is_said(kind: Any) -> None:
     assert not hasattr(kind().fit(X, RANKS), "predict_proba")
     assert "no `predict_proba`" in " ".join(kind.__doc__.lower().split())
@@ -261,8 +181,6 @@ def test_texts_that_are_sorted_by_the_alphabet_are_warned_of_with_the_order_and_
     [told] = warned(PRankClassifier().partial_fit, POINTS, WORDS, classes=WORDS)
     assert "fair, good, great, poor" in told
     assert warned(rule.partial_fit, POINTS, WORDS) == []  # the order is that of fit
-    for cls in (PRankClassifier, WidrowHoffClassifier, ConstantRankClassifier):
-        assert len(warned(cls(epochs=1).fit, POINTS, WORDS)) == 1
     assert warned(OrdinalLogisticClassifier(epochs=1, order=["poor", "fair", "good", "great"]).fit, POINTS, WORDS) == []
     alphabet = OrdinalLogisticClassifier(epochs=1, order=sorted(set(WORDS.tolist())))
     assert warned(alphabet.fit, POINTS, WORDS) == warned(neg_rank_loss, alphabet, POINTS, WORDS) == []
@@ -285,13 +203,13 @@ def test_texts_that_are_numbers_are_in_their_order() -> None:
 
 
 def test_the_loss_by_ranks_is_counted_in_the_order_that_is_meant_or_it_says_which_it_took() -> None:
-    """Also of classifiers that know no order: those of scikit-learn, and the multiclass perceptron."""
-    rule = MulticlassPerceptronClassifier(epochs=1)
-    assert warned(rule.fit, POINTS, WORDS) == []
+    """Also of classifiers that know no order: those of scikit-learn."""
+    rule = PRankClassifier(epochs=1)
+    warned(rule.fit, POINTS, WORDS)
     [told] = warned(neg_rank_loss, rule, POINTS, WORDS)
     assert "fair, good, great, poor" in told
     assert len(warned(rule.rank_loss, POINTS, WORDS)) == 1
-    told_order = MulticlassPerceptronClassifier(epochs=1, order=["poor", "fair", "good", "great"]).fit(POINTS, WORDS)
+    told_order = PRankClassifier(epochs=1, order=["poor", "fair", "good", "great"]).fit(POINTS, WORDS)
     assert warned(neg_rank_loss, make_pipeline(told_order), POINTS, WORDS) == []
     other = DummyClassifier(strategy="constant", constant="10").fit(
         POINTS, np.array(["0", "1", "2", "10"])[np.arange(40) // 10]

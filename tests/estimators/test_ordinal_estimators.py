@@ -19,24 +19,14 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from heedful import Session, estimators, replay
 from heedful.core.conformance import identical
 from heedful.core.fold import Round
-from heedful.estimators import (
-    ConstantRankClassifier,
-    MulticlassPerceptronClassifier,
-    OrdinalLogisticClassifier,
-    PRankClassifier,
-    WidrowHoffClassifier,
-    base,
-    folding,
-)
+from heedful.estimators import OrdinalLogisticClassifier, PRankClassifier, base, folding
 from heedful.jit.kernel import dot
 from heedful.learners.ordinal.ordinal_logistic import OrdinalLogistic
-from heedful.learners.ordinal.perceptrons import ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
+from heedful.learners.ordinal.perceptrons import PRank
 
 FACES: dict[str, tuple[Any, Any]] = {
     "prank": (PRankClassifier(), PRank),
     "logistic": (OrdinalLogisticClassifier(), OrdinalLogistic),
-    "multiclass": (MulticlassPerceptronClassifier(fit_intercept=False), MulticlassPerceptron),
-    "widrow-hoff": (WidrowHoffClassifier(fit_intercept=False, eta=2.0**-7), WidrowHoff),
 }
 each_face = pytest.mark.parametrize("name", FACES)
 
@@ -45,9 +35,8 @@ def face(name: str, **parameters: Any) -> Any:
     return clone(FACES[name][0]).set_params(**parameters)
 
 
-def learner(name: str, n_features: int, n_ranks: int, eta: float = 2.0**-7) -> Any:
-    more = {"eta": eta} if name == "widrow-hoff" else {}
-    return FACES[name][1](n_features, n_ranks, **more)
+def learner(name: str, n_features: int, n_ranks: int) -> Any:
+    return FACES[name][1](n_features, n_ranks)
 
 
 def stream(n: int, n_features: int, n_ranks: int, seed: int = 0) -> tuple[Any, Any]:
@@ -104,7 +93,7 @@ def test_compiled_is_interpreted_bit_for_bit(name: str, monkeypatch: pytest.Monk
 def test_a_process_waits_so_long_before_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folding, "PATIENCE", 1000)
     monkeypatch.setattr(folding, "_waited", folding.Counter())
-    one, other = PRank(2, 3), WidrowHoff(2, 3)
+    one, other = PRank(2, 3), OrdinalLogistic(2, 3)
     asked = [(one, 60, 600), (one, 49, 10**6), (one, 60, 400), (one, 60, 60), (one, 50, 50), (other, 1000, 1000)]
     assert [folding.compiles(*each) for each in asked] == [False, False, False, True, True, False]
     assert folding.compiles(other, 500, 1)
@@ -165,38 +154,18 @@ def test_scores_are_summed_as_the_learner_sums_them(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(folding, "BLOCK", 2000)
     for n_features in (1, 7, 50, 300):
         X, W = rng.standard_normal((60, n_features)), rng.standard_normal((2, n_features))
-        assert folding.project(X, W, False).tolist() == [[dot(x, w) for w in W] for x in X]
+        assert folding.project(X, W).tolist() == [[dot(x, w) for w in W] for x in X]
 
 
 def test_blocks_are_writable_whatever_they_are_of() -> None:
     """Compiled code for what is read-only would be compiled again."""
     X = np.arange(12.0).reshape(4, 3)
     X.flags.writeable = False
-    for one, order in [(False, None), (True, None), (False, np.array([2, 0, 3]))]:
-        [(_, piece)] = folding.blocks(X, one, order)
+    for order in (None, np.array([2, 0, 3])):
+        [(_, piece)] = folding.blocks(X, order)
         assert piece.flags.writeable
         assert piece.flags.c_contiguous
-        assert piece.tolist() == [[*row, *[1.0][:one]] for row in (X if order is None else X[order]).tolist()]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["multiclass", "widrow-hoff"])
-@pytest.mark.parametrize("n_ranks", [2, 3])
-def test_an_intercept_is_a_feature_that_is_always_1(name: str, n_ranks: int) -> None:
-    X, y = stream(80, 3, n_ranks)
-    estimator = face(name, fit_intercept=True, epochs=1, shuffle=False).fit(X, y)
-    by_hand = face(name, epochs=1, shuffle=False).fit(np.c_[X, np.ones(80)], y)
-    assert identical(estimator._state, by_hand._state)
-    assert (estimator.decision_function(X) == by_hand.decision_function(np.c_[X, np.ones(80)])).all()
-    assert np.all(estimator.coef_ == by_hand.coef_[..., :-1])
-    assert np.all(estimator.intercept_ == by_hand.coef_[..., -1])
-    assert not np.any(by_hand.intercept_)
-    assert np.any(estimator.intercept_)
-    if name == "multiclass":
-        linear = X @ estimator.coef_.T + estimator.intercept_
-        assert (linear.reshape(80, -1).squeeze() == estimator.decision_function(X)).all()
-    estimator.set_params(fit_intercept=False).partial_fit(X, y)  # too late: it goes on as it began
-    assert identical(estimator._state, by_hand.partial_fit(np.c_[X, np.ones(80)], y)._state)
+        assert piece.tolist() == (X if order is None else X[order]).tolist()
 
 
 # ---------------------------------------------------------------------------- what it shows
@@ -222,8 +191,7 @@ def test_prank_worked_by_hand() -> None:
 @pytest.mark.parametrize("n_ranks", [2, 4])
 def test_the_decision_is_the_greatest_where_the_learner_proposes_even_in_ties(name: str, n_ranks: int) -> None:
     X, y = stream(50, 2, n_ranks)
-    estimator = face(name, **({"eta": 0.5} if name == "widrow-hoff" else {}))
-    rule, tied = learner(name, 2, n_ranks, eta=0.5), 0
+    estimator, rule, tied = face(name), learner(name, 2, n_ranks), 0
     asked = np.array([[a, b] for a in range(-3, 4) for b in range(-3, 4)], float)
     for x, grade in zip(X, y):
         estimator.partial_fit([x], [grade], classes=range(1, n_ranks + 1))
@@ -238,8 +206,7 @@ def test_the_decision_is_the_greatest_where_the_learner_proposes_even_in_ties(na
             assert (1 + decisions.argmax(axis=1)).tolist() == shown
             top = np.sort(decisions, axis=1)
             tied += (top[:, -1] - top[:, -2] < 1e-300).sum()
-            if name != "multiclass":
-                assert ((decisions >= 0).sum(axis=1) == 1).all()
+            assert ((decisions >= 0).sum(axis=1) == 1).all()
         assert estimator.predict(asked).tolist() == shown
     assert tied > 20 or name == "logistic"  # whose weights are no whole numbers
 
@@ -251,17 +218,13 @@ def test_the_attributes_say_what_is_predicted(name: str) -> None:
     X = rng.standard_normal((300, 4))
     y = np.digitize(X @ [1.0, -1.0, 0.5, 0.0], [-1.0, 0.0, 1.0])
     estimator = type(FACES[name][0])(random_state=0).fit(X, y)
-    scores = X @ estimator.coef_.T + getattr(estimator, "intercept_", 0.0)
-    if name == "multiclass":
-        assert estimator.coef_.shape == (4, 4)
-        assert (scores.argmax(axis=1) == estimator.predict(X)).all()
-    else:
-        assert estimator.coef_.shape == (4,)
-        assert estimator.thresholds_.shape == (3,)
-        assert (np.searchsorted(estimator.thresholds_, scores, side="right") == estimator.predict(X)).all()
-        ends = np.concatenate([[-np.inf], estimator.thresholds_, [np.inf]])
-        inside = np.minimum(scores[:, None] - ends[:-1], ends[1:] - scores[:, None])
-        assert np.allclose(estimator.decision_function(X), inside, rtol=1e-9, atol=1e-9)
+    scores = X @ estimator.coef_
+    assert estimator.coef_.shape == (4,)
+    assert estimator.thresholds_.shape == (3,)
+    assert (np.searchsorted(estimator.thresholds_, scores, side="right") == estimator.predict(X)).all()
+    ends = np.concatenate([[-np.inf], estimator.thresholds_, [np.inf]])
+    inside = np.minimum(scores[:, None] - ends[:-1], ends[1:] - scores[:, None])
+    assert np.allclose(estimator.decision_function(X), inside, rtol=1e-9, atol=1e-9)
     assert estimator.t_ == 300 * estimator.epochs
     assert estimator.n_features_in_ == 4
     assert estimator.rank_loss(X, y) == np.abs(estimator.predict(X) - y).mean() < 0.5
@@ -347,22 +310,24 @@ def test_what_does_not_fit_is_refused_by_name_and_changes_nothing(case: str) -> 
         ({"order": "abc"}, ["a", "b", "c"], "^order: expected two distinct labels or more"),
         ({"epochs": 0}, [1, 2, 3], "^epochs: expected a whole number, 1 or more, got 0$"),
         ({"shuffle": "no"}, [1, 2, 3], "^shuffle: expected True or False, got 'no'$"),
-        ({"eta": 0.0}, [1, 2, 3], "^eta: expected a finite number above 0"),
-        ({"eta": "small"}, [1, 2, 3], "^eta: expected 'auto' or a number above 0, got 'small'$"),
-        ({"eta": 50.0, "epochs": 38}, [1, 2, 3], "^X: expected features on a scale"),  # finite yet, but 1e245
-        ({"eta": 50.0}, [1, 2, 3], "^X: expected features on a scale that eta can follow .* weights that overflow$"),
     ],
 )
 def test_a_fit_that_fails_leaves_what_was_fitted(parameters: dict[str, Any], y: Any, told: str) -> None:
-    cls = WidrowHoffClassifier if "eta" in parameters else PRankClassifier
-    fitted = cls(epochs=1, shuffle=False).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
-    for estimator in (fitted, cls()):
+    fitted = PRankClassifier(epochs=1, shuffle=False).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
+    for estimator in (fitted, PRankClassifier()):
         estimator.set_params(**{"epochs": 100, **parameters})
         before = dict(vars(estimator))
         with pytest.raises(ValueError, match=told):
             estimator.fit([[0.0], [10.0], [2.0]], y)
         assert unchanged(estimator, before)
     assert fitted.predict([[0.0, 1.0]]).shape == (1,)
+
+
+def test_weights_that_overflow_are_refused() -> None:
+    estimator = OrdinalLogisticClassifier(shuffle=False)
+    with pytest.raises(ValueError, match="^X: expected features on a smaller scale .* weights that overflow$"):
+        estimator.fit(1e99 * np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]] * 40), [1, 2, 3] * 40)
+    assert not hasattr(estimator, "classes_")
 
 
 def test_an_interrupted_fit_leaves_what_was_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,15 +359,6 @@ def test_what_is_missing_is_said() -> None:
     fitted = PRankClassifier().fit([[1.0], [2.0]], [1, 2])
     with pytest.raises(ValueError, match=r"^y: expected as many labels as X has rows, \(2,\), got \(1,\)$"):
         fitted.rank_loss([[1.0], [2.0]], [1])
-
-
-def test_eta_by_itself_is_one_hundredth_or_as_much_less_as_keeps_it_stable() -> None:
-    X, y = np.array([[1.0, 2.0], [0.0, 1.0]]), [1, 2]
-    assert WidrowHoffClassifier().fit(X, y).eta_ == 0.01
-    assert WidrowHoffClassifier().fit(100.0 * X, y).eta_ == 1.0 / 50_001.0
-    assert WidrowHoffClassifier(eta=0.125).fit(X, y).eta_ == 0.125
-    pieces = WidrowHoffClassifier().partial_fit(100.0 * X[1:], [2], classes=y)
-    assert pieces.partial_fit(X, y).eta_ == 1.0 / 10_001.0
 
 
 # ---------------------------------------------------------------------------- in company
@@ -471,21 +427,6 @@ def test_scikit_learn_and_numba_come_when_they_are_needed() -> None:
     assert told_by(program) == "False\nTrue False\n"
 
 
-@pytest.mark.parametrize("n_ranks", [2, 5])
-def test_the_constant_is_the_lower_median_of_the_labels_as_its_learner_proposes(n_ranks: int) -> None:
-    X, y = stream(60, 3, n_ranks, seed=2)
-    estimator = ConstantRankClassifier(epochs=1, shuffle=False)
-    session = Session(ConstantRank(3, n_ranks))
-    for size in range(1, 61):
-        session.propose(X[size - 1])
-        session.learn(int(y[size - 1]))
-        estimator.partial_fit(X[size - 1 : size], y[size - 1 : size], classes=range(1, n_ranks + 1))
-        [shown] = set(estimator.predict(X).tolist())
-        assert shown == session.propose(X[0]) == sorted(y[:size])[(size - 1) // 2]
-    whole = ConstantRankClassifier(epochs=1, shuffle=False).fit(X, y)
-    assert np.array_equal(whole.decision_function(X), estimator.decision_function(X))
-
-
 @pytest.mark.parametrize(
     ("parameters", "told"),
     [
@@ -501,5 +442,3 @@ def test_parameters_that_make_no_sense_are_refused_by_name(parameters: dict[str,
     with pytest.raises(ValueError, match=told):
         estimator.fit([[0.0], [1.0]], [0, 1])
     assert unchanged(estimator, before)
-    with pytest.raises(ValueError, match="fit_intercept: expected True or False, got 'x'"):
-        MulticlassPerceptronClassifier(fit_intercept="x").fit([[0.0], [1.0]], [0, 1])

@@ -11,9 +11,7 @@ from brute import Likelihood, best, by_grid, chosen, order_of_three, tied
 from scipy.special import ndtr
 
 from heedful.inference.gp.ep import EPResult, Sites, infer_users
-from heedful.inference.gp.ep_diagnostics import diagnose_ep
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.stopping import AnswerSites
 from heedful.inference.pairwise import PairRows, concatenate, order_rows, pair_rows
 from naive_preferences import ep_over_pairs, predict_pair
 from one_person import infer
@@ -129,24 +127,11 @@ def test_many_lapses_against_the_grid(seed: int, width: float, lapse: float) -> 
     assert got.sites.tau.min() < 0.0 or lapse < 0.3
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("amplitude", "lapse", "times"), [(3.0, 0.2, 6), (3.0, 0.1, 3), (2.0, 0.3, 6), (1.0, 0.3, 6)])
-def test_in_hard_cases_it_is_right_or_trust_says_that_it_is_not(amplitude: float, lapse: float, times: int) -> None:
-    """Finite in any case; and by how much it is off, `diagnose_ep` tells from draws."""
-    missed = 0
-    for seed in range(3):
-        K, mean = prior(seed, 4, amplitude)
-        P, _ = by_grid(K, mean, [chosen(a, b, 0.0, lapse) for a, b in CONTRADICTING * times], 61)
-        got = infer(K, mean, pair_rows(CONTRADICTING, times), lapse=lapse)
-        assert all(np.isfinite(part).all() for part in (*got.posterior, got.log_evidence))
-        i, j = np.triu_indices(4, 1)
-        off = float(np.abs(got.posterior.beats(i, j) - P[i, j]).max())
-        said = diagnose_ep(
-            Posterior(mean, K), got.posterior, AnswerSites(pair_rows(CONTRADICTING, times), got.sites, 0.0, lapse)
-        )
-        assert said.max_error == pytest.approx(off, abs=0.03) or said.effective_draws < 200
-        missed += said.reliable and off > 0.05
-    assert missed == 0
+@pytest.mark.parametrize(("amplitude", "lapse", "times"), [(3.0, 0.2, 6), (3.0, 0.1, 3), (2.0, 0.3, 6)])
+def test_it_stays_finite_where_the_posterior_has_several_modes(amplitude: float, lapse: float, times: int) -> None:
+    K, mean = prior(0, 4, amplitude)
+    got = infer(K, mean, pair_rows(CONTRADICTING, times), lapse=lapse)
+    assert all(np.isfinite(part).all() for part in (*got.posterior, got.log_evidence))
 
 
 @pytest.mark.slow
@@ -171,30 +156,6 @@ def test_ties_within_an_order_against_draws() -> None:
         wanted = ndtr(f[happened][:, i] - f[happened][:, j]).mean(axis=0)
         np.testing.assert_allclose(got.posterior.beats(i, j), wanted, atol=0.025)
         assert got.log_evidence == pytest.approx(np.log(happened.mean()), abs=0.25)
-
-
-def test_trust_in_what_was_said_plainly() -> None:
-    """Choices that are meant: it can be trusted. Of nothing said, and of rankings, nothing is looked at."""
-    for seed in range(3):
-        K, mean = prior(seed, 8, 2.0)
-        rows = pair_rows(random_pairs(seed, 7, 25))
-        got = infer(K, mean, rows)
-        said = diagnose_ep(Posterior(mean, K), got.posterior, AnswerSites(rows, got.sites))
-        assert said.reliable
-        assert said.effective_draws > 1_000
-    for rows in (pair_rows([]), order_rows([0, 1, 2])):
-        got = infer(K, mean, rows)
-        assert diagnose_ep(Posterior(mean, K), got.posterior, AnswerSites(rows, got.sites)) == (True, 0.0, 0.0)
-
-
-def test_a_gaussian_that_is_wrong_is_not_trusted() -> None:
-    """One in the wrong place. Of too few draws nothing can be told, even of the right one."""
-    K, mean, rows = np.eye(3), np.zeros(3), pair_rows([(0, 1)] * 10)
-    got = infer(K, mean, rows)
-    wrong = Posterior(got.posterior.mean[::-1].copy(), got.posterior.cov)
-    said = diagnose_ep(Posterior(mean, K), wrong, AnswerSites(rows, got.sites))
-    assert (said.reliable, said.max_error > 0.1) == (False, True)
-    assert diagnose_ep(Posterior(mean, K), got.posterior, AnswerSites(rows, got.sites), draws=100)[:2] == (False, 1.0)
 
 
 @pytest.mark.slow

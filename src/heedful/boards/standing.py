@@ -145,7 +145,7 @@ def verdict(
     if goal == "best":  # the item and its probability are those of the rows; `stopping` confirms them by other draws
         item = int(found.best.argmax())
         sure = min(float(found.best[item]), 1.0)
-        stop = Stop(sure >= at and stopping(posterior, goal, at=at).stop, sure, item, 0.0)
+        stop = Stop(sure >= at and stopping(posterior, goal, at=at).stop, sure, item)
     else:
         stop = stopping(posterior, goal, at=at)
     left = estimate_remaining(posterior, goal, at=at, stop=stop) if ask else None

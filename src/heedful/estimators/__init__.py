@@ -10,26 +10,17 @@ from typing import TYPE_CHECKING, Any
 from heedful.core.extras import lacking
 
 if TYPE_CHECKING:
-    from heedful.estimators.ordinal import (
-        ConstantRankClassifier,
-        MulticlassPerceptronClassifier,
-        OrdinalLogisticClassifier,
-        PRankClassifier,
-        WidrowHoffClassifier,
-    )
+    from heedful.estimators.ordinal import OrdinalLogisticClassifier, PRankClassifier
     from heedful.estimators.preferences import HierarchicalGPClassifier, PreferenceGPClassifier
     from heedful.estimators.ranking import CoactiveRanker
     from heedful.estimators.scoring import neg_rank_loss
 
 __all__ = [
     "CoactiveRanker",
-    "ConstantRankClassifier",
     "HierarchicalGPClassifier",
-    "MulticlassPerceptronClassifier",
     "OrdinalLogisticClassifier",
     "PRankClassifier",
     "PreferenceGPClassifier",
-    "WidrowHoffClassifier",
     "neg_rank_loss",
 ]
 

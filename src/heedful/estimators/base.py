@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +23,6 @@ from heedful.estimators.labels import (
     ranks_of,
     scale,
     warn_of_alphabet,
-    weights_of,
 )
 from heedful.jit.kernel import Floats, Ints
 
@@ -32,9 +30,6 @@ Array = npt.NDArray[np.float64]
 
 HELD = 1e200
 """The greatest absolute value that a number of a state may have; beyond it, products with features would overflow."""
-OVERFLOWN = (
-    "X: expected features on a scale that eta can follow (StandardScaler, or a smaller eta), got weights that overflow"
-)
 
 
 class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
@@ -44,19 +39,14 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
     - `classes_`: the labels, lowest first.
     - `n_features_in_`: the number of features of a row.
     - `_state`: the state of the learner.
-    - `_one`: whether a 1 is appended to each row before the learner gets it.
 
     A subclass defines `_rule`, which returns the learner, and `_decisions`, a value for each rank. Parameters are those
-    of `PRankClassifier`. Only subclasses of `OrdinalEstimatorWithIntercept` take `sample_weight`, since the size of
-    their steps can be scaled; the thresholds of the others move by 1, and counts grow by 1.
+    of `PRankClassifier`.
     """
 
-    fit_intercept = False
-    _ordered = True  # one direction for all ranks, so labels without an order are often predicted wrongly
     classes_: Labels
     n_features_in_: int
     _state: Any  # state of the learner
-    _one: bool  # whether its rows end in a 1
     _assumed: bool  # whether the order of labels is that of the alphabet, as nobody gave it
 
     def __init__(
@@ -77,7 +67,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # scikit-learn expects accuracy .83 for three clusters in a triangle; no direction with thresholds has .74.
-        tags.classifier_tags.poor_score = self._ordered
+        tags.classifier_tags.poor_score = True
         return tags
 
     @abstractmethod
@@ -88,53 +78,32 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
     def _decisions(self, X: Floats) -> Array:
         """Return a decision value for each of k ranks (n, k); for two ranks (n,), above 0 for the higher one."""
 
-    def fit(self, X: object, y: object, **other: object) -> Self:
+    def fit(self, X: object, y: object) -> Self:
         """Learn from n rows of N features X (n, N) with labels y (n,), going over them `epochs` times, and return the
         estimator.
 
         Anything learned before is discarded. Raise ValueError, naming the argument, if one is invalid; the estimator is
-        then unchanged, and TypeError for any `other` argument.
+        then unchanged.
         """
-        self._refuse("fit", "X and y", other)
-        return self._fit(X, y, None)
+        check_count("epochs", self.epochs)
+        if not isinstance(self.shuffle, bool | np.bool_):
+            raise ValueError(f"shuffle: expected True or False, got {describe(self.shuffle)}")
+        return self._learn(X, y, None, int(self.epochs), bool(self.shuffle), True)
 
-    def partial_fit(self, X: object, y: object, classes: object = None, **other: object) -> Self:
+    def partial_fit(self, X: object, y: object, classes: object = None) -> Self:
         """Learn from n rows of N features X (n, N) with labels y (n,) once, in their order, in addition to earlier
         rows.
 
         Return the estimator. `classes`: all possible labels, in any order; the first call needs them, unless `order` or
         an ordered Categorical gives them. Raise ValueError, naming the argument, if one is invalid; the estimator is
-        then unchanged, and TypeError for any `other` argument.
+        then unchanged.
         """
-        self._refuse("partial_fit", "X and y, with classes", other)
-        return self._go_on(X, y, classes, None)
-
-    def _refuse(self, method: str, expected: str, other: Mapping[str, object]) -> None:
-        """Raise TypeError for arguments that a method does not take."""
-        if not other:
-            return
-        problem = f"{type(self).__name__}.{method}: expected {expected}, got {', '.join(other)}"
-        if "sample_weight" in other:
-            problem += ": its steps have one size, so a row that counts twice is given twice"
-        raise TypeError(problem)
-
-    def _fit(self, X: object, y: object, sample_weight: object) -> Self:
-        check_count("epochs", self.epochs)
-        if not isinstance(self.shuffle, bool | np.bool_):
-            raise ValueError(f"shuffle: expected True or False, got {describe(self.shuffle)}")
-        return self._learn(X, y, None, sample_weight, int(self.epochs), bool(self.shuffle), True)
-
-    def _go_on(self, X: object, y: object, classes: object, sample_weight: object) -> Self:
         afresh = not hasattr(self, "_state")
         if afresh and classes is None and self.order is None and category_order(y) is None:
             raise ValueError("classes: expected all labels in the first call of partial_fit (or order=...), got None")
-        return self._learn(X, y, classes, sample_weight, 1, False, afresh)
+        return self._learn(X, y, classes, 1, False, afresh)
 
-    def _learn(
-        self, X: object, y: object, classes: object, sample_weight: object, epochs: int, shuffle: bool, afresh: bool
-    ) -> Self:
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise ValueError(f"fit_intercept: expected True or False, got {describe(self.fit_intercept)}")
+    def _learn(self, X: object, y: object, classes: object, epochs: int, shuffle: bool, afresh: bool) -> Self:
         categories = category_order(y)
         with all_or_nothing(self):
             X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=afresh)
@@ -144,13 +113,9 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
             self.classes_ = scale(labels, classes, order, self._previous_labels(categories, afresh))
             if afresh:
                 self._assumed = order is None and is_alphabetical(self.classes_)
-                if self._assumed and self._ordered:
-                    warn_of_alphabet(self.classes_, 4)
-            ranks = ranks_of(labels, self.classes_)[inverse]
-            weights = weights_of(sample_weight, len(X))
-            if weights is not None:
-                X, ranks, weights = X[weights > 0.0], ranks[weights > 0.0], weights[weights > 0.0]
-            self._take(X, ranks, weights, epochs, shuffle, afresh)
+                if self._assumed:
+                    warn_of_alphabet(self.classes_, 3)
+            self._take(X, ranks_of(labels, self.classes_)[inverse], epochs, shuffle, afresh)
         return self
 
     def _previous_labels(self, categories: list[Any] | None, afresh: bool) -> Labels | None:
@@ -163,30 +128,22 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(f"y: expected categories in the order {describe(labels)}, got {describe(categories)}")
         return self.classes_
 
-    def _take(self, X: Floats, ranks: Ints, weights: Array | None, epochs: int, shuffle: bool, afresh: bool) -> None:
+    def _take(self, X: Floats, ranks: Ints, epochs: int, shuffle: bool, afresh: bool) -> None:
         """Update the state with rows X (n, N) and `ranks` (n,) from 1, `epochs` times; raise ValueError if weights
         overflow."""
-        one = bool(self.fit_intercept) if afresh else self._one
-        learner = coerce(self._rule(self.n_features_in_ + one, self.classes_.size))
+        learner = coerce(self._rule(self.n_features_in_, self.classes_.size))
         state = learner.init(np.random.default_rng(0))  # checks the hyperparameters, too
         if not afresh:
             state = copy_arrays(self._state)
         draws = check_random_state(self.random_state) if shuffle else None
-        fold, rows, ones = self._to_fold(learner, X, weights, one)
-        fast = compiles(fold, len(X), epochs * len(X))
+        fast = compiles(learner, len(X), epochs * len(X))
         with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(epochs):
                 order = None if draws is None else draws.permutation(len(X))
-                state = fold_rows(fold, state, rows, ranks, order, ones, fast, bool(self.verbose))
+                state = fold_rows(learner, state, X, ranks, order, fast, bool(self.verbose))
         if not all(bool(np.all(np.abs(part) <= HELD)) for part in state):
-            raise ValueError(OVERFLOWN)
-        self._state, self._one = state, one
-
-    def _to_fold(
-        self, learner: RankLearner, X: Floats, weights: Array | None, one: bool
-    ) -> tuple[RankLearner, Floats, bool]:
-        """Return (the learner to update, its rows (n, N), whether a 1 has still to be appended to each row)."""
-        return learner, X, one
+            raise ValueError("X: expected features on a smaller scale (StandardScaler), got weights that overflow")
+        self._state = state
 
     def _instances(self, X: object) -> Floats:
         """Return X as a checked array (n, N) of a fitted estimator."""
@@ -232,61 +189,3 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
     def t_(self) -> int:
         """Number of rows learned from; a row counts once in each epoch."""
         return int(self._state.t)
-
-
-class OrdinalEstimatorWithIntercept(OrdinalEstimator):
-    """Base class of ordinal estimators whose learner has no thresholds: with `fit_intercept`, a feature that is always
-    1 is appended to each row.
-
-    Rows may have weights (`sample_weight`), which multiply the size of the learner's step.
-    """
-
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool = True,
-        epochs: int = 5,
-        shuffle: bool = True,
-        random_state: object = None,
-        order: object = None,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(epochs=epochs, shuffle=shuffle, random_state=random_state, order=order, verbose=verbose)
-        self.fit_intercept = fit_intercept
-
-    def fit(self, X: object, y: object, sample_weight: object = None, **other: object) -> Self:
-        """Learn from n rows of N features X (n, N) with labels y (n,), going over them `epochs` times, and return the
-        estimator.
-
-        Anything learned before is discarded. `sample_weight` (n,), 0 or more, multiplies the step of each row; rows
-        with weight 0 are left out. Raise ValueError, naming the argument, if one is invalid; the estimator is then
-        unchanged, and TypeError for any `other` argument.
-        """
-        self._refuse("fit", "X and y, with sample_weight", other)
-        return self._fit(X, y, sample_weight)
-
-    def partial_fit(
-        self, X: object, y: object, classes: object = None, sample_weight: object = None, **other: object
-    ) -> Self:
-        """Learn from n rows of N features X (n, N) with labels y (n,) once, in their order, in addition to earlier
-        rows.
-
-        Return the estimator. `classes`: all possible labels, in any order; the first call needs them, unless `order` or
-        an ordered Categorical gives them. `sample_weight` (n,), 0 or more, multiplies the step of each row; rows with
-        weight 0 are left out. Raise ValueError, naming the argument, if one is invalid; the estimator is then
-        unchanged, and TypeError for any `other` argument.
-        """
-        self._refuse("partial_fit", "X and y, with classes and sample_weight", other)
-        return self._go_on(X, y, classes, sample_weight)
-
-    def _to_fold(
-        self, learner: RankLearner, X: Floats, weights: Array | None, one: bool
-    ) -> tuple[RankLearner, Floats, bool]:
-        if weights is None:
-            return learner, X, one
-        rows = np.hstack([X, np.ones((len(X), 1), X.dtype)]) if one else X
-        return *self._weighted_learner(learner, rows, weights), False
-
-    @abstractmethod
-    def _weighted_learner(self, learner: RankLearner, X: Floats, weights: Array) -> tuple[RankLearner, Floats]:
-        """Return a learner of weighted rows, and X (n, N) combined with `weights` (n,) as it expects them."""

@@ -32,19 +32,16 @@ BLOCK = 2**18  # numbers copied at a time, so that the copy stays in the cache
 _waited: Counter[str] = Counter()  # rows handled interpreted in this process, by the name of the learner
 
 
-def blocks(X: Floats, one: bool, order: Ints | None = None) -> Iterator[tuple[Any, Floats]]:
+def blocks(X: Floats, order: Ints | None = None) -> Iterator[tuple[Any, Floats]]:
     """Yield n rows of N numbers X (n, N) in blocks: (indices of the rows, C-contiguous and writable array of them).
 
-    `order` (n,): indices of the rows in the order to use; None: as they are. With `one`, a 1 is appended to each row.
-    The arrays are writable because numba would compile again for read-only ones.
+    `order` (n,): indices of the rows in the order to use; None: as they are. The
+    arrays are writable because numba would compile again for read-only ones.
     """
     size = max(1, BLOCK // max(1, X.shape[1]))
     for lo in range(0, len(X), size):
         rows: Any = slice(lo, lo + size) if order is None else order[lo : lo + size]
-        piece = X[rows]
-        if one:
-            piece = np.hstack([piece, np.ones((len(piece), 1), X.dtype)])
-        yield rows, np.require(piece, requirements=["C", "W"])
+        yield rows, np.require(X[rows], requirements=["C", "W"])
 
 
 def compiles(learner: object, rows: int, lessons: int) -> bool:
@@ -71,18 +68,17 @@ def fold_rows(
     X: Floats,
     ranks: Ints,
     order: Ints | None,
-    one: bool,
     fast: bool,
     verbose: bool = False,
 ) -> S:
     """Return the state of `learner` after learning from each of n rows of N features X (n, N) with its rank, from 1.
 
-    `ranks` (n,): the ranks; `order` (n,): indices of the rows in the order to use; None: as they are. `one`: append a 1
-    to each row. `fast`: compile the loop, with the same result bit for bit; the first compilation is reported on stderr
+    `ranks` (n,): the ranks; `order` (n,): indices of the rows in the order to use; None: as they are.
+    `fast`: compile the loop, with the same result bit for bit; the first compilation is reported on stderr
     in an interactive session or if `verbose`. The arrays of `state` may be overwritten.
     """
     draws = generators(0)  # none of these learners draws from them
-    for rows, piece in blocks(X, one, order):
+    for rows, piece in blocks(X, order):
         world = InstanceStream(piece, np.require(ranks[rows], requirements=["C", "W"]), fixed=True)
         truth, regrets = world.init(draws[0]), np.empty(len(piece))
         loop: Any = run
@@ -102,14 +98,13 @@ def is_interactive() -> bool:
     return (sys.stderr is not None and sys.stderr.isatty()) or hasattr(sys, "ps1") or "get_ipython" in vars(builtins)
 
 
-def project(X: Floats, W: Array, one: bool) -> Array:
+def project(X: Floats, W: Array) -> Array:
     """Return the scores X W' (n, k) of n rows of N features X (n, N) in k directions W (k, N).
 
-    Each is summed in the same order as by a learner. With `one`, a 1 is appended to each row first, and W is (k, N +
-    1).
+    Each is summed in the same order as by a learner.
     """
     out = np.empty((len(X), len(W)))
-    for rows, piece in blocks(X, one):
+    for rows, piece in blocks(X):
         for r, w in enumerate(W):
             out[rows, r] = scores(piece, w)
     return out

@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.multiclass import type_of_target
 
-from heedful.core.validation import describe, numbers
+from heedful.core.validation import describe
 from heedful.jit.kernel import Ints
 
-Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
 
 MOST_NAMED = 10
@@ -48,24 +47,6 @@ def category_order(y: object) -> list[Any] | None:
     if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
         return list(getattr(dtype, "categories", ())) or None
     return None
-
-
-def weights_of(sample_weight: object, n: int) -> Array | None:
-    """Return `sample_weight` as an array of n floats; a single number is repeated, None stays None.
-
-    Raise ValueError unless all are finite and 0 or more, and one is above 0.
-    """
-    if sample_weight is None:
-        return None
-    expected = f"{n} numbers, 0 or more"
-    weights = numbers("sample_weight", sample_weight, expected).astype(np.float64)
-    if weights.ndim == 0:
-        weights = np.full(n, float(weights))
-    if weights.shape != (n,) or not (np.isfinite(weights) & (weights >= 0.0)).all():
-        raise ValueError(f"sample_weight: expected {expected}, got {describe(sample_weight)}")
-    if not weights.any():
-        raise ValueError(f"sample_weight: expected a weight above 0, got {n} times zero")
-    return weights
 
 
 def scale(labels: Labels, classes: object, order: object, before: Labels | None) -> Labels:

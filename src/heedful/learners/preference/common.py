@@ -26,7 +26,6 @@ from heedful.inference.gp.answer_buffer import (
     tie_comparisons,
 )
 from heedful.inference.gp.ep import infer_users
-from heedful.inference.gp.ep_diagnostics import EPDiagnostics, diagnose_ep
 from heedful.inference.gp.kernels import MOST, check_amplitude, kernel_for
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
@@ -37,7 +36,6 @@ from heedful.inference.gp.response_noise import (
     improve_noise,
     random_probabilities,
 )
-from heedful.inference.gp.stopping import AnswerSites
 from heedful.inference.gp.subset_acquisition import next_set, subset_scores
 from heedful.jit.kernel import Ints
 from heedful.spaces.comparison import MOST_ITEMS, Answer, Choice, ComparisonPool, check_choice, order_of
@@ -303,33 +301,17 @@ def group_posterior(
     return belief.of(int(whose[0])) if whose.size == 1 else belief.average(whose)
 
 
-def answers_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> AnswerSites:
-    """Return the answers of the person `user` with their sites, as `PreferenceGP.answers_of` does."""
-    indices = state.said.of(user)
-    rows = state.said.rows(indices)._replace(user=np.zeros(indices.size, np.int64))
-    return AnswerSites(rows, state.said.sites(indices), *answer_noise(learner, state.said, user))
-
-
-def trust_in(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> EPDiagnostics:
-    """Return how accurate the posterior of the person `user` is, as `PreferenceGP.trust` does."""
-    answers = answers_of(learner, state, user)
-    items = np.unique(answers.rows.pairs)
-    answers = answers._replace(rows=answers.rows._replace(pairs=np.searchsorted(items, answers.rows.pairs)))
-    before = Posterior(state.mean[items], state.cov[np.ix_(items, items)])
-    return diagnose_ep(before, user_posterior(state, user, items), answers)
-
-
 def noise_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> UserNoise:
     """Return how noisily the person `user` answers, as `PreferenceGP.noise` does."""
-    answers, prior = answers_of(learner, state, user), noise_prior(learner)
-    items, inverse = np.unique(answers.rows.pairs, return_inverse=True)
-    rows = answers.rows._replace(pairs=inverse.reshape(-1, 2))
+    indices, prior = state.said.of(user), noise_prior(learner)
+    width, lapse = answer_noise(learner, state.said, user)
+    rows = state.said.rows(indices)
+    items, inverse = np.unique(rows.pairs, return_inverse=True)
+    rows = rows._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(indices.size, np.int64))
     cov, mean = state.cov[np.ix_(items, items)], state.mean[items]
-    many = infer_users(cov, mean, 1, rows, answers.sites, width=answers.width, lapse=answers.lapse, tolerance=SETTLED)
-    noise = ResponseNoise(np.array([answers.width]), np.array([answers.lapse]), np.zeros(1))
-    return UserNoise(
-        answers.width, answers.lapse, float(random_probabilities(rows, many.log_evidence, noise, prior)[0])
-    )
+    many = infer_users(cov, mean, 1, rows, state.said.sites(indices), width=width, lapse=lapse, tolerance=SETTLED)
+    noise = ResponseNoise(np.array([width]), np.array([lapse]), np.zeros(1))
+    return UserNoise(width, lapse, float(random_probabilities(rows, many.log_evidence, noise, prior)[0]))
 
 
 def utility_gradient(learner: Hyperparameters, X: Array, mean: Array, item: int) -> Array:

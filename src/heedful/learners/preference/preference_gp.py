@@ -14,17 +14,14 @@ import numpy.typing as npt
 from heedful.core.declaration import declare
 from heedful.core.validation import describe, is_number
 from heedful.inference.gp.answer_buffer import AnswerBuffer, drop_rows, empty_buffer, rows_about
-from heedful.inference.gp.ep_diagnostics import EPDiagnostics
 from heedful.inference.gp.hierarchical import Population, add_items, fit
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.response_noise import MOVES, UserNoise
-from heedful.inference.gp.stopping import AnswerSites
 from heedful.jit.kernel import Ints
 from heedful.learners.preference.common import (
     PreferenceGPState,
     answer_noise,
-    answers_of,
     group_posterior,
     initial_state,
     noise_of,
@@ -33,7 +30,6 @@ from heedful.learners.preference.common import (
     propose,
     question,
     refine_sites,
-    trust_in,
     update_state,
     user_posterior,
     utility_gradient,
@@ -125,23 +121,12 @@ class PreferenceGP(NamedTuple):
         """
         return group_posterior(self, state, users, pooled=False)
 
-    def answers_of(self, state: PreferenceGPState, user: int = 0) -> AnswerSites:
-        """Return the answers of the person `user`, with their sites of expectation propagation (EP), tie width and
-        lapse rate, in the form that `inference.gp.stopping` needs."""
-        return answers_of(self, state, user)
-
     def noise(self, state: PreferenceGPState, user: int = 0) -> UserNoise:
         """Return how noisily the person `user` answers: their tie width (how small a perceived difference must be to be
         called equally good), lapse rate (the probability of a random answer), and the probability that all their
         answers are random.
         """
         return noise_of(self, state, user)
-
-    def trust(self, state: PreferenceGPState, user: int = 0) -> EPDiagnostics:
-        """Return diagnostics of how accurate the posterior of the person `user` is, which expectation propagation (EP)
-        approximates; with lapses (random answers), the true posterior may have several modes, of which EP finds one.
-        """
-        return trust_in(self, state, user)
 
     def with_items(self, state: PreferenceGPState, features: npt.ArrayLike) -> PreferenceGPState:
         """Return the state with q more items, given by their `features` (q x d); d = 0 where items have none.
@@ -258,14 +243,8 @@ class HierarchicalGP(NamedTuple):
         """The answers of all people count."""
         return group_posterior(self, state, users, pooled=True)
 
-    def answers_of(self, state: PreferenceGPState, user: int = 0) -> AnswerSites:
-        return answers_of(self, state, user)
-
     def noise(self, state: PreferenceGPState, user: int = 0) -> UserNoise:
         return noise_of(self, state, user)
-
-    def trust(self, state: PreferenceGPState, user: int = 0) -> EPDiagnostics:
-        return trust_in(self, state, user)
 
     def with_items(self, state: PreferenceGPState, features: npt.ArrayLike) -> PreferenceGPState:
         """The population's mean and covariance stay as they are for the earlier items, and are extended to the new
