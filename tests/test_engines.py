@@ -14,18 +14,15 @@ import pytest
 from command import heedful
 
 from alone import alone_with_ray
-from heedful import Loop
 from heedful.core import engine
 from heedful.core.engine import Costs, Engine, TaskError, WorkerLost, map_tasks, run_tasks
 from heedful.data.letor import Queries
 from heedful.experiments.coactive import letor_setting
 from heedful.experiments.run import Run, simulate
-from heedful.loop.many import evaluate_loops, in_order, map_loops
 from heedful.papers.figure import Size
 from heedful.papers.run_ordinal import synthetic_batch
 from heedful.papers.runner import Group, Trial, Trials, Workers, run_group, run_trials
 from heedful.worlds.users import Noisy
-from loops import small_loop
 
 FREE = Costs(0.0, 0.0, 0.0, -1.0)
 OWN = """
@@ -205,22 +202,6 @@ def test_trials_agree_to_rounding_as_the_order_of_sums_in_linear_algebra_is_its_
     here, there = (run_trials(trials, {}, Workers(2, name), silent) for name in ("serial", apart))
     for name in ("a", "b"):
         np.testing.assert_allclose(there[name].regrets, here[name].regrets, rtol=1e-12, atol=1e-12)
-
-
-# ---------------------------------------------------------------------------- loops and logs
-
-
-def test_loops_are_the_same_on_ray(cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "COSTS", FREE)
-    rng = np.random.default_rng(3)
-    places = [tmp_path / f"l{i}.heedful" for i in range(4)]
-    for place in places:
-        with small_loop(place, "perceptron:batch=4", k=4) as loop:
-            for t in range(30):
-                shown = loop.decide([f"i{j}" for j in range(12)], id=f"d{t}").shown
-                loop.feedback(f"d{t}", id=f"e{t}", clicks=[name for name in shown if rng.random() < 0.5])
-    assert evaluate_loops(places, "second-order", engine="ray", jobs=2) == evaluate_loops(places, "second-order")
-    assert in_order(map_loops(Loop.verify, places, engine="ray", jobs=2)) == [[], [], [], []]
 
 
 # ---------------------------------------------------------------------------- the command line

@@ -297,11 +297,11 @@ def check_absent(options: Mapping[str, object], expected: str) -> None:
             raise BadInput(f"{option}: {expected.format(repr(value))}")
 
 
-def check_once(name: str, texts: Sequence[str], what: str = "each") -> None:
+def check_once(name: str, texts: Sequence[str]) -> None:
     """Raise BadInput, beginning with the `name` of an option, if one of the `texts` after it comes twice."""
     for text in texts:
         if (n := texts.count(text)) > 1:
-            raise BadInput(f"{name}: expected {what} once, got {text} {n} times")
+            raise BadInput(f"{name}: expected each once, got {text} {n} times")
 
 
 def shorten(value: object, most: int = 60) -> str:

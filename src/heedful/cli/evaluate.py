@@ -9,26 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import Json, Own, asking, check_once, find_loop, kind_of, open_loop
-from heedful.cli.console import BadInput, Failure, note, print_json, reading_input
-from heedful.cli.engine import EngineOption, check_option, distributing
+from heedful.cli.common import Json, Own, asking, check_once, kind_of, open_loop
+from heedful.cli.console import BadInput, note, reading_input
 from heedful.cli.output import check_plot
-from heedful.cli.parts import print_parts, print_result
+from heedful.cli.parts import print_result
 from heedful.core.validation import ALPHA
 from heedful.core.wording import percent
 
 if TYPE_CHECKING:
-    from heedful.core.engine import Engine
-    from heedful.loop import Loop
     from heedful.results.evaluation import Evaluation
 
 TABLES = (".csv", ".json", ".jsonl", ".dsjson", ".parquet", ".gz")
 
 
 def evaluate(
-    names: Annotated[
-        list[str],
-        typer.Argument(metavar="NAME|TABLE", help="Loops, or one table of single items: CSV, JSON lines or Parquet."),
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME|TABLE", help="The loop, or a table of single items: CSV, JSON lines or Parquet."),
     ],
     learner: Annotated[
         list[str] | None,
@@ -77,11 +74,6 @@ def evaluate(
         Path | None, typer.Option(metavar="FILE", help="Draw the values with their intervals (.png, .pdf, .svg).")
     ] = None,
     own_learners: Own = None,
-    engine: EngineOption = "auto",
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, help="How many loops are evaluated at a time.", show_default="all cores"),
-    ] = None,
     json: Json = False,
 ) -> None:
     """Each learner reads the log from its beginning and predicts every answer before it learns from it. The measure
@@ -94,15 +86,10 @@ def evaluate(
     showing always the same action would have earned, for each action. Where rewards are not 0 or 1, an interval has the
     ends that --least-reward and --most-reward determine.
 
-    With several loops each is evaluated by itself, in processes where that pays; `--json` is then a list, each entry
-    with the name of its `loop`.
-
-    Exit codes: 0 evaluated; 1 the loop, or one of several, cannot be evaluated; 2 bad input, such as a learner that
-    does not fit the loop.
+    Exit codes: 0 evaluated; 1 the loop cannot be evaluated; 2 bad input, such as a learner that does not fit the loop.
     """
     from heedful.loop.interactions import telling
 
-    check_option(engine)
     check_once("--learner", learner or ())
     check_plot(plot)
     of_table = {
@@ -110,14 +97,6 @@ def evaluate(
         "least_probability": least_probability, "least_reward": least_reward, "most_reward": most_reward,
     }  # fmt: skip
     named = [f"--{field.replace('_', '-')}" for field, value in of_table.items() if value not in ((), None)]
-    if len(names) > 1:
-        if named or plot is not None:
-            raise BadInput(
-                f"{'--plot' if plot is not None else named[0]}: expected one loop or table, got {len(names)}"
-            )
-        _of_loops(names, own_learners, learner or (), alpha, engine, jobs, json)
-        return
-    name = names[0]
     if kind_of(name) == "file":
         evaluation = _of_table(Path(name), learner or (), alpha, of_table)
     elif Path(name).suffix in TABLES:
@@ -130,53 +109,6 @@ def evaluate(
     print_result(evaluation, json, telling.evaluation(evaluation))
     if plot is not None:
         _plot(plot, evaluation, name)
-
-
-def _of_loops(
-    names: Sequence[str],
-    own_learners: Own,
-    learners: Sequence[str],
-    alpha: float,
-    engine: Engine,
-    jobs: int | None,
-    json: bool,
-) -> None:
-    """Evaluate `learners` on the logs of several loops and print results in order; raise Failure if one failed."""
-    from heedful.loop.interactions import telling
-    from heedful.loop.many import map_loops
-
-    check_once("NAME", names, "each loop")
-    for name in names:
-        if kind_of(name) == "file":
-            raise BadInput(f"{name}: expected a loop, got a file; a table is evaluated by itself")
-    places, failures, results = [find_loop(name) for name in names], [], {}
-    with distributing():
-        outcomes = map_loops(
-            _with_notes, places, learners, alpha, own=own_learners, engine=engine, jobs=jobs, tell=note
-        )
-        for number, value, error in outcomes:
-            if error is None:
-                results[number] = value
-            else:
-                failures.append(f"{names[number]}: {error.message or error.kind}")
-    for number in sorted(results):
-        evaluation, notes = results[number]
-        for text in notes:
-            note(f"{names[number]}: {text}")
-        if not json:
-            print_parts(telling.evaluation(evaluation), title=names[number])
-    if json:
-        from heedful.results.answers import plain
-
-        print_json([{"loop": names[number], **plain(results[number][0])} for number in sorted(results)])
-    for failure in sorted(failures):
-        note(failure.splitlines()[0])
-    if failures:
-        raise Failure(f"{len(failures)} of {len(names)} loops could not be evaluated")
-
-
-def _with_notes(loop: Loop, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[str]]:
-    return loop.evaluate(*learners, alpha=alpha), loop.notes
 
 
 def _of_table(path: Path, learners: Sequence[str], alpha: float, options: dict[str, Any]) -> Evaluation:
