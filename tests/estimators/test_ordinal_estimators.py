@@ -325,7 +325,7 @@ def test_a_fit_that_fails_leaves_what_was_fitted(parameters: dict[str, Any], y: 
 
 def test_weights_that_overflow_are_refused() -> None:
     estimator = OrdinalLogisticClassifier(shuffle=False)
-    with pytest.raises(ValueError, match="^X: expected features on a smaller scale .* weights that overflow$"):
+    with pytest.raises(ValueError, match=r"^X: expected features on a smaller scale .* weights that overflow$"):
         estimator.fit(1e99 * np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]] * 40), [1, 2, 3] * 40)
     assert not hasattr(estimator, "classes_")
 
