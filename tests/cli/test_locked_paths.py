@@ -38,7 +38,7 @@ def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 COMMANDS = (
     "report {}/a.heedful", "decide {}/a.heedful", "export {}/a.heedful {}/out.jsonl", "doctor {}/a.heedful",
     "import {}/a.heedful {}/a.jsonl", "validate {}/a.jsonl", "import {}/none {}/a.csv",
-    "evaluate {}/a.csv", "evaluate {}/a.heedful", "evaluate {}/a.csv {}/b.csv", "rank {}/a.csv", "rank {}",
+    "evaluate {}/a.csv", "evaluate {}/a.heedful", "rank {}/a.csv", "rank {}",
     "compare {}/a.csv", "compare {}/inside", "compare {} --models", "init {}/new {}/a.csv", "serve {}/inside",
     "serve {}", "keys list --folder {}/inside", "figure jair2015/fig2 --data {}",
     "figure jair2015/fig2 --data {}/inside", "simulate letor {}/a.csv --learner {}/a.py:Mine",
