@@ -228,11 +228,16 @@ class Database:
 
         Nobody is waited for: if others read or write, or the file cannot be written, it stays as long as it is."""
         try:
-            if os.stat(f"{self.path}-wal").st_size > LONG:
-                connection.execute("PRAGMA busy_timeout = 0")
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
-        except (FileNotFoundError, sqlite3.OperationalError):
+            if os.stat(f"{self.path}-wal").st_size <= LONG:
+                return
+        except FileNotFoundError:
+            return
+        try:
+            connection.execute("PRAGMA busy_timeout = 0")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.OperationalError:
+            pass
+        finally:
             connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
 
     # ------------------------------------------------------------------------ errors
