@@ -312,7 +312,7 @@ def test_a_row_that_says_nothing_is_counted(tmp_path: Path, row: dict[str, Any],
 USER, ASSISTANT = {"role": "user", "content": "Weather in Rome?"}, {"role": "assistant", "content": "I cannot know."}
 CALL = {
     "role": "assistant",
-    "content": "",
+    "content": None,
     "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Rome"}'}}],
 }
 TOOL = {"role": "tool", "tool_call_id": "c1", "content": "sun, 24"}
