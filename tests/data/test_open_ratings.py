@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from pathlib import Path
 from typing import Any
 
@@ -56,21 +55,6 @@ FIRST = {"person": ["1"], "item": ["2"], "rating": ["3"]}
 def test_columns_of_any_name_in_any_order(tmp_path: Path, text: str, columns: dict[str, list[str]], found: str) -> None:
     opened = open_ratings(written(tmp_path, text), columns)
     assert (told(opened.table), opened.summary) == (WANTED, f"columns {found}")
-
-
-def test_json_lines_and_parquet(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        {"at": 5, "rating": 3, "item_id": 7.0, "user": "ann"},
-        {"rating": "4.5", "item_id": 8, "user": "Jürgen", "at": None},
-    ]
-    wanted = [("ann", "7", 3.0), ("Jürgen", "8", 4.5)]
-    opened = open_ratings(written(tmp_path, "\n".join(map(json.dumps, rows)), "mine.jsonl"))
-    assert (told(opened.table), opened.summary) == (wanted, "columns user, item_id, rating")
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    columns = {"who": ["ann", "Jürgen"], "what": [7, 8], "x": [3.0, 4.5], "rating": [9, 9]}
-    pq.write_table(pa.table(columns), tmp_path / "mine.parquet")
-    opened = open_ratings(tmp_path / "mine.parquet", {"rating": ["x"]})
-    assert (told(opened.table), opened.summary) == (wanted, "columns who, what, x")
 
 
 def test_whose_file_it_is(tmp_path: Path) -> None:

@@ -66,25 +66,6 @@ def test_a_model_that_is_called_both_bad_is_a_winner_all_the_same(tmp_path: Path
     assert got.bad == 0
 
 
-def _rows() -> list[dict[str, str]]:
-    header, *lines = BATTLES.splitlines()
-    return [dict(zip(header.split(","), line.split(","))) for line in lines]
-
-
-def test_the_same_in_parquet(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow", reason="reading Parquet needs pyarrow: pip install '.[parquet]'")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    table = pyarrow.Table.from_pylist(_rows())
-    parquet.write_table(table, tmp_path / "votes.parquet")
-    got = open_choices(tmp_path / "votes.parquet")
-    assert got == open_choices(put(tmp_path, BATTLES))
-    broken = _rows()
-    broken[4]["winner"] = "nobody"
-    parquet.write_table(pyarrow.Table.from_pylist(broken), tmp_path / "votes.parquet")
-    with pytest.raises(ValueError, match=r"^votes.parquet: row 5: winner: expected model_a, model_b, .*, got 'nobody'"):
-        open_choices(tmp_path / "votes.parquet")
-
-
 NAMES = st.sampled_from(["a", "b", "c", " a", "x y"])
 SAID = st.sampled_from(["model_a", "model_b", "tie", "both_bad", "unsure", ""])
 ROWS = st.lists(st.tuples(NAMES, NAMES, SAID, st.sampled_from(["p", "q"]), st.integers(0, 3)), min_size=1, max_size=40)
@@ -165,26 +146,3 @@ def test_what_is_no_text_is_named_in_json(tmp_path: Path, field: str, cell: obje
     with pytest.raises(ValueError, match=f"^votes.jsonl:2: {message}"):
         open_choices(path)
     assert open_choices(put(tmp_path, json.dumps(good), "votes.jsonl")).choices.items == ("1", "2")
-
-
-def test_an_index_that_pandas_wrote_is_no_column_of_votes(tmp_path: Path) -> None:
-    """It is told once, whether columns or rows are read; a mistake still says on which line it is."""
-    header, *battles = BATTLES.splitlines()
-    numbered = [f",{header}", *(f"{i},{line}" for i, line in enumerate(battles))]
-    path = put(tmp_path, "\n".join(numbered) + "\n")
-    with pytest.warns(UserWarning, match=r"votes\.csv: the column that has no name numbers the rows") as got:
-        opened = open_choices(path)
-    assert len(got) == 1
-    assert opened == open_choices(put(tmp_path, BATTLES, "plain.csv"))
-    path = put(tmp_path, "\n".join([*numbered, "7,8,,max,model_a,s3,4,"]) + "\n")
-    with (
-        pytest.warns(UserWarning, match="numbers the rows") as got,
-        pytest.raises(ValueError, match=r"^votes\.csv:9: model_a: expected a name, got nothing"),
-    ):
-        open_choices(path)
-    assert len(got) == 1
-
-
-def test_names_behind_an_apostrophe_are_read_without_it(tmp_path: Path) -> None:
-    path = put(tmp_path, "model_a,model_b,winner\n'=opus,mini,model_a\n=opus,mini,'=opus\n")
-    assert open_choices(path).choices == tabulate([Comparison("", (("=opus",), ("mini",)), 2, "=opus")])

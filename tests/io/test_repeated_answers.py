@@ -15,7 +15,6 @@ from brought import brought as brought_files
 from brought import taken
 from heedful import TEXTS, Loop, Settings
 from heedful.data.jsonl import as_lines
-from heedful.data.rating_files import open_ratings
 from heedful.data.row_report import Report
 from heedful.io import Outcome, import_lines, rehearse
 from heedful.io.bandit_log import evaluate_table
@@ -161,15 +160,6 @@ def test_an_impression_that_stands_twice_in_a_log_counts_once() -> None:
     bare = [{key: row[key] for key in ("action", "probability", "reward")} for row in rows]
     twice = evaluate_table(placed(bare + bare)).learners[0].values[0]
     assert twice.high - twice.low < once.learners[0].values[0].high - once.learners[0].values[0].low
-
-
-def test_a_rating_that_stands_twice_is_one_and_another_one_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "ratings.csv"
-    file.write_text("user,item,rating\nann,x,4\nann,y,2\nann,x,4\n")
-    assert open_ratings(file).table.values.tolist() == [4.0, 2.0]
-    file.write_text("user,item,rating\nann,x,4\nann,y,2\nann,x,5\n")
-    with pytest.raises(ValueError, match=r"^ratings.csv:4: item: expected each once for user ann, got 'x' once more"):
-        open_ratings(file)
 
 
 # ---------------------------------------------------------------------------- ids that come again
