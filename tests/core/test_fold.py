@@ -164,53 +164,17 @@ def test_a_session_goes_on_after_a_refusal() -> None:
     assert session.learned == 1
 
 
-@pytest.mark.parametrize(
-    ("x", "message"),
-    [
-        ([[1.0, np.nan]], r"x: expected finite numbers, got nan at \[0, 1\]"),
-        ([[1.0, 0.0], [np.inf, 0.0]], r"x: expected finite numbers, got inf at \[1, 0\]"),
-        ([[1.0, 2.0, 3.0]], r"x: expected shape \(m, 2\), got \(1, 3\)"),
-        ([1.0, 2.0], r"x: expected shape \(m, 2\), got \(2,\)"),
-        (np.empty((0, 2)), "x: expected at least one candidate, got an empty list"),
-        ([], r"x: expected shape \(m, 2\), got \(0,\)"),
-        ([["a", "b"]], "x: expected 2-dimensional numbers, got"),
-        ([[1.0], [1.0, 2.0]], "x: expected 2-dimensional numbers, got"),
-        (None, "x: expected"),
-        ([[1 + 2j, 0]], "x: expected 2-dimensional numbers, got"),
-    ],
-)
-def test_a_bad_context_is_refused_by_name(x: Any, message: str) -> None:
+def test_what_the_space_refuses_changes_no_session() -> None:
+    """All that is refused is tried at the doors of the spaces (`spaces/`)."""
     session = Session(PreferencePerceptron(2, Ranking(3)))
     before = session.state
-    with pytest.raises(ValueError, match=message):
-        session.propose(x)
-    assert identical(before, session.state)
+    with pytest.raises(ValueError, match=r"x: expected finite numbers, got nan at \[0, 1\]"):
+        session.propose([[1.0, np.nan]])
     with pytest.raises(LookupError, match="learn: expected a proposal"):
         session.learn([0])
-
-
-@pytest.mark.parametrize(
-    ("feedback", "message"),
-    [
-        ([0, 0, 1], "none twice, got 0 2 times"),
-        ([0, 1, 3], "each from 0 to 2, got 3"),
-        ([-1, 0, 1], "each from 0 to 2, got -1"),
-        ([0, 1], "expected at least the first 3 of 3 candidates, got 2"),
-        ([0.0, 1.0, 2.0], "expected candidate indices, best first, got"),
-        ([[0, 1, 2]], "expected candidate indices, best first, got"),
-        ("012", "expected candidate indices, best first, got '012'"),
-        (None, "expected candidate indices, best first, got None"),
-        ([], "expected candidate indices, best first, got"),
-        ([True, False, True], "expected candidate indices, best first, got"),
-        ([0, 2**70, 1], "expected candidate indices, best first, got"),
-    ],
-)
-def test_bad_feedback_is_refused_by_name(feedback: Any, message: str) -> None:
-    session = Session(PreferencePerceptron(2, Ranking(3)))
     session.propose(X)
-    before = session.state
-    with pytest.raises(ValueError, match=f"^feedback: .*{message}"):
-        session.learn(feedback)
+    with pytest.raises(ValueError, match=r"^feedback: expected at least the first 3 of 3 candidates, got 2"):
+        session.learn([0, 1])
     assert identical(before, session.state)
 
 

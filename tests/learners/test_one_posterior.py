@@ -244,22 +244,6 @@ def test_features_of_any_scale_teach_the_same_order(scale: float) -> None:
         assert learner.weights(state)[0] * scale > 1.0
 
 
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
-        ({"n_features": 0}, "n_features: expected"),
-        ({"prior": 0.0}, "prior: expected"),
-        ({"swap": 0.7}, "swap: expected 0, or a number from 0.001 to 0.5"),
-        ({"swap": -0.1}, "swap: expected 0"),
-        ({"space": 3}, "space: expected a Ranking"),
-        ({"products": N}, f"products: expected a whole number, 0 to {N - 1}, got {N}"),
-    ],
-)
-def test_bad_parameters_are_refused(given: dict[str, Any], error: str) -> None:
-    with pytest.raises(ValueError, match=error):
-        Posterior(**{"n_features": N, "space": Ranking(3), **given}).init(RNG)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("user", "space"),

@@ -44,15 +44,6 @@ def test_the_health_over_http_is_that_of_the_loop(kind: Kind, folder: Path, url:
     assert ("Corrections gain" in told.stdout) == (known.corrections is not None)
 
 
-@pytest.mark.parametrize("alpha", ["none", "0", "0.6", "nan"])
-def test_an_alpha_that_is_none_is_refused_by_name(alpha: str, folder: Path, url: str) -> None:
-    if not (folder / "any.heedful").exists():
-        small_loop(folder / "any.heedful").close()
-    with closing(Caller(url)) as ask:
-        said = ask("GET", f"/v1/loops/any/health?alpha={alpha}")
-        assert (said.status, said.value["field"]) == (422, "alpha")
-
-
 @pytest.mark.slow
 def test_a_command_that_finds_an_alarm_says_what_to_do_and_fails(tmp_path: Path) -> None:
     path = tmp_path / "cars.heedful"

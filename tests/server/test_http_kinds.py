@@ -195,55 +195,34 @@ def test_what_is_no_number_any_more_is_null_and_described_so(ask: Caller, folder
 # ---------------------------------------------------------------------------- what is refused
 
 PAIR = {"candidates": ["i0", "i1"]}
-REFUSED: dict[str, list[tuple[str, dict[str, Any], str | None, str]]] = {
-    "coactive": [
-        ("feedback", {"clicks": 3}, "clicks", "clicks: expected a list"),
-        (
-            "feedback",
-            {"actions": {"i0": "buy"}},
-            None,
-            "choice or none: this loop learns what is better; send action and item",
-        ),
-    ],
-    "one": [
-        ("feedback", {"reward": 6}, "reward", "reward: expected a number from 0 to 1, got 6"),
-        ("feedback", {"rating": {"i0": 4}}, None, "clicks, thumb, reward, better, edit, action, choice or none"),
-    ],
+REFUSED: dict[str, list[tuple[str, dict[str, Any], str, str]]] = {
+    "coactive": [("feedback", {"clicks": 3}, "clicks", "clicks: expected a list")],
+    "one": [("feedback", {"reward": 6}, "reward", "reward: expected a number from 0 to 1, got 6")],
     "ordinal": [
         ("feedback", {"grade": {"i0": 6}}, "grade['i0']", "grade['i0']: expected a whole number from 1 to 5, got 6"),
-        ("feedback", {"rating": {"i0": 4}}, None, "send them as grade"),
     ],
     "rating": [
         ("feedback", {"rating": {"i0": 6}}, "rating['i0']", "rating['i0']: expected a number from 1 to 5, got 6"),
-        ("feedback", {"grade": {"i0": 1}}, None, "send grades as rating"),
         ("decisions", {**PAIR, "person": "p"}, "candidates", "expected one that p has not consumed, got 2 that were"),
-        ("decisions", {"candidates": [{"id": "along"}]}, "candidates", "expected names of items on offer"),
     ],
-    "comparison": [
-        ("feedback", {"choice": "left"}, "choice", "choice: expected "),
-        ("feedback", {"rating": {"i0": 1}}, None, "expected choice, better, clicks or none"),
-        ("decisions", {"candidates": ["i0"]}, "candidates", "expected two or more, to choose between, got 1"),
-    ],
+    "comparison": [("decisions", {"candidates": ["i0"]}, "candidates", "expected two or more, to choose between, got")],
     "routing": [
         ("feedback", {"edit": {"changed": 2}, "item": "i0"}, "edit", "edit: changed: expected a share from 0 to 1"),
-        ("feedback", {"thumb": "up"}, None, "item: expected the model whose answer is judged, as 2 were shown"),
-        ("decisions", {"show": 3}, "show", "expected 1, or 2 to choose between, in a loop of routes, got 3"),
         ("decisions", {"candidates": [{"id": "i0"}]}, "candidates[0]", "cost: expected a number from 0 to 1000"),
-        ("decisions", {"context": {"embedding": [1, 2]}}, "context", "embedding: expected 3 numbers, got 2"),
     ],
-    "best-worst": [
-        ("feedback", {"best": "i0"}, "worst", "worst: expected the worst of what was shown"),
-        ("feedback", {"clicks": ["i0"]}, None, "clicks: expected best or none: this loop learns extremes"),
-    ],
+    "best-worst": [("feedback", {"best": "i0"}, "worst", "worst: expected the worst of what was shown")],
 }
-"""What is refused in a loop of each kind where "i0" and "i1" were shown: the field of bad input, none of what is
-rejected, as it is no feedback of such a loop; and what is said of it."""
-EVERYWHERE: list[tuple[str, dict[str, Any], str | None, str]] = [
-    ("decisions", {"candidates": ["i0", "x"], "strict": True}, "candidates", "got 'x'; put it on offer first"),
-    ("decisions", {"candidates": [], "strict": True}, "candidates", "expected"),
-    ("decisions", {"repeats": "yes"}, "repeats", "expected"),
-    ("feedback", {"no-such-form": 1}, "feedback", "expected one of "),
-]
+REJECTED: dict[str, dict[str, Any]] = {
+    "coactive": {"actions": {"i0": "buy"}},
+    "one": {"rating": {"i0": 4}},
+    "ordinal": {"rating": {"i0": 4}},
+    "rating": {"grade": {"i0": 1}},
+    "comparison": {"rating": {"i0": 1}},
+    "routing": {"thumb": "up"},
+    "best-worst": {"clicks": ["i0"]},
+}
+"""What is bad input in a loop of each kind where "i0" and "i1" were shown, its field and what is said of it; and a form
+that is none of such a loop. All else that is refused is tried at the loop (`loop/test_refusals.py`)."""
 
 
 @each_kind
@@ -254,12 +233,11 @@ def test_what_makes_no_sense_is_a_problem_by_its_field(kind: Kind, ask: Caller, 
     path = f"/v1/loops/{name}"
     shown = ok(ask.post(f"{path}/decisions", {**PAIR, "show": 2, "id": "d", "person": "p"}))["shown"]
     assert sorted(shown) == ["i0", "i1"]
-    refused = [*REFUSED[kind.name], *EVERYWHERE]
-    *_, rejected = (body for _, body, field, _ in refused if field is None)
-    answers = ok(
-        ask.post(f"{path}/feedback", [{"decision": "d", **each} for each in (rejected, kind.answer(0, shown))])
-    )
+    rejected = {"decision": "d", **REJECTED[kind.name]}
+    is_problem(ask.post(f"{path}/feedback", rejected), "rejected")
+    answers = ok(ask.post(f"{path}/feedback", [rejected, {"decision": "d", **kind.answer(0, shown)}]))
     assert [answer["status"] for answer in answers] == ["rejected", "applied"]
+    refused = [*REFUSED[kind.name]]
     other = "prank:n_ranks=5" if kind.name in ("coactive", "one", "routing") else "perceptron"
     refused.append(("evaluations", {"learners": [other]}, "learner", "learner: expected one"))
     if form := {"ordinal": "grade", "rating": "rating"}.get(kind.name) if ask.form == "msgpack" else None:
@@ -267,8 +245,7 @@ def test_what_makes_no_sense_is_a_problem_by_its_field(kind: Kind, ask: Caller, 
         refused += [("feedback", {form: {"i0": number}}, f"{form}['i0']", "a finite number") for number in numbers]
     for route, body, field, told in refused:
         sent = {"decision": "d", **body} if route == "feedback" else body
-        said = ask.post(f"{path}/{route}", sent)
-        assert told in is_problem(said, "rejected" if field is None else "bad-input", field)["detail"]
+        assert told in is_problem(ask.post(f"{path}/{route}", sent), "bad-input", field)["detail"]
     if bare:
         raw = ask.send("POST", f"{path}/decisions", raw_numbers([[1.0]]), content_type=FLOAT32)
         is_problem(raw, "bad-input", "body")
@@ -309,46 +286,16 @@ MADE: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "best-worst": [],  # nobody names code over the network
 }
 """Bodies that make a loop of each kind, and what the answer says among other things."""
-NOT_MADE: dict[str, list[tuple[dict[str, Any], str, str]]] = {
-    "coactive": [
-        ({"items": PRICED, "features": True}, "features", "features: "),
-        ({"items": ITEMS, "learner": "no-such"}, "learner", "learner: "),
-    ],
-    "one": [
-        ({"items": ITEMS, "settings": {"k": 1, "rewards": [1, 0]}}, "rewards", "the lowest and the highest"),
-        ({"items": ITEMS, "settings": {"rewards": [0, 5]}}, "rewards", "expected none in a loop of rankings"),
-    ],
-    "ordinal": [
-        (
-            {"items": ITEMS, "learner": "prank:n_ranks=five"},
-            "learner",
-            "learner: prank: n_ranks: expected a whole number, got 'five'",
-        ),
-    ],
-    "rating": [
-        ({"settings": {"ratings": [5, 1]}}, "ratings", ""),
-        ({"settings": {"ratings": [1, 5], "actions": {"buy": 9}}}, "actions", ""),
-        ({"learner": "bmf", "items": [{"id": "a", "f": 1}, {"id": "b", "f": 2}]}, "ratings", ""),
-        ({"settings": {"ratings": [1, 5]}, "features": False, "kinds": {"f": "number"}}, "kinds", ""),
-    ],
-    "comparison": [
-        ({"settings": {"choices": "worst"}}, "choices", ""),
-        ({"learner": "gp", "items": PRICED}, "choices", ""),
-        ({**BEST, "features": "yes"}, "features", ""),
-        ({**BEST, "features": False, "kinds": {"price": "number"}}, "kinds", ""),
-        ({**BEST, "context": [{"c": 1}, {"c": 2}]}, "context", ""),
-    ],
-    "routing": [
-        ({"settings": {"cost_weight": -1}, **MODELS}, "cost_weight", "expected a number from 0 to 1000, got -1"),
-        ({"settings": {"cost_weight": 1}, "items": PRICED}, "cost", "expected a column cost, or cost_in and cost_out"),
-        ({"settings": {"cost_weight": 1}}, "items", "expected at least one model, got none"),
-        ({"settings": {"cost_weight": 1, "choices": "best"}, **MODELS}, "choices", "expected none in a loop of"),
-        ({"settings": {"cost_weight": 1}, **MODELS, "crosses": "all"}, "crosses", "expected none in a loop of routes"),
-        ({"settings": {"cost_weight": 1}, **MODELS, "kinds": {"cost": "text"}}, "kinds", "expected none in a loop of"),
-    ],
-    "best-worst": [({"items": ITEMS, "learner": KINDS[-1].own}, "learner", "")],
+NOT_MADE: dict[str, tuple[dict[str, Any], str, str]] = {
+    "coactive": ({"items": PRICED, "features": True}, "features", "features: "),
+    "one": ({"items": ITEMS, "settings": {"k": 1, "rewards": [1, 0]}}, "rewards", "the lowest and the highest"),
+    "ordinal": ({"items": ITEMS, "learner": "prank:n_ranks=five"}, "learner", "n_ranks: expected a whole number, got"),
+    "rating": ({"settings": {"ratings": [1, 5]}, "features": False, "kinds": {"f": "number"}}, "kinds", ""),
+    "comparison": ({**BEST, "features": "yes"}, "features", ""),
+    "routing": ({"settings": {"cost_weight": 1}, **MODELS, "crosses": "all"}, "crosses", "expected none in a loop of"),
+    "best-worst": ({"items": ITEMS, "learner": KINDS[-1].own}, "learner", ""),
 }
-"""Bodies that make none, the field that is wrong, and what is said of it."""
+"""A body that makes none, the field that is wrong, and what is said of it; others in `loop/test_refusals.py`."""
 
 
 @each_kind
@@ -366,9 +313,9 @@ def test_a_loop_is_made_by_its_settings_or_its_learner(kind: Kind, ask: Caller) 
                 is_problem(ask.get(f"/v1/loops/{name}/standing"), "bad-input", "items")
             assert ok(ask("PUT", f"/v1/loops/{name}/items", [{"sku": "a"}, {"sku": "b", "price": 3}]))["put"] == 2
             assert sorted(ok(ask.post(f"/v1/loops/{name}/decisions", {"person": "p"}))["shown"]) == ["a", "b"]
-    for given, field, told in NOT_MADE[kind.name]:
-        refused = ask.post("/v1/loops", {"name": f"not-{kind.name}-{ask.form}", **given})
-        assert told in is_problem(refused, "bad-input", field)["detail"]
+    given, field, told = NOT_MADE[kind.name]
+    refused = ask.post("/v1/loops", {"name": f"not-{kind.name}-{ask.form}", **given})
+    assert told in is_problem(refused, "bad-input", field)["detail"]
     assert f"not-{kind.name}-{ask.form}" not in ok(ask.get("/v1/loops"))["loops"]
 
 
