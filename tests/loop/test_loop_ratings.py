@@ -9,6 +9,7 @@ import pytest
 from heedful import Loop
 from heedful.io import import_lines
 from heedful.loop.interactions.rating.prediction_report import Picked
+from heedful.loop.interactions.rating.texts import pick_sentences
 from heedful.loop.interactions.telling import unordered
 from heedful.loop.log import Event, now
 from heedful.loop.writer import PendingEvent
@@ -90,6 +91,7 @@ def test_the_model_is_compared_with_what_is_most_popular(folder: Path, spec: str
         assert picked[1:4] == pytest.approx(np.mean(found, axis=0), abs=1e-9)
         if spec == "item-mean":  # it is what it is compared with
             assert (picked.learned, picked.difference) == (picked.popular, None)
+            assert "better than the most popular cannot be said yet." in pick_sentences(found_picked)
         else:
             assert picked.difference["by"] == pytest.approx(picked.learned - picked.popular)
             assert picked.difference["people"] == 7

@@ -33,31 +33,6 @@ def taught(path: Path, learner: str = "ordinal-logistic:n_ranks=5", lists: int =
     return loop
 
 
-def test_the_grades_of_the_page_are_those_of_the_report(visitor: Visitor, tmp_path: Path) -> None:
-    with taught(tmp_path / "films.heedful", lists=80) as loop:
-        found = loop.report().prediction
-    assert found is not None
-    assert found.difference is not None
-    page = visitor.get(f"{BASE}/learned")
-    told = page.at("report")
-    for number in (f"predictions {found.score:.2f}, ", f"the median grade so far {found.baseline:.2f}."):
-        assert number in told
-    apart = [f"{value:+.2f}".replace("-", "−") for value in found.difference[:3]]
-    assert f"Difference: {apart[0]}, below 0 is better" in told
-    assert f"(95 % confidence interval: {apart[1]} to {apart[2]})." in told
-    assert f"Exactly right: {100.0 * found.details['exact']:.0f} % of 320 grades." in told
-    assert "it predicts better" in told
-    assert page.all("p[@class='verdict verdict--good']")
-    [plot] = [json.loads(each.attrib["data-plot"]) for each in page.all("div[@data-plot]")]
-    assert (plot["y"], plot["x"][-1]) == ("error", 320)
-    assert [line["label"] for line in plot["lines"]] == ["predictions", "the median grade so far"]
-    for line, mean in zip(plot["lines"], (found.score, found.baseline)):
-        steps = [b - a for a, b in zip([0, *plot["x"]], plot["x"])]
-        assert sum(n * value for n, value in zip(steps, line["values"])) / 320 == pytest.approx(mean, abs=1e-4)
-    [row] = [words(each) for each in page.all("tr[@data-weight='f0']")]
-    assert row.startswith("more f0")
-
-
 def test_thresholds_are_drawn_where_they_lie(visitor: Visitor, tmp_path: Path) -> None:
     with taught(tmp_path / "films.heedful", shrink=3.0) as loop:
         _, view = loop.projection.reading("p2")

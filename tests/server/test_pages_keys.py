@@ -20,18 +20,13 @@ BOTH = {"scope-read": "yes", "scope-admin": "yes"}
 """What a first key has to be allowed."""
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path
-
-
 def loops(visitor: Visitor, key: str) -> int:
     """What a program with that key is answered."""
     return httpx.get(f"{visitor.url}/v1/loops", headers={"authorization": f"Bearer {key}"}).status_code
 
 
 def test_the_first_key_is_shown_once_and_shuts_the_gate(
-    visitor: Visitor, keys: Keys, folder: Path, caplog: pytest.LogCaptureFixture
+    visitor: Visitor, keys: Keys, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     page = visitor.get("/keys")
@@ -53,12 +48,12 @@ def test_the_first_key_is_shown_once_and_shuts_the_gate(
     assert secret not in page.html
     assert "yours" in words(page.one(f"tr[@data-key='{secret[:11]}']"))
     assert secret not in caplog.text
-    assert not any(secret.encode() in each.read_bytes() for each in folder.rglob("*") if each.is_file())
+    assert not any(secret.encode() in each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())
 
 
 @pytest.mark.parametrize("passing", [False, True])
-def test_keys_of_a_folder_that_goes_are_said_to_go_with_it(folder: Path, passing: bool) -> None:
-    with served(folder, Options(passing=passing)) as url, closing(Visitor(url)) as visitor:
+def test_keys_of_a_folder_that_goes_are_said_to_go_with_it(tmp_path: Path, passing: bool) -> None:
+    with served(tmp_path, Options(passing=passing)) as url, closing(Visitor(url)) as visitor:
         assert ("its keys go with it" in visitor.get("/keys").html) == passing
 
 
@@ -80,12 +75,9 @@ def test_a_key_may_what_was_ticked_and_as_often_as_was_said(visitor: Visitor, ke
     [
         ({"name": "x"}, "scopes: expected read and admin too, as the first key has to make the others"),
         ({"name": "x", "scope-admin": "yes"}, "scopes: expected read and admin too"),
-        ({"name": "x", "scope-decide": "yes", "scope-read": "yes"}, "scopes: expected read and admin too"),
         ({"name": ""} | BOTH, "name: expected"),
         ({"name": "x", "rate": "fast"} | BOTH, "rate: expected a number of requests a second, or nothing"),
         ({"name": "x", "rate": "0"} | BOTH, "rate: expected requests per second"),
-        ({"name": "x", "rate": "nan"} | BOTH, "rate: expected requests per second"),
-        ({"name": "x" * 201} | BOTH, "name: expected"),
     ],
 )
 def test_what_is_wrong_is_said_beside_the_form_that_keeps_the_rest(
@@ -126,14 +118,14 @@ def test_a_revoked_key_is_refused_and_its_sessions_end(visitor: Visitor, keys: K
     assert visitor.get("/keys").status == 303
 
 
-def test_who_may_not_is_told_what_to_do_about_it(visitor: Visitor, keys: Keys, folder: Path) -> None:
+def test_who_may_not_is_told_what_to_do_about_it(visitor: Visitor, keys: Keys, tmp_path: Path) -> None:
     made, text = keys.create("asker", scopes=["decide", "feedback"])
     visitor.sign_in(text)
     page = visitor.get("/")
     assert page.status == 403
     assert "This takes a key that may read; yours may decide and feedback." in words(page.one("main"))
     scopes = "--scope decide --scope feedback --scope read"
-    assert words(page.one("pre")) == f"heedful keys scopes {made.prefix} {scopes} --folder {quote(str(folder))}"
+    assert words(page.one("pre")) == f"heedful keys scopes {made.prefix} {scopes} --folder {quote(str(tmp_path))}"
     assert "/sign-out" in [form.attrib["action"] for form in page.all("form")]
     assert ("/sign-in", "Sign in with another key") in [(a.attrib["href"], words(a)) for a in page.all("a")]
     assert "All loops" not in page.html
@@ -144,16 +136,16 @@ def test_who_may_not_is_told_what_to_do_about_it(visitor: Visitor, keys: Keys, f
     [{}, {"host": "shop.example"}, {"x_forwarded_for": "192.0.2.1"}, {"forwarded": "for=192.0.2.1"}, {"via": "1.1 a"}],
 )
 def test_the_folder_is_named_to_who_is_on_this_machine_alone(
-    visitor: Visitor, keys: Keys, folder: Path, headers: dict[str, str]
+    visitor: Visitor, keys: Keys, tmp_path: Path, headers: dict[str, str]
 ) -> None:
     _, text = keys.create("asker", scopes=["decide"])
-    told = quote(str(folder)) if not headers else "DIR"
+    told = quote(str(tmp_path)) if not headers else "DIR"
     assert words(visitor.get("/sign-in", **headers).one("pre")) == f"heedful keys create NAME --folder {told}"
     visitor.sign_in(text)
     page = visitor.get("/", **headers)
     assert page.status == 403
     assert words(page.one("pre")).endswith(f" --folder {told}")
-    assert (str(folder) in page.html) == (not headers)
+    assert (str(tmp_path) in page.html) == (not headers)
 
 
 def test_keys_of_other_tenants_are_neither_seen_nor_revoked(visitor: Visitor, keys: Keys) -> None:

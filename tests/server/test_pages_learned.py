@@ -12,7 +12,7 @@ import pytest
 from browsing import Visitor, words
 
 from heedful import Loop
-from heedful.core.wording import count, share_of
+from heedful.core.wording import count
 from heedful.loop.interactions import findings
 from heedful.loop.interactions.coactive.texts import WORDS
 from heedful.loop.interactions.forms import FORMS
@@ -25,11 +25,6 @@ from heedful.server.keys import Keys
 from heedful.server.pages import formatting
 from heedful.server.pages.learned import LESSONS
 from loops import bits, small_loop
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +46,8 @@ def taught(path: Path, lists: int = 30, **settings: Any) -> Loop:
     return loop
 
 
-def test_weights_lessons_and_events_in_words(visitor: Visitor, folder: Path) -> None:
-    loop = taught(folder / "cars.heedful")
+def test_weights_lessons_and_events_in_words(visitor: Visitor, tmp_path: Path) -> None:
+    loop = taught(tmp_path / "cars.heedful")
     page = visitor.get("/loops/cars/learned")
     assert page.status == 200
     assert page.at("so-far") == "From 30 answers to 30 lists."
@@ -73,8 +68,8 @@ def test_weights_lessons_and_events_in_words(visitor: Visitor, folder: Path) -> 
     loop.close()
 
 
-def test_lessons_come_a_page_at_a_time_and_by_person(visitor: Visitor, folder: Path) -> None:
-    taught(folder / "cars.heedful", LESSONS + 3).close()
+def test_lessons_come_a_page_at_a_time_and_by_person(visitor: Visitor, tmp_path: Path) -> None:
+    taught(tmp_path / "cars.heedful", LESSONS + 3).close()
     page = visitor.get("/loops/cars/learned")
     first = [row.attrib["data-event"] for row in page.all("tr[@data-event]")]
     [older] = [link.attrib["href"] for link in page.all("a") if words(link) == "Older"]
@@ -94,8 +89,8 @@ def test_lessons_come_a_page_at_a_time_and_by_person(visitor: Visitor, folder: P
     assert nobody.at("about") == "Nobody called nobody has been here. What is below holds for everybody."
 
 
-def test_what_is_told_of_a_person_is_what_was_learned_of_that_person(visitor: Visitor, folder: Path) -> None:
-    taught(folder / "cars.heedful", 9, shrink=2.0).close()
+def test_what_is_told_of_a_person_is_what_was_learned_of_that_person(visitor: Visitor, tmp_path: Path) -> None:
+    taught(tmp_path / "cars.heedful", 9, shrink=2.0).close()
     own = visitor.get("/loops/cars/learned?person=p1")
     assert own.at("weights-h") == "What it thinks p1 likes"
     assert own.at("about") == "What it thinks, and the lessons, are p1's; all else is everybody's."
@@ -105,14 +100,14 @@ def test_what_is_told_of_a_person_is_what_was_learned_of_that_person(visitor: Vi
     assert visitor.get("/loops/cars/learned").at("about") == ""
 
 
-def test_persons_are_asked_for_only_where_there_are_some(visitor: Visitor, folder: Path) -> None:
-    with small_loop(folder / "cars.heedful") as loop:
+def test_persons_are_asked_for_only_where_there_are_some(visitor: Visitor, tmp_path: Path) -> None:
+    with small_loop(tmp_path / "cars.heedful") as loop:
         decision = loop.decide(show=3)
         loop.feedback(decision.id, clicks=[decision.shown[1]])
     page = visitor.get("/loops/cars/learned")
     assert page.all("input[@id='person']") == []
     assert "Person" not in page.at("lessons")
-    with Loop.open(folder / "cars.heedful") as loop:
+    with Loop.open(tmp_path / "cars.heedful") as loop:
         decision = loop.decide(show=3, person="p1")
         loop.feedback(decision.id, clicks=[decision.shown[1]])
     page = visitor.get("/loops/cars/learned")
@@ -122,11 +117,11 @@ def test_persons_are_asked_for_only_where_there_are_some(visitor: Visitor, folde
 
 
 @pytest.mark.parametrize("scripted", [False, True])
-def test_a_lesson_is_taken_back(visitor: Visitor, folder: Path, scripted: bool) -> None:
-    with taught(folder / "one.heedful", 9) as loop:
+def test_a_lesson_is_taken_back(visitor: Visitor, tmp_path: Path, scripted: bool) -> None:
+    with taught(tmp_path / "one.heedful", 9) as loop:
         loop.undo("e1")
         without = bits(loop)
-    taught(folder / "cars.heedful", 9).close()
+    taught(tmp_path / "cars.heedful", 9).close()
     page = visitor.get("/loops/cars/learned?person=p1")
     form = page.fields("/loops/cars/learned/undo")
     assert form == {"event": "e7", "person": "p1"}
@@ -144,42 +139,42 @@ def test_a_lesson_is_taken_back(visitor: Visitor, folder: Path, scripted: bool) 
     assert "undone" in words(row)
     assert row.find(".//button") is None
     assert page.at("so-far") == "From 9 answers to 9 lists, 1 of them taken back."
-    with Loop.open(folder / "cars.heedful") as loop:
+    with Loop.open(tmp_path / "cars.heedful") as loop:
         assert bits(loop) == without
 
 
-def test_what_cannot_be_taken_back_is_refused(visitor: Visitor, folder: Path) -> None:
-    taught(folder / "cars.heedful", 2).close()
+def test_what_cannot_be_taken_back_is_refused(visitor: Visitor, tmp_path: Path) -> None:
+    taught(tmp_path / "cars.heedful", 2).close()
     wrong = visitor.post("/loops/cars/learned/undo", {"event": "nothing"}, hx_request="true")
     assert wrong.status == 409
     assert "feedback nothing is not in the log" in words(wrong.tree)
     assert visitor.post("/loops/cars/learned/undo", {"event": ""}).status == 422
     assert visitor.post("/loops/cars/learned/undo", {"event": "e0"}, origin="http://evil.example").status == 403
     assert visitor.post("/loops/other/learned/undo", {"event": "e0"}).status == 404
-    with Loop.open(folder / "cars.heedful") as loop:
+    with Loop.open(tmp_path / "cars.heedful") as loop:
         assert not any(each.undone for each in loop.lessons())
 
 
 @pytest.mark.parametrize("query", ["before=x", "before=0", "before=1&before=2", "person=%00"])
-def test_a_query_that_makes_no_sense_is_refused(visitor: Visitor, folder: Path, query: str) -> None:
-    taught(folder / "cars.heedful", 1).close()
+def test_a_query_that_makes_no_sense_is_refused(visitor: Visitor, tmp_path: Path, query: str) -> None:
+    taught(tmp_path / "cars.heedful", 1).close()
     page = visitor.get(f"/loops/cars/learned?{query}")
     assert page.status == 422
     assert "expected" in words(page.one("main"))
 
 
-def test_who_may_only_read_sees_no_button(visitor: Visitor, folder: Path) -> None:
-    taught(folder / "cars.heedful", 3).close()
-    with closing(Keys(folder)) as keys:
+def test_who_may_only_read_sees_no_button(visitor: Visitor, tmp_path: Path) -> None:
+    taught(tmp_path / "cars.heedful", 3).close()
+    with closing(Keys(tmp_path)) as keys:
         visitor.sign_in(keys.create("looker", scopes=["read"])[1])
     page = visitor.get("/loops/cars/learned")
     assert len(page.all("tr[@data-event]")) == 3
     assert not any("Undo" in words(button) for button in page.all("button"))
 
 
-def test_what_people_wrote_is_text_and_never_markup(visitor: Visitor, folder: Path) -> None:
+def test_what_people_wrote_is_text_and_never_markup(visitor: Visitor, tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
-    with small_loop(folder / "cars.heedful") as loop:
+    with small_loop(tmp_path / "cars.heedful") as loop:
         loop.put_items([{"id": evil, "f0": 1.0, "f1": 0.0, "f2": 0.0, "f3": 0.0}])
         decision = loop.decide(["i1", evil], id=f"d{evil}", person=f"p{evil}")
         loop.feedback(decision.id, id=f"e{evil}", better=[decision.shown[1]])
@@ -223,30 +218,9 @@ def test_the_verdict_says_what_the_interval_says() -> None:
     assert (open_.kind, open_.short) == ("open", "No difference can be shown yet.")
 
 
-@pytest.mark.slow
-def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folder: Path) -> None:
-    with taught(folder / "cars.heedful", 120) as loop:
-        loop.feedback("d0", id="again", clicks=[])
-        found = loop.report()
-    page = visitor.get("/loops/cars/learned")
-    assert found.difference is not None
-    for arm in (found.learned, found.control):
-        assert arm.mean is not None
-        assert f"{arm.shown} {arm.answered} {arm.mean:.2f}" in page.at("report")
-    assert f"{found.difference.by:+.2f}".replace("-", "−") in page.at("report")
-    empty, against, late, undone = found.feedback[1:]
-    shares = [f"{share_of(n, 121)} ({n})" for n in (empty, against, late, undone)]
-    assert empty == 1
-    assert [words(each) for each in page.all("dd[@class='figure']")] == shares
-    plot = json.loads(page.all("div[@data-plot]")[0].attrib["data-plot"])
-    assert plot["x"][-1] == 120
-    assert [line["label"] for line in plot["lines"]] == ["learned order", "your order (control)"]
-    assert all(len(line["values"]) == len(plot["x"]) for line in plot["lines"])
-
-
-def test_what_is_in_neither_kind_of_list_is_said(visitor: Visitor, folder: Path) -> None:
+def test_what_is_in_neither_kind_of_list_is_said(visitor: Visitor, tmp_path: Path) -> None:
     assert findings.excluded_sentence(report(Arm(9, 9, 0.5)), WORDS) == ""
-    with taught(folder / "cars.heedful", 9) as loop:
+    with taught(tmp_path / "cars.heedful", 9) as loop:
         for n in range(2):
             loop.record(["i0", "i1"], ["i1", "i0"], id=f"e{n}-seen")
         loop.decide(["i0", "i1"], id="mail", deferred=True)
@@ -290,9 +264,9 @@ def test_every_point_of_the_picture_rests_on_several_lists() -> None:
     assert findings.arms_picture(report(Arm(9, 9, 0.5), series=series[:1]), WORDS, "place") is None
 
 
-def test_regret_is_told_where_a_simulation_knows_it_and_nowhere_else(visitor: Visitor, folder: Path) -> None:
+def test_regret_is_told_where_a_simulation_knows_it_and_nowhere_else(visitor: Visitor, tmp_path: Path) -> None:
     for name in ("real", "simulated"):
-        loop = small_loop(folder / f"{name}.heedful", "perceptron", control=0.0, k=3)
+        loop = small_loop(tmp_path / f"{name}.heedful", "perceptron", control=0.0, k=3)
         w = np.array([1.0, -2.0, 0.5, 0.0])
         worth = {
             row: float(loop.projection.catalogue.features([v])[0] @ w)
@@ -312,7 +286,7 @@ def test_regret_is_told_where_a_simulation_knows_it_and_nowhere_else(visitor: Vi
     [plot] = [each for each in plots if each["y"] == "log"]
     regret, bound = (line["values"] for line in plot["lines"])
     assert all(low <= high for low, high in zip(regret, bound) if low is not None)
-    (folder / "simulated.heedful" / "simulation.json").write_text("no")
+    (tmp_path / "simulated.heedful" / "simulation.json").write_text("no")
     assert visitor.get("/loops/simulated/learned").status == 422
 
 
@@ -361,9 +335,9 @@ def test_sizes_and_lists_of_names() -> None:
     assert count(2000, "list") == "2,000 lists"
 
 
-def test_it_is_asked_for_again_when_something_happens(visitor: Visitor, folder: Path) -> None:
+def test_it_is_asked_for_again_when_something_happens(visitor: Visitor, tmp_path: Path) -> None:
     """What the script of the page needs: where events come from, what to ask for, which parts to take over."""
-    taught(folder / "cars.heedful", LESSONS + 1).close()
+    taught(tmp_path / "cars.heedful", LESSONS + 1).close()
     page = visitor.get("/loops/cars/learned?person=p1&before=60")
     [live] = page.all("div[@data-live]")
     assert live.attrib["hx-get"] == "/loops/cars/learned?person=p1&before=60"
@@ -371,7 +345,7 @@ def test_it_is_asked_for_again_when_something_happens(visitor: Visitor, folder: 
     assert len(parts) == 9
     assert all(len(page.all(f"*[@id='{part}']")) == 1 for part in parts)
     address, _, after = live.attrib["data-live"].partition("?after=")
-    with Loop.open(folder / "cars.heedful") as loop:
+    with Loop.open(tmp_path / "cars.heedful") as loop:
         assert int(after) == loop.projection.log.last()[0]
     with visitor.http.stream("GET", f"{address}?after={int(after) - 1}") as stream:
         assert stream.status_code == 200

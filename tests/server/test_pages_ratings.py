@@ -167,33 +167,6 @@ def taught(path: Path, learner: str | None = None, lists: int = 60, **settings: 
     return loop
 
 
-def test_the_ratings_of_the_page_are_those_of_the_report(visitor: Visitor, tmp_path: Path) -> None:
-    with taught(tmp_path / "films.heedful") as loop:
-        found = loop.report()
-        rated = len({name for each in loop.lessons(100) for name in each.chosen})
-    predicted, apart = found.prediction, found.difference
-    assert apart is not None
-    assert predicted is not None
-    page = visitor.get(f"{BASE}/learned")
-    assert page.at("so-far").startswith(f"180 ratings by 6 people, of {rated} of 20 items on offer. From 60 answers")
-    told = page.at("report")
-    assert "Yes: what was learned does better than the control." in told
-    means = f"learned choice {found.learned.mean:.2f}, control (your score, or chance) {found.control.mean:.2f}"
-    assert f"Mean rating: {means}." in told
-    bounds = [f"{value:+.2f}".replace("-", "−") for value in apart[:3]]
-    assert f"Difference: {bounds[0]} (95 % confidence interval: {bounds[1]} to {bounds[2]})." in told
-    assert f"predictions {predicted.score:.2f}, " in told
-    assert f"the item's mean so far {predicted.baseline:.2f}." in told
-    shown, off = (json.loads(each.attrib["data-plot"]) for each in page.all("div[@data-plot]"))
-    assert (shown["y"], shown["x"][-1]) == ([1, 5], 60)
-    assert [line["label"] for line in shown["lines"]] == ["learned choice", "control (your score, or chance)"]
-    assert (off["y"], off["x"][-1]) == ("error", 180)
-    steps = [b - a for a, b in zip([0, *off["x"]], off["x"])]
-    for line, mean in zip(off["lines"], (predicted.score, predicted.baseline)):
-        assert sum(n * value for n, value in zip(steps, line["values"])) / 180 == pytest.approx(mean, abs=1e-4)
-    assert "style=" not in page.html
-
-
 def test_what_is_liked_best_is_what_the_loop_expects(visitor: Visitor, tmp_path: Path) -> None:
     with taught(tmp_path / "films.heedful", repeats=False, lists=12) as loop:
         expected = {who: list(loop.predict(person=who).items())[:10] for who in (None, "p1")}

@@ -68,36 +68,31 @@ def bars(seen: Seen) -> list[str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path
-
-
-@pytest.fixture
-def url(folder: Path) -> Iterator[str]:
-    with served(folder, Options(words={"weight": ("heavier", "lighter")})) as found:
+def url(tmp_path: Path) -> Iterator[str]:
+    with served(tmp_path, Options(words={"weight": ("heavier", "lighter")})) as found:
         yield found
 
 
-def made(folder: Path, items: Any = CARS, name: str = "cars", learner: str | None = None, **settings: Any) -> None:
+def made(tmp_path: Path, items: Any = CARS, name: str = "cars", learner: str | None = None, **settings: Any) -> None:
     encoding, settings = infer(CARS, kinds=KINDS) if items is CARS else infer(items), CALM | settings
     Loop.create(
-        folder / f"{name}.heedful", encoding=encoding, items=items, learner=learner, settings=Settings(**settings)
+        tmp_path / f"{name}.heedful", encoding=encoding, items=items, learner=learner, settings=Settings(**settings)
     ).close()
 
 
 @pytest.fixture
-def page(folder: Path, url: str) -> Iterator[Page]:
-    made(folder)
+def page(tmp_path: Path, url: str) -> Iterator[Page]:
+    made(tmp_path)
     found = Page(url, "cars")
     with found.http:
         yield found
 
 
-def decisions(folder: Path, name: str = "cars") -> dict[str, Any]:
+def decisions(tmp_path: Path, name: str = "cars") -> dict[str, Any]:
     """The lists that a loop noted, by id: who saw what, and how it came about."""
     from heedful.io import export_lines
 
-    with Loop.open(folder / f"{name}.heedful") as loop:
+    with Loop.open(tmp_path / f"{name}.heedful") as loop:
         lines = list(export_lines(loop))
     return {line["id"]: line for line in lines if line["kind"] == "decision"}
 
@@ -105,11 +100,11 @@ def decisions(folder: Path, name: str = "cars") -> dict[str, Any]:
 # ---------------------------------------------------------------------------- what is shown
 
 
-def test_a_hand_of_real_items_in_the_order_of_a_real_decision(page: Page, folder: Path) -> None:
+def test_a_hand_of_real_items_in_the_order_of_a_real_decision(page: Page, tmp_path: Path) -> None:
     seen = page.look()
     assert seen.status == 200
     assert sorted(seen.names) == sorted(NAMES)
-    assert decisions(folder)[seen.kept["decision"]]["shown"] == seen.names
+    assert decisions(tmp_path)[seen.kept["decision"]]["shown"] == seen.names
     assert "Pick what you would rather have, or drag the cards" in seen.html
     assert (seen.marks, seen.kept["placed"]) == ({}, "")
     assert "Nothing yet: no correction so far." in seen.html
@@ -119,38 +114,38 @@ def test_a_hand_of_real_items_in_the_order_of_a_real_decision(page: Page, folder
     assert "small &amp; &lt;b&gt;fun&lt;/b&gt;" in seen.html
 
 
-def test_not_all_of_a_large_catalogue(folder: Path, url: str) -> None:
-    made(folder, rows(300, 3), "many")
+def test_not_all_of_a_large_catalogue(tmp_path: Path, url: str) -> None:
+    made(tmp_path, rows(300, 3), "many")
     seen = [set(Page(url, "many").look().names) for _ in range(4)]
     assert {len(each) for each in seen} == {HAND}
     assert len(set.union(*seen)) > HAND
 
 
 @pytest.mark.slow
-def test_the_control_says_what_it_is_once_something_was_learned(folder: Path, url: str) -> None:
+def test_the_control_says_what_it_is_once_something_was_learned(tmp_path: Path, url: str) -> None:
     """Before, no list is in a learned order."""
-    made(folder, control=0.25, name="some")
+    made(tmp_path, control=0.25, name="some")
     page = Page(url, "some")
     assert not any("This list ignores what was learned" in page.look().html for _ in range(30))
     page.teach(page.look(), item="mini")
     seen = [page.look() for _ in range(60)]
     found = {bool(re.search(r"one list in 4 does", each.html)): each.kept["decision"] for each in seen}
-    arms = decisions(folder, "some")
+    arms = decisions(tmp_path, "some")
     assert {told: arms[id]["arm"] for told, id in found.items()} == {True: "control", False: "learned"}
 
 
-def test_looking_without_seeing_notes_nothing(page: Page, folder: Path) -> None:
+def test_looking_without_seeing_notes_nothing(page: Page, tmp_path: Path) -> None:
     page.http.head(page.base)
     for site in ("cross-site", "same-site"):
         seen = Seen(page.http.get(page.base, headers={"sec-fetch-site": site, "sec-fetch-mode": "navigate"}))
         assert (len(seen.names), seen.kept["decision"]) == (4, "")
     again = page.look(hand=json.dumps(NAMES[::-1]))
     assert (again.names, again.kept["decision"]) == (NAMES[::-1], "")
-    assert decisions(folder) == {}
+    assert decisions(tmp_path) == {}
 
 
-def test_a_loop_without_items_says_what_it_is(folder: Path, url: str) -> None:
-    Loop.create(folder / "texts.heedful", encoding=TEXTS).close()
+def test_a_loop_without_items_says_what_it_is(tmp_path: Path, url: str) -> None:
+    Loop.create(tmp_path / "texts.heedful", encoding=TEXTS).close()
     page = Page(url, "texts")
     seen = page.look()
     assert (seen.status, seen.names) == (200, [])
@@ -159,19 +154,19 @@ def test_a_loop_without_items_says_what_it_is(folder: Path, url: str) -> None:
     assert "None of these" not in seen.html
 
 
-def test_of_a_single_item_the_best_is_shown_and_others_beside_it(folder: Path, url: str) -> None:
-    made(folder, name="one", k=1)
+def test_of_a_single_item_the_best_is_shown_and_others_beside_it(tmp_path: Path, url: str) -> None:
+    made(tmp_path, name="one", k=1)
     page = Page(url, "one")
     seen = page.look()
     assert "rather one of the others?" in seen.html
     assert 'class="grip"' not in seen.html
-    assert decisions(folder, "one")[seen.kept["decision"]]["shown"] == seen.names[:1]
+    assert decisions(tmp_path, "one")[seen.kept["decision"]]["shown"] == seen.names[:1]
     wanted = seen.names[2]
     then = page.teach(seen, item=wanted)
     assert then.names[0] == wanted
-    assert decisions(folder, "one").keys() == {seen.kept["decision"]}
+    assert decisions(tmp_path, "one").keys() == {seen.kept["decision"]}
     page.teach(then, item=then.names[1])
-    assert decisions(folder, "one")["e2-seen"]["shown"] == then.names[:1]
+    assert decisions(tmp_path, "one")["e2-seen"]["shown"] == then.names[:1]
 
 
 # ---------------------------------------------------------------------------- what a correction does
@@ -191,20 +186,20 @@ def test_a_pick_is_learned_and_shown_at_once(page: Page) -> None:
     assert then.kept["decision"] == ""  # the list is another one now
 
 
-def test_the_answer_is_to_what_was_seen(page: Page, folder: Path) -> None:
+def test_the_answer_is_to_what_was_seen(page: Page, tmp_path: Path) -> None:
     first = page.look()
     second = page.teach(first, item=first.names[3])
     page.teach(second, item=second.names[2])
-    noted = decisions(folder)
+    noted = decisions(tmp_path)
     assert noted.keys() == {first.kept["decision"], "e2-seen"}
     assert (noted["e2-seen"]["arm"], noted["e2-seen"]["shown"]) == ("imported", second.names)
 
 
-def test_a_new_order_is_one_correction(page: Page, folder: Path) -> None:
+def test_a_new_order_is_one_correction(page: Page, tmp_path: Path) -> None:
     order = ["mini", "beetle", "hybrid <&\"'>", "mustang"]
     then = page.teach(page.look(hand=json.dumps(order[::-1])), kind="order", order=order)
     assert (then.status, then.names, then.marks) == (200, order, {})
-    with Loop.open(folder / "cars.heedful") as loop:
+    with Loop.open(tmp_path / "cars.heedful") as loop:
         [told] = loop.lessons()
         assert told.form == "better"
 
@@ -279,9 +274,9 @@ def test_cards_around_what_was_put() -> None:
     assert places == ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th"]
 
 
-def test_lessons_tell_the_titles_that_are_on_the_cards(folder: Path, url: str) -> None:
+def test_lessons_tell_the_titles_that_are_on_the_cards(tmp_path: Path, url: str) -> None:
     items = [{"id": f"B{n}", "title": f"toner {n}", "price": n} for n in range(3)]
-    made(folder, items, "shop")
+    made(tmp_path, items, "shop")
     page = Page(url, "shop")
     seen = page.look(hand=json.dumps(["B0", "B1", "B2"]))
     then = page.teach(seen, item="B2")
@@ -315,8 +310,8 @@ def test_what_went_off_offer_goes_off_the_page(page: Page, url: str) -> None:
     caller.close()
 
 
-def test_each_person_has_her_own_where_the_loop_learns_that(folder: Path, url: str) -> None:
-    made(folder, name="each", shrink=1.0)
+def test_each_person_has_her_own_where_the_loop_learns_that(tmp_path: Path, url: str) -> None:
+    made(tmp_path, name="each", shrink=1.0)
     page = Page(url, "each")
     ann = page.look(person="ann", hand=json.dumps(NAMES))
     assert "What it thinks ann likes" in ann.html
@@ -325,7 +320,7 @@ def test_each_person_has_her_own_where_the_loop_learns_that(folder: Path, url: s
         ann = page.teach(ann, item="mini", person="ann")
         bob = page.teach(bob, item="mustang", person="bob")
     shown = page.look(person="ann").kept["decision"]
-    assert decisions(folder, "each")[shown]["person"] == "ann"
+    assert decisions(tmp_path, "each")[shown]["person"] == "ann"
     assert (ann.lessons.keys(), bob.lessons.keys()) == ({"e1", "e3", "e5"}, {"e2", "e4", "e6"})
     assert page.look().lessons.keys() == {f"e{i + 1}" for i in range(6)}
     values = [re.findall(r'data-value="([^"]*)"', page.look(person=who).html) for who in ("ann", "bob", "")]
@@ -360,7 +355,7 @@ def test_what_others_teach_comes_as_events(page: Page, url: str) -> None:
         ({"kind": "order", "order": json.dumps(NAMES), "moved": "mini"}, "moved: expected a list of names as JSON"),
     ],
 )
-def test_bad_input_teaches_nothing(page: Page, folder: Path, form: dict[str, str], told: str) -> None:
+def test_bad_input_teaches_nothing(page: Page, tmp_path: Path, form: dict[str, str], told: str) -> None:
     seen = page.look()
     good = {"hand": seen.names, "decision": seen.kept["decision"], "event": "e1", "item": "mini"}
     for part in (True, False):
@@ -369,7 +364,7 @@ def test_bad_input_teaches_nothing(page: Page, folder: Path, form: dict[str, str
         assert told in answer.html
         assert ("<html" in answer.html) is not part
         assert 'class="problem" role="alert"' in answer.html or not part
-    with Loop.open(folder / "cars.heedful") as loop:
+    with Loop.open(tmp_path / "cars.heedful") as loop:
         assert "feedback" not in loop.projection.log.counts()
 
 
@@ -509,8 +504,8 @@ def test_bars_that_are_all_alike_are_none() -> None:
     assert not level([])
 
 
-def test_where_all_weights_are_alike_the_page_says_what_it_may_be_and_draws_no_bars(folder: Path, url: str) -> None:
-    made(folder, learner="online-convex")  # its first step is as long for each feature
+def test_where_all_weights_are_alike_the_page_says_what_it_may_be_and_draws_no_bars(tmp_path: Path, url: str) -> None:
+    made(tmp_path, learner="online-convex")  # its first step is as long for each feature
     page = Page(url, "cars")
     before = page.look()
     seen = page.teach(before, item=before.names[-1])  # the last has something to move past, whatever was drawn
