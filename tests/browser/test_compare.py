@@ -128,14 +128,6 @@ def test_a_participant_on_a_phone_from_the_link_to_the_thanks(opened: Opened, lo
     assert [said for _, said, _ in answers(loop.path)] == ["first", "first", "first", "cannot_judge", "second"]
 
 
-def test_two_participants_of_one_link_are_two_people(opened: Opened, loop: Served, link: str) -> None:
-    pages = [begun(opened(link)) for _ in range(2)]
-    for page in pages:
-        page.keyboard.press("1")
-        at(page, 2)
-    assert len({who for who, _, _ in answers(loop.path)}) == 2
-
-
 def test_reload_back_and_another_window_lose_nothing(opened: Opened, loop: Served, link: str) -> None:
     page = begun(opened(link))
     page.keyboard.press("2")

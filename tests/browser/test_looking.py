@@ -58,27 +58,6 @@ def test_learned_against_left_alone_with_a_picture(opened: Opened, server: Any) 
     come(page, "() => document.documentElement.scrollWidth <= 320")
 
 
-def test_many_lessons_come_a_page_at_a_time(opened: Opened, loop: Served) -> None:
-    teach(loop.path, 120)
-    page = opened(f"{loop.url}/learned")
-    lessons = page.locator("#lessons [data-event]")
-    first = lessons.count()
-    assert 10 <= first <= 100
-    newest = lessons.first.get_attribute("data-event")
-    assert newest == "e119"
-    seen = set()
-    while True:
-        ids = page.evaluate("Array.from(document.querySelectorAll('#lessons [data-event]'), it => it.dataset.event)")
-        assert not seen & set(ids)
-        seen |= set(ids)
-        older = page.get_by_role("link", name="Older")
-        if older.count() == 0:
-            break
-        older.click()
-        come(page, "last => !document.querySelector(`#lessons [data-event='${last}']`)", ids[-1])
-    assert seen == {f"e{n}" for n in range(120)}
-
-
 @pytest.fixture(scope="module")
 def thousand(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A server of a thousand loops, one of them damaged."""
@@ -114,15 +93,6 @@ def test_a_thousand_loops_are_a_list_of_which_only_what_is_seen_is_opened(
     page.get_by_role("link", name="Later").click()
     expect(page.locator("tr[data-loop]").first).to_have_attribute("data-loop", "loop-0050")
     expect(page.locator("tr[data-loop]").first).to_contain_text("6")
-
-
-def test_a_snapshot_is_kept_on_the_page(opened: Opened, thousand: Process) -> None:
-    teach(thousand.folder / "loop-0001.heedful", 3)
-    page = opened(thousand.url)
-    row = page.locator('tr[data-loop="loop-0001"]')
-    row.get_by_role("button", name="Snapshot").click()
-    expect(row).to_contain_text("Kept")
-    assert list((thousand.folder / "loop-0001.heedful").glob("*snapshot*"))
 
 
 @pytest.mark.parametrize("place", ["", "/learned"])

@@ -1,4 +1,4 @@
-"""Proving a learner on its page: by mouse, by keyboard alone, without scripts, and readable by all."""
+"""Proving a learner on its page: by mouse, by keyboard alone, and readable by all."""
 
 from __future__ import annotations
 
@@ -101,16 +101,6 @@ def test_a_learner_that_does_not_fit_is_refused_in_place(proof: Page) -> None:
     proof.get_by_role("button", name="Evaluate").click()
     expect(proof.locator("#told").get_by_role("alert")).to_contain_text("expected one that is taught what is better")
     expect(proof.get_by_label("Learner").first).to_have_value("prank")
-
-
-def test_without_scripts(opened: Opened, loop: Served) -> None:
-    page = opened(f"{loop.url}/proof", java_script_enabled=False)
-    page.get_by_label("Learner").first.fill("perceptron")
-    page.get_by_role("button", name="Evaluate").click()
-    expect(page.locator("#told .verdict")).to_contain_text("perceptron")
-    page.get_by_label("Candidate").fill("perceptron")
-    page.get_by_role("button", name="Start the experiment").click()
-    expect(page.get_by_role("button", name="Stop the experiment")).to_be_visible()
 
 
 def test_readable_by_all_and_fits_a_small_phone(opened: Opened, loop: Served) -> None:

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,7 +22,6 @@ from playwright.sync_api import Page, expect
 
 from heedful import Loop
 from heedful.client import Client
-from heedful.client.page_token import page_token
 from heedful.server.app import App
 from heedful.server.context import Options
 from heedful.server.keys import Keys
@@ -199,46 +198,6 @@ def test_what_the_browser_does_not_take_is_sent_when_the_page_is_left(site: Site
 
 
 # ---------------------------------------------------------------------------- what is refused
-
-
-def expired(site: Site) -> str:
-    token = page_token(site.key, "cars", "d1", 1.0)
-    time.sleep(1.1)
-    return token
-
-
-def tampered(site: Site) -> str:
-    head, claims, signature = page_token(site.key, "cars", "d1").split(".")
-    return f"{head}.{claims}.{'A' if signature[0] != 'A' else 'B'}{signature[1:]}"
-
-
-WRONG: list[tuple[str, Callable[[Site], str], str, str]] = [
-    ("another decision", lambda site: page_token(site.key, "cars", "d2"), "decision", "expected 'd2', for which"),
-    ("another loop", lambda site: page_token(site.key, "films", "d1"), "loop", "expected 'films', for which"),
-    ("expired", expired, "token", "expected one that has not ended"),
-    ("tampered", tampered, "token", "this one was changed"),
-    ("a key", lambda site: site.key, "token", "expected a JSON Web Token"),
-    ("nothing", lambda _: "", "token", "expected a JSON Web Token"),
-]
-
-
-def test_a_token_that_is_wrong_is_refused_with_what_is_wrong(site: Site, opened: Opened, watch: Watch) -> None:
-    """The script sends it and goes on; a script of the page's own can read the answer."""
-    watch.expect("status of 403")
-    page = opened(f"{site.origin}/next")
-    for i, (_, token, field, told) in enumerate(WRONG):
-        page.goto(site.show("/", token(site)))
-        page.locator("ol").evaluate(STAYS)
-        with page.expect_request("**/clicks") as found:
-            page.locator("[data-heedful-item] a").first.click()
-        site.come(page, s403=2 * i + 1)
-        read = page.evaluate(
-            "async ([url, body]) => (await fetch(url, {method: 'POST', body})).json()",
-            [found.value.url, found.value.post_data],
-        )
-        assert (read["type"], read["field"]) == ("urn:heedful:problem:bad-token", field)
-        assert told in read["detail"]
-    assert site.clicks() == site.clicks("films") == []
 
 
 def test_a_page_of_an_origin_that_was_not_named_is_refused(site: Site, opened: Opened, watch: Watch) -> None:

@@ -148,26 +148,6 @@ def test_who_only_looks_when_the_key_is_revoked_sees_nothing_more(
         page.wait_for_url("**/sign-in**")
 
 
-def test_what_may_not_be_done_is_not_offered(guarded: Process, opened: Opened, watch: Watch) -> None:
-    watch.expect("status of 40[34]")
-    _, text = key(guarded, "read")
-    page = opened(f"{guarded.url}/loops/cars")
-    sign_in(page, text)
-    page.wait_for_url("**/loops/cars")
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-    expect(page.locator("main").get_by_role("button")).to_have_count(0)
-    assert findings(page) == []
-    page.goto(f"{guarded.url}/loops/cars/learned")
-    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
-    page.goto(guarded.url)
-    expect(page.locator('tr[data-loop="cars"]')).to_contain_text("60")
-    expect(page.get_by_role("button", name="Snapshot")).to_have_count(0)
-    expect(page.get_by_role("link", name="Keys")).to_have_count(0)
-    refused = page.goto(f"{guarded.url}/keys")
-    assert refused is not None
-    assert refused.status == 403
-
-
 def test_another_tenants_loops_are_not_there(guarded: Process, opened: Opened, watch: Watch) -> None:
     watch.expect("status of 404")
     key(guarded, "read")

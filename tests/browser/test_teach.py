@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from cars import loop_of_cars, told
+from cars import told
 from heedful import Loop
 from processes import Process
 from served import Opened, Served
@@ -49,56 +48,6 @@ def test_a_click_anywhere_on_a_card_picks_it(page: Page, loop: Served, part: str
     teaching.learned(1)
     [(shown, chosen)] = lessons(loop)
     assert (shown, chosen[0]) == (hand, hand[5])
-
-
-def test_what_is_shown_after_a_lesson_is_what_the_model_has(page: Page, loop: Served) -> None:
-    """The weights are the log's, seen from another process; each lesson answers what stood on the page."""
-    teaching = Teaching(page)
-    seen = []
-    for n in range(1, 4):
-        seen.append((teaching.hand(), last_heavy(teaching.hand())))
-        teaching.pick(seen[-1][1]).click()
-        teaching.learned(n)
-    assert [(shown, chosen[0]) for shown, chosen in lessons(loop)] == seen
-    with Loop.open(loop.path) as opened:
-        weights = {name: abs(weight) for name, weight in opened.weights.items() if "score" not in name}
-    told = list(teaching.weights())
-    assert set(told) <= set(weights)
-    strengths = [weights[name] for name in told]
-    assert strengths == sorted(strengths, reverse=True)
-    assert strengths[0] == max(weights.values())
-
-
-def test_how_long_it_takes_until_a_click_is_learned_and_shown(
-    opened: Opened, server: Process, record_property: Any
-) -> None:
-    """From the click to the frame with the new order in it, as the page's own clock has it: told, for it depends on
-    what else the machine does."""
-    loop_of_cars(server.folder / "fast.heedful", 406)
-    page = opened(f"{server.url}/loops/fast")
-    teaching = Teaching(page)
-    page.evaluate(
-        """() => {
-            window.took = [];
-            const cards = () => Array.from(document.querySelectorAll("#cards > [data-key]"));
-            const order = () => cards().map(it => it.dataset.key).join();
-            let began = null, before = null;
-            addEventListener("click", event => { began = event.timeStamp; before = order(); }, true);
-            new MutationObserver(() => {
-                if (began === null || order() === before) return;
-                const start = began;
-                began = null;
-                requestAnimationFrame(() => window.took.push(performance.now() - start));
-            }).observe(document.querySelector("main"), { subtree: true, childList: true });
-        }"""
-    )
-    for _ in range(7):
-        newest = teaching.newest()
-        teaching.pick(teaching.hand()[-1]).click()
-        teaching.newer_than(newest)
-    took: list[float] = sorted(page.evaluate("window.took"))
-    assert len(took) >= 4  # the others left the order as it was
-    record_property("told", f"a click is learned and shown in {took[len(took) // 2]:.0f} ms (best {took[0]:.0f})")
 
 
 @pytest.mark.parametrize("how", ["button", "keys", "lesson"])
@@ -165,20 +114,6 @@ def test_what_is_told_covers_no_card_and_goes_when_it_is_told_to(page: Page, loo
     teaching.pick(teaching.hand()[3]).click()
     teaching.learned(2)
     expect(said).to_be_visible()
-
-
-def test_all_lessons_taken_back_leave_nothing(page: Page, loop: Served) -> None:
-    """The order does not remember the orders that were shown meanwhile."""
-    teaching = Teaching(page)
-    hand = teaching.hand()
-    for n in range(1, 4):
-        teaching.pick(last_heavy(teaching.hand())).click()
-        teaching.learned(n)
-    for n in range(1, 4):
-        page.keyboard.press("Control+z")
-        expect(page.locator("#side .lessons .undone")).to_have_count(n)
-    assert teaching.hand() == hand
-    assert teaching.weights() == {}
 
 
 def test_what_is_on_its_way_is_taken_back_too_and_nothing_twice(page: Page, loop: Served) -> None:
@@ -267,20 +202,6 @@ def test_two_windows_see_each_others_lessons(opened: Opened, loop: Served) -> No
     expect(one.lessons.filter(has=one.page.get_by_role("button", name=re.compile("^Undo")))).to_have_count(1)
 
 
-def test_a_list_that_was_left_alone_says_so(opened: Opened, server: Process) -> None:
-    """As soon as there is something to leave it alone from."""
-    loop_of_cars(server.folder / "alone.heedful", 20, control=1.0)
-    page = opened(f"{server.url}/loops/alone")
-    note = page.get_by_text("This list ignores what was learned")
-    expect(note).to_have_count(0)
-    teaching = Teaching(page)
-    teaching.pick(teaching.hand()[-1]).click()
-    teaching.learned(1)
-    expect(note).to_have_count(0)
-    page.keyboard.press("n")
-    expect(note).to_be_visible()
-
-
 def test_what_others_teach_does_not_hide_that_the_server_does_not_answer(
     opened: Opened, loop: Served, watch: Watch
 ) -> None:
@@ -299,32 +220,6 @@ def test_what_others_teach_does_not_hide_that_the_server_does_not_answer(
     one.learned(2)
     expect(one.trouble).to_be_hidden()
     assert one.hand()[0] == picked
-
-
-def test_a_loop_that_shows_one_thing_at_a_time(opened: Opened, server: Process) -> None:
-    path = loop_of_cars(server.folder / "one.heedful", 20, k=1, control=0.0)
-    page = opened(f"{server.url}/loops/one")
-    teaching = Teaching(page)
-    hand = teaching.hand()
-    teaching.pick(hand[3]).click()
-    teaching.learned(1)
-    [(shown, chosen)] = lessons(Served("one", path, server))
-    assert (shown, chosen) == (hand[:1], [hand[3]])
-
-
-def test_what_is_no_longer_on_offer_goes_without_harm(page: Page, loop: Served) -> None:
-    """Somebody takes an item off while it is on the page: the page goes on without it."""
-    teaching = Teaching(page)
-    hand = teaching.hand()
-    with Loop.open(loop.path) as opened:
-        opened.withdraw(hand[2])
-    teaching.pick(hand[2]).dispatch_event("click")  # it was shown, so the answer counts
-    expect(teaching.card(hand[2])).to_have_count(0)
-    assert sorted(teaching.hand()) == sorted(name for name in hand if name != hand[2])
-    picked = last_heavy(teaching.hand())
-    teaching.pick(picked).click()
-    teaching.learned(2)
-    assert [chosen[0] for _, chosen in lessons(loop)] == [hand[2], picked]
 
 
 def test_names_are_only_ever_text(opened: Opened, server: Process) -> None:

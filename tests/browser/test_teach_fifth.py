@@ -88,16 +88,6 @@ def test_with_the_keyboard_alone(page: Page, loop: Served) -> None:
     assert answers(loop.path)[0][0] == best
 
 
-def test_without_scripts(opened: Opened, loop: Served) -> None:
-    page = opened(loop.url, java_script_enabled=False)
-    hand = [it.get_attribute("data-key") or "" for it in page.locator("#cards > [data-key]").all()]
-    page.locator(f'[data-key="{hand[3]}"]').get_by_role("radio", name="Best").check()
-    page.locator(f'[data-key="{hand[1]}"]').get_by_role("radio", name="Worst").check()
-    page.get_by_role("button", name="Send", exact=True).click()
-    expect(page.locator("#side .lessons [data-key]")).to_have_count(1)
-    assert answers(loop.path)[0][0] == hand[3]
-
-
 def test_readable_by_all_and_fits_a_small_phone(opened: Opened, loop: Served) -> None:
     page = opened(loop.url, **SMALL)
     for url in (loop.url, f"{loop.url}/learned"):

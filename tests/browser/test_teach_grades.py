@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from accessible import contrast, stops, tab_to
+from accessible import stops, tab_to
 from cars import loop_of_cars, told
 from heedful import Loop
 from processes import Process, check
@@ -241,17 +241,6 @@ def test_readable_by_all_and_fits_a_small_phone(opened: Opened, server: Process,
     check_fits(page)
     page.set_viewport_size({"width": 1280, "height": 800})
     check_fits(page)
-
-
-def test_in_colours_that_somebody_forces(opened: Opened, loop: Served) -> None:
-    page = opened(loop.url, forced_colors="active")
-    teaching = Teaching(page)
-    card = teaching.hand()[0]
-    button(teaching, card, 2).click()
-    teaching.learned(1)
-    teaching.still()
-    for seen in (f'[data-key="{card}"] .mark', f'[data-key="{card}"] .grade[value="2"]', "#cards [data-predicted]"):
-        assert contrast(page.locator(seen).first) > 4.5, seen
 
 
 def test_what_was_learned_is_drawn(opened: Opened, loop: Served) -> None:

@@ -1,4 +1,4 @@
-"""Rating on the page: who one is, clicked, typed, by keys, acted on; without scripts, without a server, on a phone."""
+"""Rating on the page: who one is, clicked, typed, acted on; without scripts, without a server, on a phone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from accessible import contrast, stops, tab_to
+from accessible import contrast
 from heedful import Loop, Settings
 from processes import Process, check
 from served import Opened, Served
@@ -91,44 +91,6 @@ def test_who_one_is_and_then_slate_after_slate(opened: Opened, loop: Served) -> 
     assert teaching.hand() == second
     page.locator("#deal").click()
     other_slate(teaching, second)
-
-
-def test_with_the_keyboard_alone(page: Page, loop: Served) -> None:
-    teaching = Teaching(page)
-    keys = page.keyboard
-    hand = teaching.hand()
-    tab_to(page, "button.grade")
-    keys.press("ArrowRight")
-    keys.press("2")
-    teaching.learned(1)
-    keys.press("2")  # again the same: in place of the first
-    teaching.learned(2)
-    keys.press("9")  # no rating of this loop
-    keys.press("0")
-    keys.press("ArrowDown")
-    keys.press("5")
-    teaching.learned(3)
-    assert given(loop.path) == [("ann", {hand[0]: 2}), ("ann", {hand[1]: 5})]
-    keys.press("Control+z")
-    expect(teaching.mark(hand[1])).to_contain_text("Predicted: ")
-    for digit in ("5", "ArrowDown"):
-        keys.press(digit)
-    teaching.learned(4)
-    for _ in range(5):
-        keys.press("ArrowLeft")
-    keys.press("Enter")
-    second = other_slate(teaching, hand)
-    assert given(loop.path)[-1] == ("ann", {hand[2]: 1})
-    keys.press("4")  # one goes on where the next slate begins
-    teaching.learned(6)
-    expect(teaching.mark(second[0])).to_contain_text("You said 4")
-    keys.press("?")
-    expect(page.get_by_role("dialog")).to_contain_text("give the card that you are on this rating")
-    keys.press("Escape")
-    keys.press("n")
-    third = other_slate(teaching, second[1:])
-    assert second[0] not in third
-    assert len(stops(page)) < 30
 
 
 @pytest.fixture
