@@ -49,14 +49,6 @@ def test_a_click_log() -> None:
     assert "Which feedback moved it" in why
 
 
-def test_a_click_log_behind_a_search_engine(folder: Path) -> None:
-    *lines, script = first_lines("opensearch.md")
-    for line in lines:
-        run(line)
-    assert script.split()[:2] == ["sh", "model.sh"]
-    assert "_createmodel" in (folder / "model.sh").read_text()
-
-
 def test_pairs_of_answers() -> None:
     _, read, decide, why = map(run, first_lines("preference-data.md"))
     assert "12 pairs, 12 used" in read

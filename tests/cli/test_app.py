@@ -96,14 +96,6 @@ def test_a_warning_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_starting_imports_nothing_heavy() -> None:
-    program = "import sys, heedful.cli; print(*sorted({name.split('.')[0] for name in sys.modules}))"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert "typer" in loaded
-    assert not {"numba", "scipy", "matplotlib", "pandas", "vega_datasets", "safetensors"} & set(loaded)
-
-
-@pytest.mark.slow
 def test_a_process_of_its_own_prints_json_and_ends_well(letor_file: Path) -> None:
     got = process("simulate", "letor", letor_file, "--interpreted", "--json")
     assert (got.returncode, got.stderr) == (0, "")

@@ -76,15 +76,6 @@ def test_import_counts_what_became_of_the_lines() -> None:
         assert (bits(loop), loop.projection.log.counts()) == before
 
 
-def test_import_in_words() -> None:
-    got = done("import cars good.jsonl")
-    rows = rows_of(got.out)
-    assert rows[1] == ["kind", "applied", "duplicate", "rejected"]
-    assert ["decision", "2", "0", "0"] in rows
-    assert "nothing in it was preferred" in " ".join(got.out.split())
-    assert rows[-1][:3] == ["cars.heedful:", "model", "version"]
-
-
 def impressions(n: int, **form: Any) -> list[dict[str, Any]]:
     """n lists of one item each, shown with a known probability, and what was done with them."""
     lines: list[dict[str, Any]] = []
@@ -290,14 +281,6 @@ def test_ubi_logs_are_imported(ubi: None) -> None:
         assert loop.projection.find_decision("q1") is not None
     again = heedful("import cars events.jsonl --ubi queries.jsonl --json")
     assert again.json["counts"] == counts(decision=(0, 3, 0), feedback=(0, 3, 0))
-
-
-def test_ubi_in_words(ubi: None) -> None:
-    got = heedful("import cars events.jsonl --ubi queries.jsonl")
-    assert "3 rows of queries, 3 used" in got.out
-    assert "5 rows of events, 3 used" in got.out
-    assert "event of an unknown query" in got.out
-    assert "What became of decisions and feedback" in got.out
 
 
 def test_a_ubi_file_of_which_nothing_was_used_ends_with_1(ubi: None) -> None:

@@ -7,8 +7,6 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 import types
 from pathlib import Path
 from typing import Any
@@ -726,13 +724,6 @@ def test_the_examples_of_the_page_are_a_session() -> None:
         words = shlex.split(line)[1:]
         got = done(" ".join("{}" for _ in words), *words)
         assert got.out
-
-
-@pytest.mark.slow
-def test_help_needs_no_database_and_no_loop() -> None:
-    program = "import sys, heedful.cli.decide; print(*sorted(sys.modules))"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"sqlite3", "msgspec", "rich.progress", "heedful.loop", "heedful.io", "heedful.data"} & set(loaded)
 
 
 def test_init_has_the_options_that_interactions_declare(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The client, HTTP and pages with items of which each request says something: the same decisions as here."""
+"""The client and HTTP with items of which each request says something: the same decisions as here."""
 
 from __future__ import annotations
 
@@ -66,21 +66,3 @@ def test_over_http_and_in_the_client_it_is_the_loop_here(url: str, tmp_path: Pat
             headers={"content-type": "application/x-float32"},
         )
         assert answer.status_code in (415, 422)
-
-
-def test_a_page_says_that_only_requests_teach_a_loop_of_searches(url: str) -> None:
-    from heedful.client import Client
-
-    with Client(url, timeout=60.0) as client:
-        client.create("shop", ITEMS, query_features=QUERY)
-    answer = httpx.get(f"{url}/loops/shop", follow_redirects=True)
-    assert answer.status_code == 200
-    assert "The program that sends the searches teaches this loop" in answer.text
-
-
-def test_a_fallback_keeps_the_callers_order(tmp_path: Path) -> None:
-    from heedful.client import Client
-
-    with Client("http://127.0.0.1:9", timeout=0.01, patience=0.01) as client:
-        d = client.loop("shop").decide(SAID)
-        assert d.shown == tuple(each["id"] for each in SAID)

@@ -15,7 +15,6 @@ import pytest
 import faulty
 from faulty import Connected, Faulty, Request, Response, hurried
 from heedful import Loop
-from heedful.loop.simulation import Simulation
 from heedful.results.report import Arm, Counts
 from loops import bits, bits_from_scratch, rows, small_loop
 from processes import until
@@ -330,20 +329,6 @@ def test_chains_with_a_fallback(connect: Connected, server: Faulty) -> None:
 
 
 # ---------------------------------------------------------------------------- every method
-
-
-def test_a_report_is_the_one_that_the_loop_gives(connect: Connected, server: Faulty, folder: Path) -> None:
-    """Difference, windows and regret included."""
-    with small_loop(folder / "taught.heedful", "perceptron", control=0.5) as loop:
-        Simulation({"f0": 1.0}, 0.5).write(loop.path)
-        for i in range(40):
-            shown = loop.decide(id=f"d{i}").shown
-            loop.feedback(f"d{i}", clicks=[shown[i % 3]])
-        wanted = loop.report()
-    assert wanted.difference is not None
-    assert wanted.simulation is not None
-    assert len(wanted.simulation.curve) > 5
-    assert connect(server.url).loop("taught").report() == wanted
 
 
 def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:

@@ -9,24 +9,16 @@ from hypothesis import strategies as st
 
 import naive
 from budget import examples
-from heedful.core.conformance import check_learner
 from heedful.core.fold import trace
 from heedful.learners.logistic import MOST_FULL
 from heedful.learners.ordinal.ordinal_logistic import OrdinalLogistic
 from heedful.learners.ordinal.perceptrons import ConstantRank
-from heedful.worlds.instances import synthetic_instances, synthetic_ordinal
+from heedful.worlds.instances import synthetic_instances
 
 RNG = np.random.default_rng(0)
 SEEDS = st.integers(0, 2**32 - 1)
 NEAR = 1e-3
 """How near the mode Newton's method ends, in standard deviations; it is nearer by far, mostly."""
-
-
-@pytest.mark.slow
-def test_it_keeps_every_promise_of_a_learner() -> None:
-    found = list(check_learner(OrdinalLogistic(6, 5), synthetic_ordinal(60, 6)[0]))
-    assert len(found) == 11
-    assert [(each.promise, each.where) for each in found if not each.kept] == []
 
 
 @examples(25)

@@ -61,24 +61,6 @@ def test_before_anything_was_learned_the_callers_order_is_what_counts(folder: Pa
 # ---------------------------------------------------------------------------- candidates
 
 
-def test_inline_candidates_need_no_names(folder: Path) -> None:
-    with small_loop(folder / "l", control=0.0) as loop:
-        d = loop.decide([{"f0": 1.0}, {"f0": 2.0}])
-        assert d.shown == ("0", "1")
-        assert loop.feedback(d.id, clicks=["1"]).learned
-        assert loop.items == [f"i{j}" for j in range(12)]  # they are not on offer afterwards
-
-
-def test_texts_compete_without_a_catalogue(folder: Path) -> None:
-    with Loop.create(folder / "l", encoding=TEXTS, learner="perceptron", settings=Settings(k=1, control=0.0)) as loop:
-        drafts = [{"id": "long", "text": "It is, in all likelihood, a matter of some importance. " * 5}]
-        drafts.append({"id": "short", "text": "It matters."})
-        d = loop.decide(drafts)
-        assert d.shown == ("long",)
-        loop.feedback(d.id, better="short")
-        assert loop.decide(drafts).shown == ("short",)
-
-
 @each_kind
 def test_items_that_had_other_attributes_are_named(kind: Kind, folder: Path) -> None:
     """Once each, whether they changed before or in the same call; not those that are new, or were off offer."""

@@ -1,22 +1,18 @@
-"""Logged probabilities that are wrong are told wherever an evaluation is: in Python, by the client, over HTTP, on the
-page and on the command line."""
+"""Logged probabilities that are wrong are told wherever an evaluation is: in Python, on the page and on the command
+line."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import pytest
-from asking import Caller
 from browsing import Visitor
 from command import heedful
 
 from heedful import Loop
-from heedful.client import Client
-from heedful.server.context import Options
 from heedful.server.main import served
 from loops import small_loop
 
@@ -47,23 +43,13 @@ def test_mean_weights_are_told_everywhere(
     assert (f"{frozen}, list value: {found.refused}" in evaluation._repr_html_()) == wrong
     assert (found.difference is None) == (found.verdict == "") == wrong  # nothing is better by wrong probabilities
     assert f"{frozen}, swapped pairs: no answer prefers one of two neighbours" in evaluation._repr_html_()
-    with served(tmp_path, Options()) as url, closing(Caller(url)) as ask, closing(Visitor(url)) as visitor:
-        answer: Any = ask.post("/v1/loops/l/evaluations", {"learners": [frozen]}).value
-        with Client(url) as client:
-            by_client = client.loop("l").evaluate(frozen)
+    with served(tmp_path) as url, closing(Visitor(url)) as visitor:
         page = visitor.get(f"/loops/l/proof?learner={quote(frozen)}")
-    assert by_client.learners[1].values[2] == found
-    value = answer["learners"][1]["values"][2]
-    assert (value.get("mean_weight"), value["refused"]) == (found.mean_weight, found.refused)
     told = f"the log cannot tell, because {found.refused or 'nothing'}."
     assert any(told in each.text for each in page.all("p[@class='refused']") if each.text) == wrong
     monkeypatch.chdir(tmp_path)
     said = heedful(f"evaluate l --learner {frozen}", width=300).out
     assert (told in said) == wrong
-    [by_command] = [
-        each for each in heedful(f"evaluate l --learner {frozen} --json").json["learners"] if each["learner"] == frozen
-    ]
-    assert by_command["values"][2]["refused"] == found.refused
     if not wrong:
         row = page.all("div[@id='told']//td[@data-label='Mean weight']")
         assert f"{found.mean_weight:.2f}" in [each.text for each in row]
