@@ -673,3 +673,31 @@ def test_without_a_key_nothing_beyond_this_machine_is_served(tmp_path: Path) -> 
     assert result.exit_code == 2
     [quoted] = re.findall(r"`(--host: [^`]*)`", PAGE)
     assert quoted in result.output
+
+
+def commands() -> list[list[str]]:
+    """Every command of heedful's in the page and in deploy/, as words."""
+    units = [path.read_text() for path in (UNIT, *BACKUP)]
+    texts = [*blocks("sh"), CONTAINER.read_text(), *units]
+    found = []
+    for text in texts:
+        for line in text.splitlines():
+            for match in re.findall(
+                r"(?:^|[ /=])heedful ((?:serve|keys|doctor|init|export|import|forget|backup|restore)\b.*)", line
+            ):
+                found.append(shlex.split(match.split("&&")[0], comments=True))
+    found.append([*json.loads(last("ENTRYPOINT")), *json.loads(last("CMD"))][1:])
+    inline = re.findall(r"`heedful ((?:serve|keys|doctor|init|export|import|forget|backup|restore)[^`]*)`", PAGE)
+    return found + [shlex.split(line) for line in inline]
+
+
+def test_the_commands_are_there_with_their_options() -> None:
+    assert len(commands()) > 10
+    for words in commands():
+        name = words[:2] if words[0] == "keys" else words[:1]
+        if name == ["keys"]:
+            continue
+        there = option_defaults(*name)
+        for option in words:
+            if option.startswith("--"):
+                assert option in there, words
