@@ -198,6 +198,18 @@ def test_a_ranking_of_two_is_a_choice() -> None:
 # ---------------------------------------------------------------------------- what changes nothing
 
 
+def test_both_ways_round() -> None:
+    """P(a beats b) = 1 - P(b beats a), and all answers turned round turn the posterior round."""
+    K, mean = prior(1, 6)
+    pairs = random_pairs(1, 6, 12)
+    posterior = infer(K, 0 * mean, pairs, tolerance=1e-12).posterior
+    turned = infer(K, 0 * mean, pairs[:, ::-1], tolerance=1e-12).posterior
+    a, b = np.triu_indices(6, 1)
+    np.testing.assert_allclose(posterior.beats(a, b), 1.0 - posterior.beats(b, a), rtol=1e-14)
+    np.testing.assert_allclose(posterior.mean, -turned.mean, atol=1e-10)
+    np.testing.assert_allclose(posterior.cov, turned.cov, atol=1e-10)
+
+
 def test_permuting_items_and_answers_changes_nothing() -> None:
     K, mean = prior(2, 7)
     rows = concatenate([pair_rows(random_pairs(2, 6, 9)), pair_rows([(0, 4)], equal=True), order_rows([3, 1, 5, 0])])
@@ -289,6 +301,12 @@ def test_contradictory_answers_say_that_the_items_are_alike(times: int, lapse: f
         assert got.posterior.gap(0, 1)[1] < 0.01
 
 
+def test_going_round_in_a_circle() -> None:
+    got = infer(100.0 * np.eye(3), np.zeros(3), [(0, 1), (1, 2), (2, 0)])
+    np.testing.assert_allclose(got.posterior.mean, 0.0, atol=1e-6)
+    assert got.sites.moved <= 1e-9
+
+
 @pytest.mark.parametrize("amplitude", [1e-3, 1.0, 1e2, 1e4])
 def test_any_amplitude_is_finite(amplitude: float) -> None:
     """And without noise to speak of, one of 4! orders of items that are alike has the evidence 1/24."""
@@ -337,6 +355,16 @@ def test_nothing_but_identical_items() -> None:
     np.testing.assert_allclose(got.posterior.mean, 0.0, atol=1e-12)
     np.testing.assert_allclose(got.posterior.cov, np.ones((2, 2)), atol=1e-12)
     assert got.log_evidence == pytest.approx(-3.0 * np.log(2.0), abs=1e-12)
+
+
+def test_an_item_never_shown_keeps_its_prior_or_learns_from_others_like_it() -> None:
+    apart = infer(np.eye(3), np.zeros(3), [(0, 1)] * 5).posterior
+    assert (apart.mean[2], apart.cov[2, 2]) == (0.0, 1.0)
+    K = np.eye(3)
+    K[0, 2] = K[2, 0] = 0.9
+    alike = infer(K, np.zeros(3), [(0, 1)] * 5).posterior
+    assert alike.beats(2, 1) > 0.7
+    assert alike.cov[2, 2] < 1.0
 
 
 @pytest.mark.parametrize("items", [(2, 2), (0, 0)])

@@ -100,6 +100,27 @@ def test_a_context_that_knows_the_action_is_found_out() -> None:
     assert "logged probabilities are wrong" in learner.refused
 
 
+@pytest.mark.slow
+def test_rare_clicks_have_an_honest_interval() -> None:
+    """10,000 impressions of one item among 30, with 46 clicks."""
+    rng = np.random.default_rng(4)
+    clicked = {*rng.permutation(10_000)[:46].tolist()}
+    rows = [
+        {"action": f"item {a}", "probability": 1 / 30, "reward": int(i in clicked)}
+        for i, a in enumerate(rng.integers(30, size=10_000))
+    ]
+    logged, *always = (each.values[0] for each in evaluate_table(placed(rows), least_probability=1 / 30).learners)
+    assert logged.low is not None
+    assert logged.high is not None
+    assert 0.002 < logged.low < 0.0046 < logged.high < 0.009
+    assert len(always) == 30
+    for each in always:
+        assert each.low is not None
+        assert each.high is not None
+        assert each.low < 0.0046 < each.high < 0.06
+        assert each.verdict == "cannot be told"
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -122,6 +143,18 @@ def test_a_table_that_is_none_is_refused() -> None:
         read_bandit_log(placed([{"action": "a", "probability": 1}]))
     with pytest.raises(ValueError, match="always: expected an action of the table, got 'z'"):
         evaluate_table(placed(table(3)), always=["z"])
+
+
+def test_probabilities_that_are_ten_times_too_small_give_no_value_and_no_verdict() -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        {"context": "a", "action": "xyz"[rng.integers(3)], "probability": 1.0 / 30.0, "reward": int(rng.random() < 0.5)}
+        for _ in range(2_000)
+    ]
+    for each in evaluate_table(placed(rows)).learners[1:]:
+        [value] = each.values
+        assert (value.value, value.low, value.high, value.difference, value.verdict) == (None, None, None, None, "")
+        assert "logged probabilities are wrong" in value.refused
 
 
 def test_a_probability_next_to_0_is_refused_where_it_counts() -> None:
@@ -180,6 +213,14 @@ def test_wrong_probabilities_in_either_direction_give_no_value(name: str) -> Non
     assert "logged probabilities are wrong" in value.refused
     assert logged.values[0].value == pytest.approx(np.mean([row["reward"] for row in rows]))
     assert logged.values[0].low is not None
+
+
+def test_a_sound_table_is_not_taken_for_a_wrong_one() -> None:
+    for name in TABLES:
+        if name.startswith("sound"):
+            found = [look_at_table(name, (3, seed)) for seed in range(6)]
+            assert {each.refused for each in found} == {""}, name
+            assert sum(any(each.missed) for each in found) <= 2
 
 
 def test_what_is_known_beforehand_makes_intervals_narrower_and_has_to_agree_with_the_table() -> None:
