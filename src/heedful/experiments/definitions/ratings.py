@@ -70,7 +70,6 @@ class Ratings(GridExperiment):
         measure: Annotated[
             str, Option("regret; or ndcg: NDCG@5 of the best five, of which the first are shown.")
         ] = "regret",
-        simple: Annotated[bool, Option("Whether simple rules are run too, for comparison.", negatable=True)] = True,
         column: Annotated[
             list[str],
             Option("A column of the table: person, item or rating. May be repeated.", metavar="WHAT=COLUMN"),
@@ -138,7 +137,7 @@ class Ratings(GridExperiment):
             ", ".join(filter(None, words)),
             {"ratings": file, "repeats": None if drawn else repeats, "slate": slate, "warm": warm},
             notes=notes,
-            rules=self.rules() if simple else (),
+            rules=self.rules(),
             yardsticks=self.rules(),
             remark="" if measure == "regret" else ndcg,
             most_rounds=None if drawn or repeats or setting.rounds >= ROUNDS else setting.rounds,
