@@ -23,7 +23,7 @@ FEATURES = np.random.default_rng(0).normal(size=(6, 2))
 
 
 def choices(n: int = 40, tie: float = 0.0, seed: int = 1) -> tuple[Array, Array, Any]:
-    """Rows, labels and the same as pairs, the winner first; item 5 is never shown. What is closer than `tie` is same."""
+    """Rows, labels and the same as pairs, the winner first; item 5 is never shown. Closer than `tie` is "same"."""
     rng = np.random.default_rng(seed)
     utilities = np.array([2.0, 1.0, 0.0, -1.0, -2.0, 0.0])
     pairs = np.array([rng.choice(5, 2, replace=False) for _ in range(n)])
