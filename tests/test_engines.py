@@ -85,9 +85,9 @@ def queries() -> Queries:
 # ---------------------------------------------------------------------------- tasks
 
 
-def drawn(shared: Any, n: int, seed: int) -> Any:
+def drawn(shared: Any, seed: int) -> Any:
     shared += 1.0  # its own copy in each worker, which may be written to
-    return np.random.default_rng(seed).random(n), os.getpid()
+    return np.random.default_rng(seed).random(4), os.getpid()
 
 
 def fails(x: int) -> int:
@@ -112,8 +112,8 @@ def killed(x: int) -> None:
 @pytest.mark.slow
 def test_tasks_are_the_same_with_every_engine(apart: Engine) -> None:
     shared = np.zeros(3)
-    here = map_tasks(drawn, [4] * 8, shared=(shared.copy(),), seed=11)
-    there = map_tasks(drawn, [4] * 8, shared=(shared,), seed=11, engine=apart, jobs=2)
+    here = map_tasks(drawn, range(8), shared=(shared.copy(),))
+    there = map_tasks(drawn, range(8), shared=(shared,), engine=apart, jobs=2)
     for (mine, _), (theirs, _) in zip(here, there):
         np.testing.assert_array_equal(mine, theirs)
         assert theirs.flags.writeable
@@ -140,7 +140,7 @@ def test_on_ray_a_task_whose_worker_is_killed_runs_again(cluster: None, tmp_path
 
 def test_on_ray_a_task_that_kills_every_worker_is_told(cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "RETRIES", 0)
-    calls = engine._Calls(killed, (), None, ("the killer", "another"))
+    calls = engine._Calls(killed, (), ("the killer", "another"))
     with pytest.raises(WorkerLost, match=r"^(the killer|another): \w+: "):
         list(engine._on_ray(calls, [(0, 0), (1, 1)], 2))
 
