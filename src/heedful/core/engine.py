@@ -159,9 +159,9 @@ def run_tasks(
 
     `engine` says where they run, `jobs` how many at a time (None: one on each core, or whatever a Ray cluster has).
     `shared` are arguments that all tasks have in common; each worker gets them once. `names` are the tasks' names in
-    errors, "task 3" if there are none. Except for "serial", the first tasks run here and are measured; the others are distributed if `plan`
-    says that this pays, by `costs` (None: `COSTS`). `tell` is called with a sentence where an engine that was asked for
-    is not used.
+    errors, "task 3" if there are none. Except for "serial", the first tasks run here and are measured; the others are
+    distributed if `plan` says that this pays, by `costs` (None: `COSTS`). `tell` is called with a sentence where an
+    engine that was asked for is not used.
 
     The function, `shared`, tasks and results must be picklable for the engines that distribute, and the function must
     not rely on being called only once for a task: where a Ray node dies, its tasks run again on another one. Raise

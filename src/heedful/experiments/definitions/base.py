@@ -17,7 +17,6 @@ class Option(NamedTuple):
     - `metavar`: what stands for the value in the help, such as FILE.
     - `least`, `most`: the least and the greatest value that is allowed; None: no limit.
     - `default`: the default in words; None if the help shows its value.
-    - `negatable`: for a flag, whether there is also an option --no-NAME.
 
     A parameter without a default becomes an argument of the command, any other an option --NAME.
     """
@@ -27,7 +26,6 @@ class Option(NamedTuple):
     least: float | None = None
     most: float | None = None
     default: str | None = None
-    negatable: bool = False
 
 
 Float32 = Annotated[bool, Option("Features in single precision.")]

@@ -33,7 +33,7 @@ class Ratings(Experiment):
                 metavar="FILE",
             ),
         ],
-        repeats: Annotated[bool, Option("Whether what a person consumed may be shown again.", negatable=True)] = False,
+        repeats: Annotated[bool, Option("Whether what a person consumed may be shown again.")] = False,
         slate: Annotated[int, Option("How many items are shown, and rated, at a time.", least=1, most=1000)] = 1,
         warm: Annotated[int, Option("How many ratings, drawn by the seed, are learned beforehand.", least=0)] = 0,
         measure: Annotated[
