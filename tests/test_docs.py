@@ -108,16 +108,6 @@ def test_what_the_guide_has_sections_of_are_commands() -> None:
     assert [title for title in titles if title not in COMMANDS] == []
 
 
-def test_the_grid_of_the_page_is_one(tmp_path: Path) -> None:
-    from heedful.cli.grid import read_grid
-
-    [grid] = blocks(ROOT / "docs" / "commands.md", "toml")
-    (tmp_path / "grid.toml").write_text(grid)
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    cells = read_grid(tmp_path / "grid.toml")
-    assert f"here {len(cells)} runs" in (ROOT / "docs" / "commands.md").read_text()
-
-
 def test_what_the_pages_show_of_the_examples_is_what_they_are() -> None:
     assert blocks(ROOT / "docs" / "commands.md", "csv")[0] == (ROOT / "examples" / "cars.csv").read_text()
     assert blocks(ROOT / "CONTRIBUTING.md", "python") == [(ROOT / "examples" / "mine.py").read_text()]

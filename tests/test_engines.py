@@ -85,9 +85,9 @@ def queries() -> Queries:
 # ---------------------------------------------------------------------------- tasks
 
 
-def drawn(shared: Any, n: int, seed: int) -> Any:
+def drawn(shared: Any, seed: int) -> Any:
     shared += 1.0  # its own copy in each worker, which may be written to
-    return np.random.default_rng(seed).random(n), os.getpid()
+    return np.random.default_rng(seed).random(4), os.getpid()
 
 
 def fails(x: int) -> int:
@@ -112,8 +112,8 @@ def killed(x: int) -> None:
 @pytest.mark.slow
 def test_tasks_are_the_same_with_every_engine(apart: Engine) -> None:
     shared = np.zeros(3)
-    here = map_tasks(drawn, [4] * 8, shared=(shared.copy(),), seed=11)
-    there = map_tasks(drawn, [4] * 8, shared=(shared,), seed=11, engine=apart, jobs=2)
+    here = map_tasks(drawn, range(8), shared=(shared.copy(),))
+    there = map_tasks(drawn, range(8), shared=(shared,), engine=apart, jobs=2)
     for (mine, _), (theirs, _) in zip(here, there):
         np.testing.assert_array_equal(mine, theirs)
         assert theirs.flags.writeable
@@ -140,7 +140,7 @@ def test_on_ray_a_task_whose_worker_is_killed_runs_again(cluster: None, tmp_path
 
 def test_on_ray_a_task_that_kills_every_worker_is_told(cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "RETRIES", 0)
-    calls = engine._Calls(killed, (), None, ("the killer", "another"))
+    calls = engine._Calls(killed, (), ("the killer", "another"))
     with pytest.raises(WorkerLost, match=r"^(the killer|another): \w+: "):
         list(engine._on_ray(calls, [(0, 0), (1, 1)], 2))
 
@@ -206,56 +206,23 @@ def test_trials_agree_to_rounding_as_the_order_of_sums_in_linear_algebra_is_its_
 
 # ---------------------------------------------------------------------------- the command line
 
-GRID = """
-data = {letor = ["*.txt"]}
-users = ["strict:alpha=0.5", "noisy:depth=4"]
-seeds = 2
-rounds = 12
-k = 3
-learners = ["perceptron", "own.py:Mine", "second-order:gamma=0.1"]
-"""
-
-
-@pytest.mark.slow
-def test_a_sweep_is_the_same_with_every_engine(apart: Engine, tmp_path: Path, queries: Queries) -> None:
-    rows = [
-        f"{label} qid:{q} " + " ".join(f"{j + 1}:{v:g}" for j, v in enumerate(x))
-        for q, (start, end) in enumerate(zip(queries.offsets, queries.offsets[1:]))
-        for label, x in zip(queries.labels[start:end], queries.X[start:end])
-    ]
-    (tmp_path / "data.txt").write_text("\n".join(rows) + "\n")
-    (tmp_path / "own.py").write_text(OWN)
-    (tmp_path / "grid.toml").write_text(GRID)
-    line = "sweep {} --out {} --interpreted --json --engine {} --jobs 2"
-    here = heedful(line, tmp_path / "grid.toml", tmp_path / "here", "serial")
-    there = heedful(line, tmp_path / "grid.toml", tmp_path / apart, apart)
-    assert (here.code, there.code) == (0, 0), there.err
-    assert there.err == here.err == "heedful: 12 cells computed, 0 there before\n"
-    for mine, theirs in zip(here.json["summary"], there.json["summary"]):
-        assert mine | {"rounds_per_second": 0} == theirs | {"rounds_per_second": 0}
-    names = {file.name for file in (tmp_path / "here").glob("*.json")}
-    assert names == {file.name for file in (tmp_path / apart).glob("*.json")}
-    again = heedful(line, tmp_path / "grid.toml", tmp_path / "here", apart)
-    assert again.json["cells"] == {"computed": 0, "kept": 12, "failed": 0}
+ITEMS = "a,b\n" + "".join(f"{i},{(7 * i) % 5}\n" for i in range(20))
+LINE = "simulate catalogue {} --user best --people 2 --seeds 3 --rounds 5 --interpreted --engine ray"
 
 
 def test_where_ray_is_missing_a_command_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import importlib.util
 
-    (tmp_path / "grid.toml").write_text(GRID)
+    (tmp_path / "items.csv").write_text(ITEMS)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    got = heedful("sweep {} --engine ray", tmp_path / "grid.toml")
+    got = heedful(LINE, tmp_path / "items.csv")
     assert (got.code, got.out) == (1, "")
     assert got.err == "heedful: --engine ray needs ray, which is not installed: pip install '.[ray]'\n"
 
 
-def test_a_small_sweep_is_not_sent_to_ray_and_that_is_said(tmp_path: Path) -> None:
-    (tmp_path / "items.csv").write_text("a,b\n" + "".join(f"{i},{(7 * i) % 5}\n" for i in range(20)))
-    (tmp_path / "grid.toml").write_text(
-        'data = {catalogue = "items.csv", people = 2}\nusers = ["best"]\nseeds = 3\nrounds = 5\n'
-        'learners = ["perceptron"]\n'
-    )
-    got = heedful("sweep {} --out {} --interpreted --engine ray", tmp_path / "grid.toml", tmp_path / "runs")
+def test_a_small_simulation_is_not_sent_to_ray_and_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_text(ITEMS)
+    got = heedful(LINE, tmp_path / "items.csv")
     assert got.code == 0, got.err
     assert "here and " in got.err
     assert "with the engine ray: run here" in got.err

@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from heedful.server.auth import Authenticator
-from heedful.server.codecs import LARGE, MANY, VALUES, Limits
+from heedful.server.codecs import BATCH, JSON_SIZE, LARGE, MANY, VALUES, Limits
 from heedful.server.keys import SCOPES, Keys
 from heedful.server.main import served
 from heedful.server.problems import TITLES
@@ -232,12 +232,12 @@ def test_the_page_has_a_row_for_every_scope() -> None:
 def test_the_limits_are_those_of_the_code() -> None:
     limits = Limits()
     assert f"| body | {limits.body // 2**20} MiB |" in TEXT
-    assert f"| JSON, but for items and new loops | {limits.json // 2**20} MiB |" in TEXT
+    assert f"| JSON, but for items and new loops | {JSON_SIZE // 2**20} MiB |" in TEXT
     assert f"| values in JSON | {VALUES:,} |" in TEXT
     assert f"Of msgpack above {LARGE // 2**10} KiB lists and objects have at most {MANY:,} values" in " ".join(
         TEXT.split()
     )
-    assert f"| events in a request | {limits.batch}; items ten times as many |" in TEXT
+    assert f"| events in a request | {BATCH}; items ten times as many |" in TEXT
     assert f"| time for a request to arrive | {limits.seconds:g} s |" in TEXT
 
 

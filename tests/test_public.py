@@ -124,7 +124,7 @@ from heedful import (
     replay,
 )
 from heedful.client import Answer, AsyncClient, Client
-from heedful.estimators import PRankClassifier
+from heedful.estimators import neg_rank_loss
 from heedful.io.formats import FORMATS, Format
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Experiment
@@ -189,7 +189,7 @@ async def ask(client: AsyncClient) -> Answer:
 reveal_type(heedful.Loop.open)
 reveal_type(loop.report)
 reveal_type(Posterior(2, Ranking(3)).swap)
-reveal_type(PRankClassifier.rank_loss)
+reveal_type(neg_rank_loss)
 reveal_type(own.state)
 reveal_type(Client.loop)
 loop.decid()

@@ -475,8 +475,9 @@ def test_validate_against_a_loop_writes_nothing() -> None:
 
 def test_validate_of_a_good_file() -> None:
     got = heedful("validate cars good.jsonl")
+    remark = "good.jsonl:6: nothing in it was preferred to anything (1 line)"
     told = "decision 2, item 1, withdraw 1, activate 1, feedback 2, undo 1; all are right"
-    assert (got.code, got.err, got.out) == (0, "", f"good.jsonl: 8 lines: {told}\n")
+    assert (got.code, got.err, got.out) == (0, "", f"{remark}\ngood.jsonl: 8 lines: {told}\n")
     heedful("import cars good.jsonl")
     assert heedful("validate cars good.jsonl").out.endswith("; all are right; 8 known to the loop already\n")
 

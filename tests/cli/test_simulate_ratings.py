@@ -95,19 +95,6 @@ def test_the_table_says_what_was_done(meals: Path) -> None:
     assert "shown again" in heedful(f"{LINE} --repeats --rounds 5", meals).out
 
 
-def test_without_simple_rules(meals: Path) -> None:
-    got = heedful(f"{LINE} --no-simple --json", meals)
-    assert [row["learner"] for row in got.json] == ["alb"]
-    assert "less" not in got.json[0]
-    table = heedful(f"{LINE} --no-simple", meals).out
-    assert "for comparison" not in table
-    assert "best simple rule" not in table
-    got = heedful(
-        f"{LINE} --no-simple --learner pair-mean --json", meals
-    )  # asked for, it is what the other is held against
-    assert [row["less"]["learner"] for row in got.json] == ["pair-mean", "pair-mean"]
-
-
 def test_ndcg_of_what_would_be_shown(meals: Path) -> None:
     got = heedful(f"{LINE} --measure ndcg --seeds 2 --rounds 30 --json", meals)
     setting = rating_setting(open_ratings(meals).table, measure="ndcg", seeds=(0, 1))
@@ -174,7 +161,7 @@ def test_rounds_beyond_the_last_rating(meals: Path) -> None:
 
 @pytest.mark.slow
 def test_compiled_is_interpreted(meals: Path) -> None:
-    line = "simulate ratings {} --learner random-item --learner item-mean --no-simple --warm 3 --seeds 2 --json"
+    line = "simulate ratings {} --warm 3 --seeds 2 --json"
     compiled, interpreted = heedful(line, meals), heedful(f"{line} --interpreted", meals)
     assert [row["regret"] for row in compiled.json] == [row["regret"] for row in interpreted.json]
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from heedful.core import engine
-from heedful.core.engine import COSTS, Costs, Outcome, TaskError, WorkerLost, map_tasks, plan, run_tasks, task_seed
+from heedful.core.engine import COSTS, Costs, Outcome, TaskError, WorkerLost, map_tasks, plan, run_tasks
 from processes import until
 
 FREE = Costs(0.0, 0.0, 0.0, -1.0)
@@ -32,8 +32,8 @@ def where(x: int) -> tuple[int, int]:
     return x, os.getpid()
 
 
-def drawn(n: int, seed: int) -> list[float]:
-    numbers: list[float] = np.random.default_rng(seed).random(n).tolist()
+def drawn(seed: int) -> list[float]:
+    numbers: list[float] = np.random.default_rng(seed).random(3).tolist()
     return numbers
 
 
@@ -126,13 +126,6 @@ def test_the_second_of_many_tasks_is_measured_as_the_first_may_only_have_been_sl
 # ---------------------------------------------------------------------------- here
 
 
-def test_a_task_s_seed_follows_from_its_index() -> None:
-    seeds = [task_seed(7, i) for i in range(100)]
-    assert len(set(seeds)) == 100
-    assert seeds[3] == int(np.random.SeedSequence([7, 3]).generate_state(1, np.uint64)[0])
-    assert map_tasks(drawn, [2, 2], seed=7) == [drawn(2, task_seed(7, 0)), drawn(2, task_seed(7, 1))]
-
-
 def test_an_error_has_the_name_of_its_task() -> None:
     with pytest.raises(TaskError, match=r"^task 2: Odd: 2 and 3$") as told:
         map_tasks(fails, range(4))
@@ -169,9 +162,7 @@ def test_what_processes_cannot_have_is_run_here_unless_they_were_asked_for() -> 
 
 @pytest.mark.slow
 def test_processes_give_what_is_given_here_in_order() -> None:
-    assert map_tasks(drawn, [3] * 7, seed=5, engine="processes", jobs=2, costs=FREE) == map_tasks(
-        drawn, [3] * 7, seed=5
-    )
+    assert map_tasks(drawn, range(7), engine="processes", jobs=2, costs=FREE) == map_tasks(drawn, range(7))
     got = map_tasks(where, range(9), engine="processes", jobs=2, costs=FREE)
     assert [x for x, _ in got] == list(range(9))
     assert got[0][1] == os.getpid()  # the first one was measured here
@@ -205,7 +196,7 @@ def test_errors_of_processes_are_those_of_here() -> None:
 @pytest.mark.slow
 def test_a_worker_that_dies_is_told() -> None:
     with pytest.raises(WorkerLost, match="try fewer --jobs"):
-        list(engine._in_processes(engine._Calls(dies, (), None, ()), [(0, 0), (1, 1)], 2, False))
+        list(engine._in_processes(engine._Calls(dies, (), ()), [(0, 0), (1, 1)], 2, False))
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from heedful.estimators import (
-    HierarchicalGPClassifier,
     OrdinalLogisticClassifier,
     PRankClassifier,
     PreferenceGPClassifier,
@@ -22,7 +21,7 @@ from heedful.estimators import (
 EACH = [PRankClassifier(), OrdinalLogisticClassifier()]
 
 
-@parametrize_with_checks([*EACH, PreferenceGPClassifier(), HierarchicalGPClassifier()])
+@parametrize_with_checks([*EACH, PreferenceGPClassifier()])
 def test_scikit_learns_checks(estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folding, "PATIENCE", 10**9)  # what compiles is another test's
     check(estimator)

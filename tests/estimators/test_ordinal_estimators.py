@@ -19,7 +19,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from heedful import Session, estimators, replay
 from heedful.core.conformance import identical
 from heedful.core.fold import Round
-from heedful.estimators import OrdinalLogisticClassifier, PRankClassifier, base, folding
+from heedful.estimators import OrdinalLogisticClassifier, PRankClassifier, base, folding, neg_rank_loss
 from heedful.jit.kernel import dot
 from heedful.learners.ordinal.ordinal_logistic import OrdinalLogistic
 from heedful.learners.ordinal.perceptrons import PRank
@@ -183,7 +183,7 @@ def test_prank_worked_by_hand() -> None:
     assert estimator.predict(X).tolist() == ["bad", "ok", "ok", "good", "good"]
     inside = [[1.0, -1.0, -2.0], [0.0, 0.0, -1.0], [-0.5, 0.5, -0.5], [-1.0, 0.0, 0.0], [-7.0, -6.0, 6.0]]
     assert np.allclose(estimator.decision_function(X), inside, rtol=1e-15, atol=1e-300)
-    assert estimator.rank_loss(X, ["good", "ok", "bad", "good", "good"]) == (2 + 0 + 1 + 0 + 0) / 5
+    assert neg_rank_loss(estimator, X, ["good", "ok", "bad", "good", "good"]) == -(2 + 0 + 1 + 0 + 0) / 5
     assert estimator.score(X, ["good", "ok", "bad", "good", "good"]) == 3 / 5
 
 
@@ -227,7 +227,7 @@ def test_the_attributes_say_what_is_predicted(name: str) -> None:
     assert np.allclose(estimator.decision_function(X), inside, rtol=1e-9, atol=1e-9)
     assert estimator.t_ == 300 * estimator.epochs
     assert estimator.n_features_in_ == 4
-    assert estimator.rank_loss(X, y) == np.abs(estimator.predict(X) - y).mean() < 0.5
+    assert -neg_rank_loss(estimator, X, y) == np.abs(estimator.predict(X) - y).mean() < 0.5
     kept = estimator.coef_
     kept[:] = 0.0
     assert np.any(estimator.coef_)
@@ -249,7 +249,7 @@ def test_labels_in_their_sort_or_in_the_order_told() -> None:
     assert not identical(ordered._state, sorted_._state)
     assert ordered.score(X, texts) == 1.0
     assert ordered.predict(pd.DataFrame(X)).tolist() == texts
-    assert ordered.rank_loss(X, ["good"] * 60) == 1.0
+    assert neg_rank_loss(ordered, X, ["good"] * 60) == -1.0
     series = pd.Series(texts, dtype="category")
     assert identical(
         PRankClassifier(random_state=0, epochs=30, order=ordered.classes_).fit(X, series)._state, ordered._state
@@ -358,7 +358,7 @@ def test_what_is_missing_is_said() -> None:
     assert not hasattr(PRankClassifier(), "coef_")
     fitted = PRankClassifier().fit([[1.0], [2.0]], [1, 2])
     with pytest.raises(ValueError, match=r"^y: expected as many labels as X has rows, \(2,\), got \(1,\)$"):
-        fitted.rank_loss([[1.0], [2.0]], [1])
+        neg_rank_loss(fitted, [[1.0], [2.0]], [1])
 
 
 # ---------------------------------------------------------------------------- in company
@@ -380,7 +380,7 @@ def test_in_pipelines_and_searches() -> None:
     search = GridSearchCV(
         curved,
         {"polynomialfeatures__degree": [1, 2], "ordinallogisticclassifier__epochs": [5]},
-        scoring=lambda fitted, X, y: -fitted[-1].rank_loss(fitted[:-1].transform(X), y),
+        scoring=neg_rank_loss,
         cv=3,
     ).fit(X, y)
     assert search.best_params_["polynomialfeatures__degree"] == 2

@@ -14,21 +14,25 @@ from sklearn.model_selection import GridSearchCV
 from heedful.estimators import PreferenceGPClassifier
 from heedful.inference.gp.ep import infer_rows
 from heedful.inference.gp.kernels import kernel_for
+from heedful.inference.gp.response_noise import infer_with_noise
+from heedful.inference.pairwise import pair_rows
 from one_person import infer
 
 Array = npt.NDArray[np.float64]
 FEATURES = np.random.default_rng(0).normal(size=(6, 2))
 
 
-def choices(n: int = 40, seed: int = 1) -> tuple[Array, Array, Any]:
-    """Rows, labels and the same as pairs, the winner first; the item 5 is never shown."""
+def choices(n: int = 40, tie: float = 0.0, seed: int = 1) -> tuple[Array, Array, Any]:
+    """Rows, labels and the same as pairs, the winner first; item 5 is never shown. Closer than `tie` is "same"."""
     rng = np.random.default_rng(seed)
     utilities = np.array([2.0, 1.0, 0.0, -1.0, -2.0, 0.0])
     pairs = np.array([rng.choice(5, 2, replace=False) for _ in range(n)])
-    won = utilities[pairs[:, 0]] - utilities[pairs[:, 1]] + rng.normal(size=n) > 0
+    gap = utilities[pairs[:, 0]] - utilities[pairs[:, 1]] + rng.normal(size=n)
+    won, y = gap > 0, np.where(gap > 0, "left", "down")
+    y[np.abs(gap) < tie] = "same"
     X = np.zeros((n, 6))
     X[np.arange(n), pairs[:, 0]], X[np.arange(n), pairs[:, 1]] = 1.0, -1.0
-    return X, np.where(won, "left", "down"), np.where(won[:, None], pairs, pairs[:, ::-1])
+    return X, y, np.where(won[:, None], pairs, pairs[:, ::-1])
 
 
 @pytest.mark.parametrize("lapse", [0.0, 0.05])
@@ -46,6 +50,26 @@ def test_it_is_inference_over_items(features: Any, lapse: float) -> None:
     np.testing.assert_array_equal(model.rank(), wanted.posterior.ranking())
     assert model.classes_.tolist() == ["down", "left"]
     assert model.posterior().sd()[5] > 1.3 * model.posterior().sd()[1:4].max() or features is not None
+
+
+@pytest.mark.parametrize("equal", [None, "same"])
+def test_noise_is_learned(equal: Any) -> None:
+    X, y, pairs = choices(25, 0.4 if equal else 0.0)
+    model = PreferenceGPClassifier(equal=equal, learn_noise=True).fit(X, y)
+    wanted, noise = infer_with_noise(np.eye(6), np.zeros(6), pair_rows(pairs, None, y == "same"))
+    np.testing.assert_allclose(model.coef_, wanted.posterior.mean, atol=1e-6)
+    assert list(model.noise_) == pytest.approx(list(noise.of(0)), abs=1e-6)
+    assert set(model.predict(X)) <= set(y)
+
+
+def test_equally_good_against_inference() -> None:
+    X, y, pairs = choices(20, 0.4)
+    model = PreferenceGPClassifier(equal="same", width=0.4, lapse=0.02).fit(X, y)
+    wanted = infer(np.eye(6), np.zeros(6), pair_rows(pairs, None, y == "same"), width=0.4, lapse=0.02)
+    np.testing.assert_allclose(model.coef_, wanted.posterior.mean, atol=1e-7)
+    P = model.predict_proba(np.vstack([X, -X, 0.0 * X]))
+    np.testing.assert_allclose(P[:20], P[20:40][:, [1, 0, 2]], atol=1e-12)  # down, left, same
+    np.testing.assert_allclose(P[40:], np.tile([ndtr(-0.4), ndtr(-0.4), 1 - 2 * ndtr(-0.4)], (20, 1)))
 
 
 @pytest.mark.slow
@@ -89,6 +113,8 @@ def test_the_evidence_and_cross_validation_choose() -> None:
         ({"amplitude": 1e4}, "amplitude: expected a number above 0, at most 1000, got 10000.0"),
         ({"width": 1e4}, "width: expected a number from 1e-06 to 1000, got 10000.0"),
         ({"lapse": 1.0}, "lapse: expected a number from 0 to 0.99"),
+        ({"learn_noise": "yes"}, "learn_noise: expected True or False"),
+        ({"equal": "left"}, "Only binary classification is supported. y: expected labels of two classes, got 1"),
         ({"features": FEATURES[:4]}, "features: expected 6 rows, one for each column of X, got 4"),
         ({"features": "none"}, "features: expected"),
         ({"features": FEATURES, "lengthscale": [1.0]}, "lengthscale: expected 2 numbers"),

@@ -17,8 +17,8 @@ from heedful import Loop, Settings
 from heedful.features import infer
 from heedful.loop import records
 from heedful.loop.log import Event
+from heedful.loop.pending import PendingEvent
 from heedful.loop.projection import Projection
-from heedful.loop.writer import PendingEvent
 from heedful.storage import Place
 from loops import bits, bits_from_scratch, rows, small_loop, specs
 

@@ -12,7 +12,7 @@ from heedful.loop.interactions.rating.prediction_report import Picked
 from heedful.loop.interactions.rating.texts import pick_sentences
 from heedful.loop.interactions.telling import unordered
 from heedful.loop.log import Event, now
-from heedful.loop.writer import PendingEvent
+from heedful.loop.pending import PendingEvent
 from heedful.results.answers import plain
 from loops import as_often_as_said, bits, lines_of, rating_loop, specs
 

@@ -11,7 +11,7 @@ import pytest
 from heedful import Loop
 from heedful.loop.feedback import FeedbackReader
 from heedful.loop.log import Event, now
-from heedful.loop.writer import PendingEvent
+from heedful.loop.pending import PendingEvent
 from loops import choice_loop, rating_loop, small_loop
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]

@@ -177,14 +177,13 @@ def test_lines_can_be_told_apart_in_grey() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("width", "inches"), [("one", 3.4), ("two", 7.0), (None, None)])
-def test_a_figure_for_print(width: Any, inches: float | None, tmp_path: Path) -> None:
-    """Text is text, of the size that it is printed in; what bands are and that a run was quick stands below."""
+def test_a_figure_for_print(tmp_path: Path) -> None:
+    """Text is text; what bands are and that a run was quick stands below."""
     from heedful.papers.drawing import draw
 
     figure = FIGURES["jair2015/fig2"]
     picture, sheet = tmp_path / "a.svg", tmp_path / "a.pdf"
-    draw(figure, invented(figure, np.random.default_rng(2)), [picture, sheet], quick=True, width=width)
+    draw(figure, invented(figure, np.random.default_rng(2)), [picture, sheet], quick=True)
     svg = picture.read_text()
     texts = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
     assert "Bands are one standard error." in texts
@@ -192,12 +191,6 @@ def test_a_figure_for_print(width: Any, inches: float | None, tmp_path: Path) ->
     assert figure.title[:20] in texts
     assert figure.id not in texts
     assert b"/FontFile2" in sheet.read_bytes()  # TrueType, in which text can be selected and set again
-    found = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)
-    assert found is not None
-    if inches is not None:
-        assert float(found[1]) / 72.0 == pytest.approx(inches, abs=0.01)
-        sizes = {float(size) for size in re.findall(r"font-size: ([0-9.]+)px", svg)}
-        assert min(sizes - {4.9}) >= 6.0  # but for exponents
 
 
 @pytest.mark.slow

@@ -37,6 +37,7 @@ from hypothesis import strategies as st
 
 from budget import FACTOR, examples
 from heedful import Loop
+from heedful.server import codecs
 from heedful.server import events as server_events
 from heedful.server import metrics as server_metrics
 from heedful.server.auth import Authenticator
@@ -846,9 +847,10 @@ UNREADABLE = [
 ]
 
 
-def test_too_much_is_refused(tmp_path: Path) -> None:
+def test_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codecs, "BATCH", 20)
     small_loop(tmp_path / "cars.heedful").close()
-    with served(tmp_path, Options(limits=Limits(body=10_000, batch=20))) as url, closing(Caller(url)) as caller:
+    with served(tmp_path, Options(limits=Limits(body=10_000))) as url, closing(Caller(url)) as caller:
         ok(caller.post("/v1/loops/cars/decisions", {"id": "d"}))
         for method, path in (("POST", "decisions"), ("POST", "feedback"), ("POST", "records"), ("PUT", "items")):
             target = f"/v1/loops/cars/{path}"

@@ -18,8 +18,8 @@ import pytest
 from compared import study_of_rows
 from heedful import Loop, Settings, infer
 from heedful.loop.decide import DecisionRequest
+from heedful.loop.pending import AGAIN
 from heedful.loop.replay import replay
-from heedful.loop.writer import AGAIN
 from heedful.server import loop_worker as module
 from heedful.server.analysts import Analysts
 from heedful.server.loop_worker import LoopWorker

@@ -197,11 +197,6 @@ COMMANDS = {
     ),
     "simulate": CommandEntry("", "Run learners against a simulated person on your data."),
     **{f"simulate {name}": CommandEntry(f"simulate:{name}", e.help, e.example) for name, e in EXPERIMENTS.items()},
-    "sweep": CommandEntry(
-        "sweep:sweep",
-        "Run learners with several settings, people and seeds, and compare them.",
-        "heedful sweep grid.toml --out runs/",
-    ),
     "figure": CommandEntry(
         "figure:figure",
         "Draw a figure of one of the papers from your data, and say whether the paper's claims hold there.",

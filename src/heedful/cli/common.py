@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -172,20 +172,20 @@ def open_loop(
     warnings on stderr.
 
     `own_learners` names those of the loop's learners that are the user's own (FILE.py:Class), so that their code may
-    run. With `rehearse_only` the loop does all that it is asked, but nothing is written (`heedful.io.rehearse`); with
-    `read_only` what would write is refused. Raise BadInput if there is no such loop or learner, and Failure if the loop
-    cannot be opened.
+    run. With `rehearse_only` it is a copy, which goes with the block (`heedful.io.rehearse`); with `read_only` what
+    would write is refused. Raise BadInput if there is no such loop or learner, and Failure if the loop cannot be
+    opened.
     """
-    folder = find_loop(name) if isinstance(name, str) else name
+    folder, left = find_loop(name) if isinstance(name, str) else name, ExitStack()
     from heedful.loop import Loop
 
     try:
         if rehearse_only:
             from heedful.io import rehearse
 
-            loop = rehearse(folder, learner=own_learners)
+            loop = left.enter_context(rehearse(folder, learner=own_learners))
         else:
-            loop = Loop.open(folder, learner=own_learners, read_only=read_only)
+            loop = left.enter_context(Loop.open(folder, learner=own_learners, read_only=read_only))
     except (KeyError, IndexError):
         raise
     except (FileNotFoundError, ModuleNotFoundError) as error:
@@ -196,7 +196,7 @@ def open_loop(
         raise (BadInput if own_learners else Failure)(str(error)) from error
     notes_shown = 0
     try:
-        with loop, asking():
+        with left, asking():
             notes_shown = _print_notes(loop, notes_shown)
             yield loop
     finally:

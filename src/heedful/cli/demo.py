@@ -24,7 +24,6 @@ from heedful.cli.console import (
     note,
     notes,
 )
-from heedful.cli.output import check_plot
 from heedful.cli.own_page import HOST, Browser, Port, listen, open_browser
 
 MOST = 5
@@ -50,12 +49,6 @@ def demo(
     as_json: Annotated[
         bool, typer.Option("--json", help="As --once unless --proof is given, and prints nothing on stdout but JSON.")
     ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --proof: draw the evidence (.png, .pdf, .svg).")
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="With --proof: the seed by which the shop is made.")
-    ] = 0,
 ) -> None:
     """Serves two loops to this machine alone: `cars` knows nothing, and you teach it; `simulated` was taught by a
     simulated person with a hidden taste. The command prints the page's address, opens it in a browser if there is a
@@ -73,18 +66,15 @@ def demo(
     """
     if once and proof:
         raise BadInput("--once: expected without --proof")
-    if not proof:
-        check_absent({"--plot": plot, "--seed": seed or None}, "expected --proof with it, got none")
     once = once or (as_json and not proof)
     if once or proof:
         option = "--proof" if proof else "--once"
         options = {"--dir": folder, "--port": port}
         check_absent(options, f"expected without {option}, which keeps nothing and serves nobody")
     if proof:
-        check_plot(plot)
         from heedful.cli import demo_proof
 
-        demo_proof.run(as_json, plot, seed)
+        demo_proof.run(as_json)
         return
     check_extra("vega_datasets", "demo", "the demo")
     check_server("demo", "the demo")

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from heedful.cli.console import console, notes, print_json
-from heedful.cli.output import line_plot
 from heedful.cli.parts import print_parts
 from heedful.cli.proof_steps import CANDIDATES, SAMPLED, SERVED, SHARE, Proof, Rollback, Sizes, Trial, prove
 from heedful.core.wording import percent
@@ -19,23 +17,19 @@ from heedful.results.evaluation import Evaluation
 from heedful.results.table import Table
 
 
-def run(as_json: bool, plot: Path | None, seed: int = 0) -> None:
-    """Run `heedful demo --proof` with this `seed` in a temporary folder and print the result, as JSON with `as_json`.
-
-    With `plot` it draws the evidence of the experiments into that file."""
+def run(as_json: bool) -> None:
+    """Run `heedful demo --proof` in a temporary folder and print the result, as JSON with `as_json`."""
     sizes, screen = Sizes(), notes()
     columns = BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         bar = progress.add_task("", total=sizes.lists)
-        proof = prove(sizes, seed, lambda step, lists: progress.update(bar, description=step, advance=lists))
+        proof = prove(sizes, 0, lambda step, lists: progress.update(bar, description=step, advance=lists))
     if as_json:
         print_json(proof)
     else:
         for title, parts in _run_steps(proof):
             console().print(f"[bold]{title}[/]\n")
             print_parts(parts, apart=True)
-    if plot is not None:
-        _plot(plot, proof)
 
 
 def _run_steps(proof: Proof) -> Iterator[tuple[str, list[Part]]]:
@@ -149,16 +143,3 @@ def _back(back: Rollback | None) -> str:
     text = "; ".join(f"{name}: {'yes' if right else 'NO'}" for name, right in checks.items())
     where = f"{back.learner} had served; a rollback to version {back.to:,} left out {back.left_out:,} answers, and "
     return f"{where}{back.again} serves again. Checked: {text}."
-
-
-def _plot(path: Path, proof: Proof) -> None:
-    """Draw the e-value of each experiment over its sessions into the file `path`."""
-    with line_plot(path) as axes:
-        for i, trial in enumerate(proof.trials):
-            points = [(0, 1.0), *((look.sessions, look.e_value) for look in trial.looks)]
-            gain = f"{trial.learner} (true gain {trial.value - trial.served:+.3f})"
-            axes.plot(*zip(*points), color=f"C{i}", label=gain, linewidth=1.6, marker=".")
-        axes.axhline(1.0 / proof.trials[0].found.alpha, color="grey", linestyle="--", label="decided")
-        axes.set_yscale("log")
-        axes.set_xlabel("sessions")
-        axes.set_ylabel("e-value")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from heedful.papers.run_figure import Sources
     from heedful.papers.runner import Workers
 
-WIDTHS: Mapping[str, Literal["one", "two"]] = {"one": "one", "two": "two"}
 _MARKS = {
     "holds": "[green]✓ holds[/]",
     "does not hold": "[red]✗ does not[/]",
@@ -51,10 +50,6 @@ def figure(
     ),
     engine: EngineOption = "auto",
     jobs: Jobs = None,
-    width: Annotated[
-        str | None,
-        typer.Option(metavar="one|two", help="For print: as wide as one or two columns.", show_default="for screens"),
-    ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Also write what is drawn as CSV, next to the pictures.")] = False,
     json: Json = False,
 ) -> None:
@@ -72,9 +67,6 @@ def figure(
         return _list(json)
     if name is not None and all_:
         raise BadInput("figure: expected an ID or --all, got both")
-    columns = WIDTHS.get(width or "")
-    if width is not None and columns is None:
-        raise BadInput(f"--width: expected one or two, got {width!r}")
     check_option(engine)
     check_extra("matplotlib", "plot", "heedful figure")
     from heedful.data.sushi import check_labels
@@ -95,7 +87,7 @@ def figure(
     workers = Workers(jobs or cores(), engine, note, interpreted=None)
     drawings, descriptions = [], []
     for one in figures:
-        drawing, described = _draw(one, sources, quick, workers, out, csv, columns)
+        drawing, described = _draw(one, sources, quick, workers, out, csv)
         drawings.append(drawing)
         descriptions.append(described)
         if not json:
@@ -110,13 +102,7 @@ def figure(
 
 
 def _draw(
-    one: Figure,
-    sources: Sources,
-    quick: bool,
-    workers: Workers,
-    out: Path,
-    csv: bool,
-    width: Literal["one", "two"] | None,
+    one: Figure, sources: Sources, quick: bool, workers: Workers, out: Path, csv: bool
 ) -> tuple[Drawing, dict[str, Any]]:
     """Run the figure `one`, write its pictures and table; return its part of the page, and of --json."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -147,7 +133,7 @@ def _draw(
     pictures = [out / f"{name}.{kind}" for kind in ("png", "svg", "pdf")] if outcome else []
     table = out / f"{name}.csv" if csv and outcome else None
     if outcome:
-        draw(one, outcome, pictures, quick=quick, width=width)
+        draw(one, outcome, pictures, quick=quick)
     if table:
         write_csv(one, outcome, table)
     drawing = Drawing(

@@ -47,13 +47,6 @@ def serve(
     max_body: Annotated[
         float, typer.Option(metavar="MIB", help="The size of the largest request.", min=0.001, max=1024)
     ] = 8.0,
-    max_json: Annotated[
-        float,
-        typer.Option(
-            metavar="MIB", help="The size of the largest request in JSON, except for items.", min=0.001, max=1024
-        ),
-    ] = 1.0,
-    max_batch: Annotated[int, typer.Option(metavar="N", help="The most events in a request.", min=1)] = 1000,
     timeout: Annotated[
         float, typer.Option(metavar="S", help="Seconds within which a whole request has to arrive.", min=0.1, max=3600)
     ] = 10.0,
@@ -144,7 +137,7 @@ def serve(
 
     with asking():
         origins = tuple(check_origin(url) for url in origin or ())
-    limits = Limits(int(max_body * MIB), max_batch, timeout, int(max_json * MIB))
+    limits = Limits(int(max_body * MIB), timeout)
     reached = own_address() if host in ("0.0.0.0", "::") else host
     address = address or f"http://{host_and_port(reached, port)}"
     about = Options(

@@ -20,7 +20,6 @@ def option(
     least: float | None = None,
     most: float | None = None,
     show_default: str | None = None,
-    negatable: bool = False,
 ) -> Parameter:
     """Return a parameter of a function from which typer makes a command-line option.
 
@@ -28,9 +27,8 @@ def option(
     - `of`: the type of its value; `default`: its default
     - `help`: the text in the help; `metavar`: what stands for the value there; `show_default`: the default in words
     - `least`, `most`: the limits of a number
-    - `negatable`: whether a flag (`of` is bool) has also --no-NAME
     """
-    names = [f"--{name.replace('_', '-')}"] if of is bool and not negatable else []
+    names = [f"--{name.replace('_', '-')}"] if of is bool else []  # without --no-NAME
     shown = True if show_default is None else show_default
     declaration = typer.Option(*names, help=help, metavar=metavar, min=least, max=most, show_default=shown)
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[of, declaration])

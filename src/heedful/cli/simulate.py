@@ -102,5 +102,4 @@ def _parameter(parameter: inspect.Parameter, of: object, declared: Option) -> in
         least=declared.least,
         most=declared.most,
         show_default=declared.default,
-        negatable=declared.negatable,
     )

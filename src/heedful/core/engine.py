@@ -114,13 +114,6 @@ def check_engine(engine: str) -> None:
         raise ModuleNotFoundError(MISSING, name="ray")
 
 
-def task_seed(seed: int, index: int) -> int:
-    """Return the random seed of the task with this `index`, given the `seed` of all: the same with every engine."""
-    import numpy as np
-
-    return int(np.random.SeedSequence([seed, index]).generate_state(1, np.uint64)[0])
-
-
 def plan(
     engine: Engine, seconds: float, remaining: int, workers: int, start: float, task_cost: float = COSTS.task
 ) -> Plan:
@@ -158,7 +151,6 @@ def run_tasks(
     engine: Engine = "serial",
     jobs: int | None = None,
     shared: tuple[Any, ...] = (),
-    seed: int | None = None,
     names: Sequence[str] = (),
     tell: Callable[[str], None] = lambda words: None,
     costs: Costs | None = None,
@@ -166,11 +158,10 @@ def run_tasks(
     """Call `function(*shared, task)` for each of `tasks`, and yield what became of each as soon as it is done.
 
     `engine` says where they run, `jobs` how many at a time (None: one on each core, or whatever a Ray cluster has).
-    `shared` are arguments that all tasks have in common; each worker gets them once. With a `seed` the function gets
-    another argument, the random seed of the task (`task_seed`). `names` are the tasks' names in errors, "task 3" if
-    there are none. Except for "serial", the first tasks run here and are measured; the others are distributed if `plan`
-    says that this pays, by `costs` (None: `COSTS`). `tell` is called with a sentence where an engine that was asked for
-    is not used.
+    `shared` are arguments that all tasks have in common; each worker gets them once. `names` are the tasks' names in
+    errors, "task 3" if there are none. Except for "serial", the first tasks run here and are measured; the others are
+    distributed if `plan` says that this pays, by `costs` (None: `COSTS`). `tell` is called with a sentence where an
+    engine that was asked for is not used.
 
     The function, `shared`, tasks and results must be picklable for the engines that distribute, and the function must
     not rely on being called only once for a task: where a Ray node dies, its tasks run again on another one. Raise
@@ -179,7 +170,7 @@ def run_tasks(
     """
     check_engine(engine)
     pending = list(enumerate(tasks))
-    calls = _Calls(function, shared, seed, names)
+    calls = _Calls(function, shared, names)
     target: Engine = "processes" if engine == "auto" else engine
     workers = _workers(target, jobs, len(pending))
     costs = COSTS if costs is None else costs
@@ -205,26 +196,20 @@ def run_tasks(
 
 
 class _Calls(NamedTuple):
-    """How a task is called, here or in a worker: `function(*shared, task)`; with a `seed`, the task's own seed is
-    another argument. `names` are the tasks' names in errors."""
+    """How a task is called, here or in a worker: `function(*shared, task)`. `names` are the tasks' names in errors."""
 
     function: Callable[..., Any]
     shared: tuple[Any, ...]
-    seed: int | None
     names: Sequence[str]
 
     def run_here(self, index: int, task: object) -> Outcome:
         """Run a task in this process."""
         try:
-            return Outcome(index, self.call(index, task), None)
+            return Outcome(index, self.function(*self.shared, task), None)
         except Exception as error:
             wrapped = TaskError(self.name(index), *_parts(error))
             wrapped.__cause__ = error
             return Outcome(index, None, wrapped)
-
-    def call(self, index: int, task: object) -> Any:
-        extra = () if self.seed is None else (task_seed(self.seed, index),)
-        return self.function(*self.shared, task, *extra)
 
     def name(self, index: int) -> str:
         return self.names[index] if self.names else f"task {index}"
@@ -235,11 +220,11 @@ class _Calls(NamedTuple):
         return Outcome(index, value, None) if fine else Outcome(index, None, TaskError(self.name(index), *value))
 
 
-def _attempt(calls: _Calls, index: int, task: object) -> tuple[bool, Any]:
+def _attempt(calls: _Calls, task: object) -> tuple[bool, Any]:
     """Run a task in a worker: return (True, its result) or (False, the parts of its error), which can be pickled
     whatever the error is."""
     try:
-        return True, calls.call(index, task)
+        return True, calls.function(*calls.shared, task)
     except Exception as error:
         return False, _parts(error)
 
@@ -282,8 +267,8 @@ def _begin(calls: _Calls) -> None:
     _calls = calls
 
 
-def _work(index: int, task: object) -> tuple[bool, Any]:
-    return _attempt(_calls, index, task)
+def _work(task: object) -> tuple[bool, Any]:
+    return _attempt(_calls, task)
 
 
 @contextmanager
@@ -308,7 +293,7 @@ def _in_processes(
     try:
         with _one_thread_each():
             try:
-                waiting = {pool.submit(_work, index, task): index for index, task in pending}
+                waiting = {pool.submit(_work, task): index for index, task in pending}
             except Exception as error:  # of pickling: which one depends on what cannot be pickled
                 if not optional:
                     reason = (
@@ -343,7 +328,7 @@ def _in_processes(
 _kept: tuple[str, Any] = ("", None)  # in a Ray worker: which `_Calls` it has, and the copy
 
 
-def _on_ray_worker(key: str, boxed: Sequence[Any], index: int, task: object) -> tuple[bool, Any]:
+def _on_ray_worker(key: str, boxed: Sequence[Any], task: object) -> tuple[bool, Any]:
     """Run a task in a Ray worker. `boxed` holds the reference to how tasks are called, which is fetched once, and where
     the caller finds modules; `key` names it."""
     global _kept
@@ -353,7 +338,7 @@ def _on_ray_worker(key: str, boxed: Sequence[Any], index: int, task: object) -> 
         sys.path.extend(place for place in boxed[1] if place not in sys.path)
         # What Ray returns lies in memory that all processes share, and must not be written to; learners write.
         _kept = key, copy.deepcopy(ray.get(boxed[0]))
-    return _attempt(_kept[1], index, copy.deepcopy(task))
+    return _attempt(_kept[1], copy.deepcopy(task))
 
 
 def _ray_if_connected() -> Any:
@@ -406,7 +391,7 @@ def _on_ray(calls: _Calls, pending: Sequence[tuple[int, object]], jobs: int | No
         while True:
             room = jobs or 4 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
             while len(waiting) < room and (following := next(todo, None)) is not None:
-                waiting[work.remote(key, boxed, *following)] = following[0]
+                waiting[work.remote(key, boxed, following[1])] = following[0]
             if not waiting:
                 return
             for finished in ray.wait(list(waiting), num_returns=1)[0]:

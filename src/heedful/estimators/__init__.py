@@ -11,13 +11,12 @@ from heedful.core.extras import lacking
 
 if TYPE_CHECKING:
     from heedful.estimators.ordinal import OrdinalLogisticClassifier, PRankClassifier
-    from heedful.estimators.preferences import HierarchicalGPClassifier, PreferenceGPClassifier
+    from heedful.estimators.preferences import PreferenceGPClassifier
     from heedful.estimators.ranking import CoactiveRanker
     from heedful.estimators.scoring import neg_rank_loss
 
 __all__ = [
     "CoactiveRanker",
-    "HierarchicalGPClassifier",
     "OrdinalLogisticClassifier",
     "PRankClassifier",
     "PreferenceGPClassifier",
@@ -38,8 +37,8 @@ if not TYPE_CHECKING:
             if error.name != "sklearn":
                 raise
             raise ModuleNotFoundError(lacking(name, "scikit-learn", "sklearn"), name="sklearn") from None
-        apart = {"CoactiveRanker": "ranking", "neg_rank_loss": "scoring"}
-        family = apart.get(name, "preferences" if name.endswith("GPClassifier") else "ordinal")
+        apart = {"CoactiveRanker": "ranking", "PreferenceGPClassifier": "preferences", "neg_rank_loss": "scoring"}
+        family = apart.get(name, "ordinal")
         return getattr(import_module(f"heedful.estimators.{family}"), name)
 
 

@@ -171,20 +171,6 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         decisions = self.decision_function(X)
         return decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0.0).astype(np.int64)
 
-    def rank_loss(self, X: object, y: object) -> float:
-        """Return the mean of |predicted rank - true rank| over n rows of N features X (n, N) with true labels y (n,).
-
-        Ranks are those of `classes_`; it is warned of where that is the alphabet, because nobody gave the order of
-        texts. Raise ValueError if y has another length, or a label that is not in `classes_`.
-        """
-        shown = self._places(X) + 1
-        if self._assumed:
-            warn_of_alphabet(self.classes_, 2)
-        labels, inverse = distinct(y)
-        if inverse.shape != shown.shape:
-            raise ValueError(f"y: expected as many labels as X has rows, ({shown.size},), got {inverse.shape}")
-        return float(np.abs(shown - ranks_of(labels, self.classes_)[inverse]).mean())
-
     @property
     def t_(self) -> int:
         """Number of rows learned from; a row counts once in each epoch."""

@@ -1,4 +1,4 @@
-"""The experiments of `heedful simulate` and `heedful sweep`, by name, without importing them.
+"""The experiments of `heedful simulate`, by name, without importing them.
 
 A new experiment is a class in `definitions` and an entry here. The entry has the line that the list of commands shows,
 so the experiment's module is imported only when it is run.
@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from heedful.experiments.definitions.base import Experiment, GridExperiment
+    from heedful.experiments.definitions.base import Experiment
 
 
 class Entry(NamedTuple):
@@ -66,11 +66,3 @@ def make_experiment(name: str) -> Experiment:
     module, _, cls = EXPERIMENTS[name].where.partition(":")
     made: Experiment = getattr(import_module(f"heedful.experiments.definitions.{module}"), cls)()
     return made
-
-
-def grid_experiments() -> dict[str, GridExperiment]:
-    """Return the experiments that a grid (the TOML file of `heedful sweep`) may name, by name."""
-    from heedful.experiments.definitions.base import GridExperiment
-
-    experiments = {name: make_experiment(name) for name in EXPERIMENTS}
-    return {name: experiment for name, experiment in experiments.items() if isinstance(experiment, GridExperiment)}

@@ -106,15 +106,6 @@ class Setting(NamedTuple):
         return learner
 
 
-def blank_setting(space: object, kind: Kind) -> Setting:
-    """Return a setting without simulated environments, in which learners can be made just to see whether their text
-    (NAME:FIELD=VALUE,...) is valid.
-
-    `space` is what learners show, `kind` the kind of feedback.
-    """
-    return Setting(n_features=50, space=space, R=1.0, S=1.0, alpha=1.0, rounds=1, scenes=(), kind=kind)
-
-
 def make_checked_learner(spec: str, n_features: int, space: object, **defaults: float) -> Any:
     """Return the learner that the text `spec` (NAME:FIELD=VALUE,...) describes, for objects of `space` with
     `n_features` features.

@@ -20,13 +20,13 @@ from heedful.loop.interactions.protocol import Interaction, prediction_scale
 from heedful.loop.log import Event, now, rollback_event
 from heedful.loop.packing import LoggedDecision, pack
 from heedful.loop.paging import page_before
+from heedful.loop.pending import PendingEvent
 from heedful.loop.records import AnsweredItem, DecisionRecord
 from heedful.loop.request import encode_row
 from heedful.loop.serving import KINDS as LEARNER_KINDS
 from heedful.loop.style import KIND as STYLE
 from heedful.loop.style import rule_event
 from heedful.loop.undeclared import describe_undeclared
-from heedful.loop.writer import PendingEvent
 from heedful.results.answers import Answer, Status
 
 ALONE = ("rollback", *LEARNER_KINDS, STYLE)

@@ -22,13 +22,14 @@ from heedful.loop.log import Event, now
 from heedful.loop.model import View
 from heedful.loop.packing import LoggedDecision, pack
 from heedful.loop.paging import EarlierPages, earlier_pages
+from heedful.loop.pending import AGAIN, PendingEvent
+from heedful.loop.projection import Projection
 from heedful.loop.publication import PublishedState
 from heedful.loop.records import DecisionRecord
 from heedful.loop.request import Request
 from heedful.loop.serving import draft_generator, takes_part
 from heedful.loop.settings import Settings
 from heedful.loop.strangers import around, shown_names
-from heedful.loop.writer import AGAIN, PendingEvent, Writer
 from heedful.results.answers import Answer, Arm, Decision
 
 T = TypeVar("T")
@@ -54,15 +55,15 @@ class DecisionRequest(NamedTuple):
 class Decider:
     """Checks requests for decisions and makes the decisions, by the model that was published last."""
 
-    def __init__(self, writer: Writer) -> None:
-        """Decide for the loop that `writer` writes."""
-        self.writer = writer
-        self.settings = writer.settings
+    def __init__(self, projection: Projection) -> None:
+        """Decide for the loop that `projection` writes."""
+        self.projection = projection
+        self.settings = projection.settings
 
     @property
     def interaction(self) -> Interaction[Any]:
         """the kind of feedback of the loop (an `Interaction`), with the learner that serves now"""
-        return self.writer.interaction
+        return self.projection.interaction
 
     # ------------------------------------------------------------------------ what is asked
 
@@ -84,7 +85,7 @@ class Decider:
         """Check a request for a decision and return it, or return the decision that was made earlier under its `id`.
 
         The arguments are those of `Loop.decide`, and `looked`: whether the caller has taken in what other processes
-        wrote (`Writer.catch_up`). Raise ValueError, naming the field, on bad input, and LookupError for an item
+        wrote (`Projection.catch_up`). Raise ValueError, naming the field, on bad input, and LookupError for an item
         that is not on offer in this process, since another process may have put it there. With `looked`, an item that
         is not on offer is noted as unknown instead, unless `strict` (or the loop's setting, where `strict` is None)
         refuses it.
@@ -94,9 +95,9 @@ class Decider:
             raise ValueError(f"deferred: expected true or false, got {describe(deferred)}")
         if repeats is not None:
             self._check_repeats(repeats)
-        if id is not None and (known := self.writer.find_decision(id := records.check_id("id", id))) is not None:
+        if id is not None and (known := self.projection.find_decision(id := records.check_id("id", id))) is not None:
             return self._earlier_decision(id, known, candidates, person, after)
-        before = None if after is None else earlier_pages(self.writer, after, person)
+        before = None if after is None else earlier_pages(self.projection, after, person)
         request = self.parse(candidates, context, prior, show, strict, looked)
         return DecisionRequest(records.new_id() if id is None else id, request, person, deferred, repeats, before)
 
@@ -125,7 +126,7 @@ class Decider:
             self.interaction.check_show(show)
         if not isinstance(strict, bool | None):
             raise ValueError(f"strict: expected true or false, got {describe(strict)}")
-        requests = self.writer.requests
+        requests = self.projection.requests
         candidates, prior = requests.without_hits(candidates, prior)
         try:
             return requests.parse(candidates, context, prior, show)
@@ -136,7 +137,7 @@ class Decider:
             if sifted is None:  # something else is wrong
                 raise
         known, prior, strangers = sifted
-        if strangers.names and not looked and self.writer.is_behind():
+        if strangers.names and not looked and self.projection.is_behind():
             raise requests.not_on_offer(strangers.names[0])
         request = requests.parse(known, context, prior, show) if known else requests.nothing(context, show)
         return request._replace(strangers=strangers if strangers.names or not known else None)
@@ -146,10 +147,10 @@ class Decider:
     ) -> Decision:
         """Return `known`, the decision made earlier under `id`, unchanged even if model and items have changed
         since."""
-        names, page = self.writer.requests.requested_names(candidates), known.record.after
+        names, page = self.projection.requests.requested_names(candidates), known.record.after
         same = (page or None) == (None if after is None else records.check_id("after", after))
         if names is not None and page and same and person == known.person:
-            gone = earlier_pages(self.writer, page, person).shown
+            gone = earlier_pages(self.projection, page, person).shown
             names = tuple([name for name in names if name not in gone])
         if (names is not None and not _same(names, known)) or person != known.person or not same:
             other = "was shown to somebody else" if person != known.person else "has other candidates"
@@ -166,7 +167,7 @@ class Decider:
         The arguments are those of `Loop.decide`."""
         person = None if person is None else records.check_id("person", person)
         request = self.reread(lambda looked: self.parse(candidates, context, prior, None, strict, looked))
-        return request, *self.writer.reading_of(request.x, person)
+        return request, *self.projection.reading_of(request.x, person)
 
     def reread(self, read: Callable[[bool], T]) -> T:
         """Return `read(False)`; if that raises LookupError, take in what other processes wrote to the log and return
@@ -176,7 +177,7 @@ class Decider:
         try:
             return read(False)
         except LookupError:
-            self.writer.catch_up()
+            self.projection.catch_up()
             return read(True)
 
     def decide(self, **asked: Any) -> Decision:
@@ -184,7 +185,7 @@ class Decider:
         request = self.reread(lambda looked: self.read(**asked, looked=looked))
         while isinstance(request, DecisionRequest):
             pending = self.propose(request)
-            [answer] = self.writer.submit([pending])
+            [answer] = self.projection.submit([pending])
             if answer.reason != AGAIN:
                 return self.decision_of(pending, answer)
         return request
@@ -192,7 +193,7 @@ class Decider:
     def record(self, time: object, **shown: Any) -> Decision:
         """Log a decision that another system made, as `Loop.record` says, with its arguments."""
         pending = self.reread(lambda looked: self.read_record(**shown, time=time, looked=looked))
-        [answer] = self.writer.submit([pending])
+        [answer] = self.projection.submit([pending])
         return self.decision_of(pending, answer, dated=time is not None)
 
     # ------------------------------------------------------------------------ what is proposed
@@ -206,7 +207,7 @@ class Decider:
         Raise ValueError if there is too little to show, and RuntimeError if the learner fails."""
         id, request, person, deferred, repeats, before = asked
         settings = self.settings
-        state, view = self.writer.reading_of(request.x, person)
+        state, view = self.projection.reading_of(request.x, person)
         interaction = state.interaction
         rng = generator_for(settings.seed, id)
         match, rival = self._pairing(state, view, asked)
@@ -271,7 +272,7 @@ class Decider:
         except Exception as error:  # a candidate that fails leaves the list to the learner that serves
             name = type(running.candidate.interaction.learner).__name__
             told = f"{name} cannot rank: {type(error).__name__}: {error}: it waits"
-            self.writer.note(f"experiment {running.id}: {told}")
+            self.projection.note(f"experiment {running.id}: {told}")
             return None, None
         if before is None or before.arm == "imported":
             drafts = takes_part(running.id, running.record.share, person)
@@ -341,7 +342,7 @@ class Decider:
         )
         person = None if person is None else records.check_id("person", person)
         when = now() if time is None else records.check_time("time", time)
-        version, numbers, id = self.writer.published.version, request.numbers(), records.check_id("id", id)
+        version, numbers, id = self.projection.published.version, request.numbers(), records.check_id("id", id)
         known = LoggedDecision(id, 0, when, person, record, numbers, request.called, version, request.rows)
         return PendingEvent(Event(0, "decision", id, when, person, None, version, *pack(record, numbers)), known)
 
@@ -360,10 +361,10 @@ class Decider:
             raise LookupError(f"id: expected a new one: {answer.reason}")
         if answer.status == "applied" and pending.decision is not None and answer.seq is not None:
             return to_decision(event.id, pending.decision, answer.seq)
-        known = self.writer.find_decision(event.id)
+        known = self.projection.find_decision(event.id)
         if known is None:
             raise LookupError(f"id: expected a new one: decision {event.id} was forgotten")
-        ours = self.writer.decision(event).record
+        ours = self.projection.decision(event).record
         imported = known.record.arm == "imported" and known.record != ours
         names = _all_names(pending.decision) if pending.decision is not None else ()
         whole = known.record.of == 0

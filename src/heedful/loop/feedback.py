@@ -17,10 +17,11 @@ from heedful.loop.interactions.forms import in_taken_form, known_forms, parse_fe
 from heedful.loop.interactions.protocol import why_refused
 from heedful.loop.log import Event, now
 from heedful.loop.packing import LoggedDecision
+from heedful.loop.pending import PendingEvent
+from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.silence import check_not_silent
 from heedful.loop.strangers import about_known
-from heedful.loop.writer import PendingEvent, Writer
 from heedful.results.answers import Answer
 from heedful.storage import Closed, Damaged
 
@@ -40,10 +41,10 @@ class UnknownDecision(NamedTuple):
 class FeedbackReader:
     """Checks pieces of feedback and turns each into an event for the log, or into the answer that rejects it."""
 
-    def __init__(self, writer: Writer) -> None:
-        """Read feedback on the decisions of the loop that `writer` writes."""
-        self.writer = writer
-        self._forms = known_forms(writer.interaction)
+    def __init__(self, projection: Projection) -> None:
+        """Read feedback on the decisions of the loop that `projection` writes."""
+        self.projection = projection
+        self._forms = known_forms(projection.interaction)
 
     def read(
         self, decision: object, id: object, time: object, form: Mapping[str, object]
@@ -57,29 +58,29 @@ class FeedbackReader:
         feedback."""
         event_id = records.new_id() if id is None else records.check_id("id", id)
         decision = records.check_id("decision", decision)
-        interaction = self.writer.interaction
+        interaction = self.projection.interaction
         form = in_taken_form(form, interaction.forms)
         given = parse_feedback(form, self._forms)
         check_not_silent(event_id, decision, given.form)
-        known = self.writer.find_decision(decision)
+        known = self.projection.find_decision(decision)
         if known is None:
             return UnknownDecision(event_id, decision)
         since = self._shown_at(known)
         if since is None:
-            return self.writer.reject(
+            return self.projection.reject(
                 event_id, f"decision {decision} was deferred and never activated: it was not shown"
             )
-        if (refusal := why_refused(interaction, self.writer.model, given.form)) is not None:
-            return self.writer.reject(event_id, refusal)
+        if (refusal := why_refused(interaction, self.projection.model, given.form)) is not None:
+            return self.projection.reject(event_id, refusal)
         if interaction.scale is not None and given.form in interaction.forms:
             for field, value in interaction.forms[given.form].numbers(given).items():
                 interaction.scale.check(field, value)
         try:
             record, extra = self._resolve(given, form, known)
         except LookupError as error:
-            return self.writer.reject(event_id, str(error.args[0]))
+            return self.projection.reject(event_id, str(error.args[0]))
         if record.form != "unknown" and (refusal := interaction.why_unfit(record, known.record.shown)) is not None:
-            return self.writer.reject(event_id, refusal)
+            return self.projection.reject(event_id, refusal)
         when = now() if time is None else records.check_time("time", time)
         arrays = extra.astype("<f4").tobytes() if extra is not None else None
         event = Event(0, "feedback", event_id, when, None, known.seq, 0, records.encode(record), arrays)
@@ -90,12 +91,12 @@ class FeedbackReader:
     ) -> tuple[FeedbackRecord, Floats | None]:
         """Look up the names in a piece of feedback in its decision; return (its record for the log, features or
         None)."""
-        requests, record, names, said = self.writer.requests, known.record, known.names, None
-        later = [self.writer.find_decision(id) for id in given.chain]
+        requests, record, names, said = self.projection.requests, known.record, known.names, None
+        later = [self.projection.find_decision(id) for id in given.chain]
         elsewhere = [n for each in later if each is not None for at, n in each.record.unknown if at >= 0]
         if record.unknown or elsewhere or not record.shown:
             about, said = about_known(given, self._forms[given.form], form, record, names, elsewhere)
-            if said is not None and given.form == "edit" and not self.writer.settings.store_text:
+            if said is not None and given.form == "edit" and not self.projection.settings.store_text:
                 said["edit"] = ""  # that something was edited is kept, the text is not
             if about is None:
                 return FeedbackRecord("unknown", said=said), None
@@ -125,28 +126,30 @@ class FeedbackReader:
                 raise  # nobody said it
             except ValueError as error:
                 named = str(given) if isinstance(given, str) or is_number(given, int) else ""
-                read.append(self.writer.reject(named, str(error)))
+                read.append(self.projection.reject(named, str(error)))
         return read
 
     def submit(self, read: Sequence[PendingEvent | Answer | UnknownDecision]) -> list[Answer]:
         """Submit the events among what was `read`, and return the answer to each, in order."""
         events = [each for each in read if isinstance(each, PendingEvent)]
-        answers = iter(self.writer.submit(events) if events else ())
+        answers = iter(self.projection.submit(events) if events else ())
         return [self._answer(each, answers) for each in read]
 
     def _answer(self, read: PendingEvent | Answer | UnknownDecision, answers: Iterator[Answer]) -> Answer:
         if isinstance(read, UnknownDecision):
-            return self.writer.reject_unknown(read.event, "decision", read.decision)
+            return self.projection.reject_unknown(read.event, "decision", read.decision)
         return next(answers) if isinstance(read, PendingEvent) else read
 
     def activate(self, decision: str, time: int | str | None = None) -> Answer:
         """Note in the log that a deferred decision was shown, as `Loop.activate` says."""
         id = records.check_id("decision", decision)
-        known = self.writer.find_decision(id)
+        known = self.projection.find_decision(id)
         if known is None:
-            return self.writer.reject_unknown(id, "decision", id)
-        when, version = now() if time is None else records.check_time("time", time), self.writer.published.version
-        [answer] = self.writer.submit([PendingEvent(Event(0, "activate", id, when, None, known.seq, version, "{}"))])
+            return self.projection.reject_unknown(id, "decision", id)
+        when, version = now() if time is None else records.check_time("time", time), self.projection.published.version
+        [answer] = self.projection.submit(
+            [PendingEvent(Event(0, "activate", id, when, None, known.seq, version, "{}"))]
+        )
         return answer
 
     def _shown_at(self, known: LoggedDecision) -> int | None:
@@ -154,7 +157,7 @@ class FeedbackReader:
         activated."""
         if not known.record.deferred:
             return known.since
-        activated = self.writer.log.find("activate", known.id)
+        activated = self.projection.log.find("activate", known.id)
         return None if activated is None else activated.time
 
     def _link(self, known: LoggedDecision) -> Callable[[str], tuple[int, dict[str, int]]]:
@@ -162,7 +165,7 @@ class FeedbackReader:
         `known`."""
 
         def find(id: str) -> tuple[int, dict[str, int]]:
-            later = self.writer.find_decision(id)
+            later = self.projection.find_decision(id)
             if later is None:
                 raise LookupError(f"chain: decision {id} is not in the log")
             if later.person != known.person:

@@ -177,8 +177,8 @@ class History:
 
     @property
     def model(self) -> LoopModel:
-        """the model, which learns in place; hold the lock `Writer.turn` while reading its state (`published` needs no
-        lock)"""
+        """the model, which learns in place; hold the lock `Projection.turn` while reading its state (`published` needs
+        no lock)"""
         return self.published.model
 
     @property

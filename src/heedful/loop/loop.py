@@ -12,7 +12,7 @@ because `Loop` is the public interface: it describes each thing that can be aske
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,6 @@ from heedful.loop.retraction import (
     undo,
 )
 from heedful.loop.settings import Manifest, Settings
-from heedful.loop.writer import Writer
 from heedful.results.answers import Answer, Decision, Forgotten, Put, Ranking, RolledBack
 from heedful.storage import Address, Place, place_of
 
@@ -155,13 +154,11 @@ class Loop:
         path: str | Path | Address,
         learner: str | Sequence[str] | None = None,
         read_only: bool = False,
-        rehearsal: Callable[[Projection], Writer] | None = None,
     ) -> None:
         self.path = place_of(path)
-        projection = Projection(self.path, learner, read_only)
-        self.projection: Writer = projection if rehearsal is None else rehearsal(projection)
-        """the log with its model, through which everything is read and written; in a dry run the `rehearsal` of it"""
-        self.settings = projection.settings
+        self.projection = Projection(self.path, learner, read_only)
+        """the log with its model, through which everything is read and written"""
+        self.settings = self.projection.settings
         self.decider, self.feedback_reader = Decider(self.projection), FeedbackReader(self.projection)
 
     def close(self) -> None:

@@ -13,20 +13,21 @@ from heedful.features.encoding import Features
 from heedful.loop import records
 from heedful.loop.history import History
 from heedful.loop.log import Event, now
+from heedful.loop.pending import PendingEvent
+from heedful.loop.projection import Projection
 from heedful.loop.settings import Manifest
-from heedful.loop.writer import PendingEvent, Writer
 from heedful.results.answers import Put
 
 
-def put_items(writer: Writer, rows: Sequence[Mapping[str, object]], encoded: Features) -> Put:
+def put_items(projection: Projection, rows: Sequence[Mapping[str, object]], encoded: Features) -> Put:
     """Put items on offer that were checked: their attributes `rows`, and `encoded` (n, N) as features. An item that is
     on offer with the same attributes is not put again.
 
     Raise ValueError, naming the row, for a name or attributes that cannot be kept; nothing is put then."""
-    events = item_events(writer.manifest, rows, encoded, writer)
+    events = item_events(projection.manifest, rows, encoded, projection)
     names = dict.fromkeys(event.subject for event in events if event.subject is not None)
-    changed = tuple(name for name in names if name in writer.catalogue.current)
-    writer.submit([PendingEvent(event) for event in events])
+    changed = tuple(name for name in names if name in projection.catalogue.current)
+    projection.submit([PendingEvent(event) for event in events])
     return Put(len(events), changed)
 
 
@@ -75,11 +76,11 @@ def offered(history: History) -> tuple[list[Mapping[str, Any]], Features]:
     return rows, np.frombuffer(encoded, "<f4").reshape(len(rows), history.manifest.encoding.size)
 
 
-def withdraw(writer: Writer, name: str | int) -> bool:
+def withdraw(projection: Projection, name: str | int) -> bool:
     """Take the item `name` off offer; return whether it was on offer."""
-    writer.catch_up()
-    version = writer.catalogue.current.get(records.check_id("name", name))
+    projection.catch_up()
+    version = projection.catalogue.current.get(records.check_id("name", name))
     if version is None:
         return False
-    writer.submit([PendingEvent(Event(0, "item", f"withdraw-{version}", now(), str(name), None, 0, "{}"))])
+    projection.submit([PendingEvent(Event(0, "item", f"withdraw-{version}", now(), str(name), None, 0, "{}"))])
     return True

@@ -7,6 +7,7 @@ orders all of it: committing, learning, taking in what other processes wrote, pu
 
 from __future__ import annotations
 
+import threading
 import time
 import weakref
 from collections.abc import Generator, Sequence
@@ -19,18 +20,19 @@ from heedful.loop.batch import Batch, NotCompiled
 from heedful.loop.fold import Fold
 from heedful.loop.following import Following
 from heedful.loop.group import GroupCommit
+from heedful.loop.history import History
 from heedful.loop.keeper import IncompleteModel, Keeper
 from heedful.loop.log import Event, Log, Retractions
 from heedful.loop.model import LoopModel, View
 from heedful.loop.packing import LoggedDecision
+from heedful.loop.pending import AGAIN, LOST, PendingEvent
 from heedful.loop.publication import PublishedState
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.replay import replay
 from heedful.loop.serving import KINDS
 from heedful.loop.silence import Unanswered
 from heedful.loop.strangers import why_nothing_learned
-from heedful.loop.writer import AGAIN, PendingEvent, Writer
-from heedful.results.answers import Answer
+from heedful.results.answers import Answer, LostDecision
 from heedful.storage import Address, Busy, Owned, Place
 from heedful.storage.address import LOG
 
@@ -41,7 +43,7 @@ FEW = 8
 """The most pieces of feedback of other processes whose decisions are looked up one by one."""
 
 
-class Projection(Writer):
+class Projection(History):
     """The log of a loop, and the model that learns from the feedback in it, in order.
 
     Any number of threads may call it, and other processes may write to the same log: what they wrote is taken in before
@@ -56,6 +58,8 @@ class Projection(Writer):
         log = Log(path if isinstance(path, Address) else path / LOG, read_only=read_only)
         try:
             super().__init__(path, log, named)
+            self.turn = threading.RLock()
+            """the lock of the thread that writes: a commit, an act of forgetting, a model made again from the log"""
             self._open()
         except BaseException:
             log.close()
@@ -81,6 +85,7 @@ class Projection(Writer):
         self.rebuild()
 
     def close(self) -> None:
+        """Write a snapshot, if anything was written to the log and learned since the last one, and close the log."""
         with self.turn:
             try:
                 if self.keeper.since_snapshot > 0 and self._wrote:
@@ -91,12 +96,24 @@ class Projection(Writer):
     # ------------------------------------------------------------------------ writing
 
     def submit(self, events: list[PendingEvent]) -> Sequence[Answer]:
+        """Write `events` together with those of other threads, learn from them, and return the answers.
+
+        There is one answer for each event, in order. Returns once they are learned, and on the disk where
+        `waits_for_disk` says so. Raise TimeoutError if another process keeps writing."""
         return self._group.submit(events) if events else ()
 
     def submit_in_turn(self, events: list[PendingEvent]) -> Sequence[Answer]:
+        """Do what `submit` does, for a thread that holds the lock `turn`."""
         return self._commit(events)  # with `submit` it would wait for a thread that may be waiting for `turn`
 
     def attempt(self, events: Sequence[PendingEvent], durable: bool = True) -> list[Answer] | None:
+        """Write `events` and learn from them in this thread without waiting for any other; return the answers.
+
+        Return None, with nothing done, if another thread or process is writing, or has written something that was not
+        taken in. For a caller that serves many requests in one thread, which calls `keep` itself when a snapshot is
+        `due`. If `durable` is False, the events are not on the disk when it returns: the caller waits for `log.sync`
+        before it sends answers to events for which `waits_for_disk` is true.
+        """
         if not self.turn.acquire(blocking=False):
             return None
         try:
@@ -105,6 +122,12 @@ class Projection(Writer):
             return None
         finally:
             self.turn.release()
+
+    def waits_for_disk(self, events: Sequence[PendingEvent]) -> bool:
+        """Return whether any of `events` has to be on the disk before it is answered.
+
+        All have to, except for decisions made by this loop if it has the setting `durable="feedback"`."""
+        return self.settings.durable == "decision" or not all(event.again for event in events)
 
     def _commit(self, pending: Sequence[PendingEvent], patient: bool = True, durable: bool = True) -> list[Answer]:
         """Write a group of events, then learn from them, and return their answers: the only way into the log, except
@@ -183,6 +206,51 @@ class Projection(Writer):
         for each in pending:
             ids.setdefault(each.event.kind, []).append(each.event.id)
         return {(kind, id): event for kind in ids for id, event in self.log.known(kind, ids[kind]).items()}
+
+    # ------------------------------------------------------------------------ what is not written
+
+    def reject(self, event: str, reason: str) -> Answer:
+        """Return the answer that rejects the event with the id `event`, for `reason`; nothing is written."""
+        return Answer("rejected", event, None, self.published.version, reason=reason)
+
+    def reject_unknown(self, event: str, kind: str, id: str) -> Answer:
+        """Return the answer that rejects the event with the id `event`, because what it refers to is not in the log.
+
+        It refers to an event of `kind` "decision" or "feedback" with this `id`. Before that, events that other
+        processes wrote are read. The reason says whether it was forgotten, lost or never there."""
+        self.catch_up()
+        if self.log.is_forgotten(kind, id):
+            return self.reject(event, f"{kind} {id} was forgotten")
+        if kind == "decision" and self.settings.durable == "feedback":
+            return LostDecision(*self.reject(event, LOST.format(id=id)))
+        return self.reject(event, f"{kind} {id} is not in the log")
+
+    def refusal(self, pending: PendingEvent) -> str | None:
+        """Return why an event cannot be appended: it, or what it is about, was forgotten, or it is an experiment while
+        another one runs; None if it can be."""
+        event = pending.event
+        if self.log.is_forgotten(event.kind, event.id):
+            return f"{event.kind} {event.id} was forgotten"
+        if event.target is not None and self.log.is_gone(event.target):
+            return "what it is about was forgotten"
+        after = pending.decision.record.after if event.kind == "decision" and pending.decision is not None else ""
+        if after and self.log.is_forgotten("decision", after):
+            return f"the page before, {after}, was forgotten"
+        running = self.experiment if event.kind == "experiment" else None
+        if running is not None:  # of another process, a moment ago
+            return f"experiment {running[0].id} is running: stop it first"
+        return None
+
+    def answer_repeat(self, event: Event, before: Event) -> Answer:
+        """Return the answer to an `event` whose kind and id are those of `before`, which is in the log.
+
+        It is a duplicate, or rejected if its content differs."""
+        if event.kind == "decision":
+            return Answer("duplicate", event.id, before.seq, before.version)
+        mine, theirs = ((each.subject, each.target, each.payload, each.arrays) for each in (event, before))
+        if mine == theirs:
+            return Answer("duplicate", event.id, before.seq, self.published.version)
+        return self.reject(event.id, f"{event.kind} {event.id} is in the log already, with other content")
 
     # ------------------------------------------------------------------------ learning
 
@@ -287,6 +355,8 @@ class Projection(Writer):
     # ------------------------------------------------------------------------ what other processes wrote
 
     def catch_up(self) -> None:
+        """Learn from what other processes have written since the last commit, and publish the model. Waits for other
+        writers where reading needs a lock."""
         with self.turn:
             if not self.log.store.locks_readers:
                 self._catch_up(self.log.last()[0])
@@ -295,10 +365,21 @@ class Projection(Writer):
                 self._catch_up()
 
     def is_behind(self, last: int | None = None) -> bool:
+        """Return whether another process has written events that this process has not taken in yet.
+
+        `last` is the sequence number of the last event of the log, if the caller knows it; None to look it up."""
         return (self.log.last()[0] if last is None else last) != self._head
+
+    def look(self) -> None:
+        """Learn from what other processes wrote to the log since the last commit; if nothing, no transaction is
+        begun.
+        """
+        if self.is_behind():
+            self.catch_up()
 
     @property
     def head(self) -> int:
+        """the sequence number of the last event that was taken in"""
         return self._head
 
     def _catch_up(self, head: int | None = None) -> int:
@@ -447,6 +528,7 @@ class Projection(Writer):
 
     @property
     def due(self) -> bool:
+        """whether a snapshot should be written"""
         return self.keeper.due(self, self._fold.model)
 
     def before(self, model: LoopModel, version: int) -> int:
@@ -470,6 +552,9 @@ class Projection(Writer):
         return self.keeper.draw(self, self._fold, self._head, self._retractions, self._following.keep())
 
     def keep(self) -> None:
+        """Write a snapshot of the model; if that fails, add a warning to `notes` and go on, since the log has
+        everything.
+        """
         if not self.log.store.owns:
             return  # the owner of the loop does
         try:
@@ -480,4 +565,6 @@ class Projection(Writer):
                 self.keeper.since_snapshot = 0  # it is not tried at every event from now on
 
     def forget_derived(self, person: str | None = None) -> None:
+        """Remove the snapshots and caches, which may hold events that were erased from the log; if these were all of
+        one `person`, what is known to be of others may stay."""
         self.keeper.forget(self, person)

@@ -12,8 +12,9 @@ from heedful.data.files import find_unfinished
 from heedful.loop import records
 from heedful.loop.history import History
 from heedful.loop.log import Event, Log, now, rollback_event
+from heedful.loop.pending import PendingEvent
+from heedful.loop.projection import Projection
 from heedful.loop.silence import PREFIX
-from heedful.loop.writer import PendingEvent, Writer
 from heedful.results.answers import Answer, Forgotten, RolledBack
 
 
@@ -28,35 +29,35 @@ class Unerased(TimeoutError):
         self.forgotten = forgotten
 
 
-def undo(writer: Writer, event: str, id: str | None = None) -> Answer:
+def undo(projection: Projection, event: str, id: str | None = None) -> Answer:
     """Take back the feedback or the correction by hand with the id `event`, as `Loop.undo` says."""
     event = records.check_id("event", event)
     undo_id = f"undo-{event}" if id is None else records.check_id("id", id)
     if len(undo_id) > records.LONGEST_ID:
         undo_id = f"undo-{hashlib.blake2b(event.encode(), digest_size=16).hexdigest()}"
-    target = writer.log.find("feedback", event) or writer.log.find("style", event)
+    target = projection.log.find("feedback", event) or projection.log.find("style", event)
     if target is None:
-        return writer.reject_unknown(undo_id, "feedback", event)
-    while id is None and (end := writer.log.retracted_by(undo_id)):
+        return projection.reject_unknown(undo_id, "feedback", event)
+    while id is None and (end := projection.log.retracted_by(undo_id)):
         undo_id = f"undo-{target.seq}-after-{end}"  # a rollback left the undo of that name out
-    undoing = Event(0, "undo", undo_id, now(), None, target.seq, writer.published.version, "{}")
-    [answer] = writer.submit([PendingEvent(undoing)])
+    undoing = Event(0, "undo", undo_id, now(), None, target.seq, projection.published.version, "{}")
+    [answer] = projection.submit([PendingEvent(undoing)])
     return answer
 
 
-def rollback(writer: Writer, to: int, id: str | None = None, reason: str = "") -> RolledBack:
+def rollback(projection: Projection, to: int, id: str | None = None, reason: str = "") -> RolledBack:
     """Go back to version `to` of the model, as `Loop.rollback` says."""
     event_id = records.new_id() if id is None else records.check_id("id", id)
     check_count("to", to)
     records.check_text("reason", reason, 1000)
-    log = writer.log
-    with writer.turn:
-        writer.catch_up()
-        version = writer.published.version
+    log = projection.log
+    with projection.turn:
+        projection.catch_up()
+        version = projection.published.version
         if to > log.last()[0]:
             raise ValueError(f"to: expected a version from 1 to {version}, got {to}")
         before = log.retractions()
-        [answer] = writer.submit_in_turn([PendingEvent(rollback_event(event_id, int(to), reason, version, now()))])
+        [answer] = projection.submit_in_turn([PendingEvent(rollback_event(event_id, int(to), reason, version, now()))])
         after = log.retractions()
         oldest = min(to, *(at for at, _ in (*before.spans, *after.spans)))
         candidates = {*log.places("feedback", after=oldest), *before.undone, *after.undone}
@@ -66,20 +67,20 @@ def rollback(writer: Writer, to: int, id: str | None = None, reason: str = "") -
         return RolledBack(answer, to, gone, len(changed) - gone, forgotten)
 
 
-def forget(writer: Writer, person: str) -> Forgotten:
+def forget(projection: Projection, person: str) -> Forgotten:
     """Erase a person, as `Loop.forget` says."""
     person = records.check_id("person", person)
-    with writer.turn:
-        writer.catch_up()
-        return _forget(writer, [person])
+    with projection.turn:
+        projection.catch_up()
+        return _forget(projection, [person])
 
 
-def forget_unseen(writer: Writer, days: float) -> Forgotten:
+def forget_unseen(projection: Projection, days: float) -> Forgotten:
     """Erase people who were not seen for so many `days`, as `Loop.forget_unseen` says."""
     check_between("days", days, 1e-3, 1e5)
-    with writer.turn:
-        writer.catch_up()
-        return _forget(writer, unseen(writer.log, days))
+    with projection.turn:
+        projection.catch_up()
+        return _forget(projection, unseen(projection.log, days))
 
 
 def unseen(log: Log, days: float) -> list[str]:
@@ -87,25 +88,25 @@ def unseen(log: Log, days: float) -> list[str]:
     return log.unseen_since(now() - round(86_400e6 * days), PREFIX)
 
 
-def _forget(writer: Writer, people: Sequence[str]) -> Forgotten:
+def _forget(projection: Projection, people: Sequence[str]) -> Forgotten:
     """Erase `people` and return what became of it, for the thread whose turn it is."""
-    log = writer.log
-    exports = tuple(str(each) for path in exported(writer) for each in (path, *find_unfinished(Path(path))))
+    log = projection.log
+    exports = tuple(str(each) for path in exported(projection) for each in (path, *find_unfinished(Path(path))))
 
     def event(person: str, count: int) -> Event:
         payload = records.encode({"person": log.digest("person", person), "events": count, "exports": exports})
-        return Event(0, "forget", records.new_id(), now(), None, None, writer.published.version, payload)
+        return Event(0, "forget", records.new_id(), now(), None, None, projection.published.version, payload)
 
     erased, only = log.erase(people, event), people[0] if len(people) == 1 else None
     if erased:
-        writer.forget_derived(only)
-        writer.rebuild()
-    alike = () if only is None else spelt_like(writer, only)
-    gone = Forgotten(sum(erased.values()), (), writer.published.version, alike=alike, people=len(erased))
+        projection.forget_derived(only)
+        projection.rebuild()
+    alike = () if only is None else spelt_like(projection, only)
+    gone = Forgotten(sum(erased.values()), (), projection.published.version, alike=alike, people=len(erased))
     if erased:
         gone = gone._replace(exports=exports, unreached=log.store.unreached())
     try:
-        finish_forgetting(writer, only)
+        finish_forgetting(projection, only)
     except TimeoutError as error:
         raise Unerased(str(error), gone._replace(erased=False)) from None
     return gone
@@ -123,21 +124,21 @@ def exported(history: History) -> list[str]:
     return list(dict.fromkeys(records.decode_export(event.payload).path for event in exports))
 
 
-def note_export(writer: Writer, path: str | Path) -> None:
+def note_export(projection: Projection, path: str | Path) -> None:
     """Note in the log that its events were written to the file `path`, as `Loop.note_export` says."""
     payload = records.encode({"path": "-" if str(path) == "-" else str(Path(path).absolute())})
-    event = Event(0, "export", records.new_id(), now(), None, None, writer.published.version, payload)
+    event = Event(0, "export", records.new_id(), now(), None, None, projection.published.version, payload)
     try:
-        writer.submit([PendingEvent(event)])
+        projection.submit([PendingEvent(event)])
     except PermissionError as error:
-        writer.note(f"the export is not noted in the log, so forget does not name it: {error.strerror}")
+        projection.note(f"the export is not noted in the log, so forget does not name it: {error.strerror}")
 
 
-def finish_forgetting(writer: Writer, person: str | None = None) -> None:
+def finish_forgetting(projection: Projection, person: str | None = None) -> None:
     """Remove the bytes of forgotten people that are still on the disk, as `Loop.finish_forgetting` says; `person` is
     the only one, if it is given."""
-    with writer.turn:
-        if writer.log.unfinished() and not writer.log.store.read_only:
-            writer.forget_derived(person)
-            writer.log.finish_erasing()
-            writer.keep()
+    with projection.turn:
+        if projection.log.unfinished() and not projection.log.store.read_only:
+            projection.forget_derived(person)
+            projection.log.finish_erasing()
+            projection.keep()

@@ -17,8 +17,8 @@ from heedful.loop import records
 from heedful.loop.history import History
 from heedful.loop.log import Event, Log, now
 from heedful.loop.packing import LoggedDecision
+from heedful.loop.pending import PendingEvent
 from heedful.loop.records import FeedbackRecord
-from heedful.loop.writer import PendingEvent
 
 NONE = FeedbackRecord("none")
 """The answer that silence stands for."""

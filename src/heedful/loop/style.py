@@ -34,7 +34,8 @@ from heedful.loop import records
 from heedful.loop.history import History
 from heedful.loop.log import Event, Log, Retractions, now
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.writer import PendingEvent, Writer
+from heedful.loop.pending import PendingEvent
+from heedful.loop.projection import Projection
 from heedful.results.answers import Answer
 from heedful.results.style import Style, StyleRule, StyleStatement
 
@@ -231,12 +232,12 @@ def _described(describe: Describe, texts: Sequence[tuple[str, str]]) -> tuple[st
 
 
 def correct_style(
-    writer: Writer, person: str | None, deny: str | None, always: str | None, id: str | None = None
+    projection: Projection, person: str | None, deny: str | None, always: str | None, id: str | None = None
 ) -> Answer:
     """Correct by hand what is said of the style of `person` (None: of everybody), as `Loop.correct_style` says."""
     event_id = records.new_id() if id is None else records.check_id("id", id)
-    event = rule_event(event_id, person, deny, always, writer.published.version, now())
-    [answer] = writer.submit([PendingEvent(event)])
+    event = rule_event(event_id, person, deny, always, projection.published.version, now())
+    [answer] = projection.submit([PendingEvent(event)])
     return answer
 
 

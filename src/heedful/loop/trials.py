@@ -12,8 +12,9 @@ from heedful.loop.experiment import NotReady, check_can_start, evidence_of, evid
 from heedful.loop.history import History
 from heedful.loop.interactions.registry import learner_version
 from heedful.loop.log import Event, now
+from heedful.loop.pending import PendingEvent
+from heedful.loop.projection import Projection
 from heedful.loop.serving import ExperimentRecord, PromotionRecord, read_experiment, read_promotion
-from heedful.loop.writer import PendingEvent, Writer
 from heedful.results.answers import Answer
 from heedful.results.experiment import Experiment, Promoted
 
@@ -23,7 +24,12 @@ def _learner(history: History, learner: object) -> str:
 
 
 def start_experiment(
-    writer: Writer, learner: str, share: float = 0.0, frozen: bool = False, alpha: float = 0.05, id: str | None = None
+    projection: Projection,
+    learner: str,
+    share: float = 0.0,
+    frozen: bool = False,
+    alpha: float = 0.05,
+    id: str | None = None,
 ) -> Answer:
     """Begin an experiment, as `Loop.start_experiment` says."""
     check_between("share", share, 0.0, 1.0)
@@ -31,23 +37,23 @@ def start_experiment(
     if not isinstance(frozen, bool):
         raise ValueError(f"frozen: expected true or false, got {describe(frozen)}")
     event_id = records.new_id() if id is None else records.check_id("id", id)
-    with writer.turn:
-        writer.catch_up()
-        known = writer.log.find("experiment", event_id)
+    with projection.turn:
+        projection.catch_up()
+        known = projection.log.find("experiment", event_id)
         if known is None:
-            check_can_start(writer)
-        learner, version = _learner(writer, learner), writer.published.version
+            check_can_start(projection)
+        learner, version = _learner(projection, learner), projection.published.version
         about = ExperimentRecord(
             learner,
-            learner_version(writer.candidate(learner).learner, writer.settings),
-            writer.manifest.learner,
+            learner_version(projection.candidate(learner).learner, projection.settings),
+            projection.manifest.learner,
             float(share),
             max(version, 1) if frozen else 0,  # event 1 is the loop's own
             float(alpha),
         )
         payload = records.encode(about) if known is None else payload_if_repeated(known, about)
         event = Event(0, "experiment", event_id, now(), None, None, version, payload)
-        [answer] = writer.submit_in_turn([PendingEvent(event)])
+        [answer] = projection.submit_in_turn([PendingEvent(event)])
         return answer
 
 
@@ -62,17 +68,17 @@ def payload_if_repeated(known: Event, about: ExperimentRecord) -> str:
     return known.payload if same == requested else records.encode(about)
 
 
-def stop_experiment(writer: Writer, id: str | None = None) -> Answer:
+def stop_experiment(projection: Projection, id: str | None = None) -> Answer:
     """End the experiment that runs, as `Loop.stop_experiment` says."""
     event_id = records.new_id() if id is None else records.check_id("id", id)
-    with writer.turn:
-        writer.catch_up()
-        known, running = writer.log.find("stop", event_id), writer.experiment
+    with projection.turn:
+        projection.catch_up()
+        known, running = projection.log.find("stop", event_id), projection.experiment
         if known is None and running is None:
             raise LookupError("experiment: none is running")
         target = known.target if known is not None else running[0].seq if running is not None else None
-        event = Event(0, "stop", event_id, now(), None, target, writer.published.version, "{}")
-        [answer] = writer.submit_in_turn([PendingEvent(event)])
+        event = Event(0, "stop", event_id, now(), None, target, projection.published.version, "{}")
+        [answer] = projection.submit_in_turn([PendingEvent(event)])
         return answer
 
 
@@ -93,7 +99,12 @@ def find_experiment(history: History, id: str | None = None) -> Experiment:
 
 
 def promote(
-    writer: Writer, learner: str | None, force: bool = False, by: str = "", reason: str = "", id: str | None = None
+    projection: Projection,
+    learner: str | None,
+    force: bool = False,
+    by: str = "",
+    reason: str = "",
+    id: str | None = None,
 ) -> Promoted:
     """Let another learner serve from here on, as `Loop.promote` says."""
     event_id = records.new_id() if id is None else records.check_id("id", id)
@@ -101,36 +112,38 @@ def promote(
         raise ValueError(f"force: expected true or false, got {describe(force)}")
     for name, text in (("by", by), ("reason", reason)):
         records.check_text(name, text, 1000)
-    with writer.turn:
-        writer.catch_up()
-        known = writer.log.find("promote", event_id)
+    with projection.turn:
+        projection.catch_up()
+        known = projection.log.find("promote", event_id)
         if learner is not None:
-            learner = _learner(writer, learner)
+            learner = _learner(projection, learner)
         if known is not None:
-            return _promoted_already(writer, known, learner, by, reason)
-        serving = writer.promoted
-        learner, before, target, evidence, against = _evidence(writer, learner)
-        writer.catch_up()  # the evidence may have taken a while
-        if writer.promoted != serving:
-            raise ValueError(f"learner: {writer.manifest.learner} was promoted meanwhile, or a promotion rolled back")
+            return _promoted_already(projection, known, learner, by, reason)
+        serving = projection.promoted
+        learner, before, target, evidence, against = _evidence(projection, learner)
+        projection.catch_up()  # the evidence may have taken a while
+        if projection.promoted != serving:
+            raise ValueError(
+                f"learner: {projection.manifest.learner} was promoted meanwhile, or a promotion rolled back"
+            )
         if learner == before:
             raise ValueError(f"learner: expected another than the one that serves, got {learner}")
         if against and not force:
             raise NotReady(learner, tuple(against))
-        version = learner_version(writer.candidate(learner).learner, writer.settings)
+        version = learner_version(projection.candidate(learner).learner, projection.settings)
         record = PromotionRecord(learner, version, before, evidence, tuple(against), by, reason)
         payload = records.encode(record)
-        event = Event(0, "promote", event_id, now(), None, target, writer.published.version, payload)
-        [answer] = writer.submit_in_turn([PendingEvent(event)])
+        event = Event(0, "promote", event_id, now(), None, target, projection.published.version, payload)
+        [answer] = projection.submit_in_turn([PendingEvent(event)])
         return Promoted(answer, learner, before, evidence, tuple(against))
 
 
-def _promoted_already(writer: Writer, known: Event, learner: str | None, by: str, reason: str) -> Promoted:
+def _promoted_already(projection: Projection, known: Event, learner: str | None, by: str, reason: str) -> Promoted:
     """Return the answer to a promotion whose id is in the log already, as the event `known`."""
     earlier = read_promotion(known.payload)
-    answer = Answer("duplicate", known.id, known.seq, writer.published.version)
+    answer = Answer("duplicate", known.id, known.seq, projection.published.version)
     if (learner or earlier.learner, by, reason) != (earlier.learner, earlier.by, earlier.reason):
-        answer = writer.reject(known.id, f"promote {known.id} is in the log already, with other content")
+        answer = projection.reject(known.id, f"promote {known.id} is in the log already, with other content")
     return Promoted(answer, earlier.learner, earlier.before, earlier.evidence, earlier.forced)
 
 

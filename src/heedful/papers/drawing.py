@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,8 +26,6 @@ differ in their dashes."""
 DASHES = ("-", (0, (5, 1.2)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 MARKERS = ("", "o", "s")
 """The marks on lines of which the dashes are used up: with dash and mark any two lines differ in grey, too."""
-WIDTHS = {"one": (3.4, 1), "two": (7.0, 2)}
-"""(width in inches, panels side by side) of a figure in print: in one column of a page of two, or in both."""
 BANDED = {
     "curves": "Bands are",
     "growth": "Bands are",
@@ -39,19 +37,12 @@ BANDED = {
 QUICK = "A quick run, of the small size (--quick): fewer rounds, orders, people or streams."
 
 
-def draw(
-    figure: Figure,
-    outcome: Outcome,
-    paths: list[Path],
-    *,
-    quick: bool = False,
-    width: Literal["one", "two"] | None = None,
-) -> None:
+def draw(figure: Figure, outcome: Outcome, paths: list[Path], *, quick: bool = False) -> None:
     """Draw the panels of `figure` that `outcome` has results of, and save the drawing as each of `paths` (.png, .svg,
     .pdf).
 
-    What bands are stands below it, and that the runs were `quick`, of the small size. For print it has the `width` of
-    one or two columns; None is for screens. Text stays text in .svg and .pdf. Raise ValueError if no panel was run."""
+    What bands are stands below it, and that the runs were `quick`, of the small size. Text stays text in .svg and .pdf.
+    Raise ValueError if no panel was run."""
     import matplotlib
     from matplotlib.figure import Figure as Sheet
 
@@ -68,14 +59,10 @@ def draw(
         f"{band} one standard error." for band in dict.fromkeys(BANDED.get(panel.kind, "") for panel in panels) if band
     ]
     notes += [QUICK] if quick else []
-    small = dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize"), 7) if width else {}
-    fonts: Any = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": figure.id, **small}
+    fonts: Any = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": figure.id}
     with matplotlib.rc_context(fonts):
-        wide, high, titled, legends = 4.4 if any(panel.kind == "bars" for panel in panels) else 5.6, 4.3, 11, 8
+        wide, high = 4.4 if any(panel.kind == "bars" for panel in panels) else 5.6, 4.3
         columns = len(panels) if below or len(panels) <= 4 else 3
-        if width is not None:
-            columns = min(len(panels), WIDTHS[width][1])
-            wide, high, titled, legends = WIDTHS[width][0] / columns, 2.6 if columns == 1 else 3.0, 8, 6
         rows, step = -(-len(panels) // columns), 1 + below  # the bounds stand below their panels
         sheet = Sheet(figsize=(wide * columns, (1.77 if below else 1.0) * high * rows), dpi=150, layout="constrained")
         ratios = (4, 3)[:step] * rows
@@ -86,9 +73,9 @@ def draw(
                 styled[panel.kind](axes, panel, outcome[panel.key], styles)
             else:
                 plain[panel.kind](axes, panel, outcome[panel.key])
-            axes.set_title(panel.title, fontsize=titled - 1, loc="left")
+            axes.set_title(panel.title, fontsize=10, loc="left")
             if below:
-                _bounds(grid[i // columns * step + 1, i % columns], panel, outcome[panel.key], styles, titled - 1)
+                _bounds(grid[i // columns * step + 1, i % columns], panel, outcome[panel.key], styles, 10)
         for i in range(len(panels), rows * columns):
             for axes in grid[i // columns * step : (i // columns + 1) * step, i % columns]:
                 axes.set_axis_off()
@@ -98,12 +85,12 @@ def draw(
             if axes.get_legend_handles_labels()[0]:
                 where: dict[str, Any] = {}
                 if axes.get_yscale() == "log":  # lines are everywhere: below them
-                    where = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.2 if width is None else -0.38)}
+                    where = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.2)}
                     where["ncols"] = 2 if axes.get_xlabel() == "gamma" else 1
-                axes.legend(frameon=False, fontsize=legends, **where)
-        letters = 68 * columns if width is None else 54 * WIDTHS[width][1]
-        sheet.suptitle(fill(figure.title, letters), fontsize=titled, x=0.01, ha="left")
-        sheet.supxlabel(fill(" ".join(notes), int(1.3 * letters)), fontsize=legends, x=0.01, ha="left", color="0.3")
+                axes.legend(frameon=False, fontsize=8, **where)
+        letters = 68 * columns
+        sheet.suptitle(fill(figure.title, letters), fontsize=11, x=0.01, ha="left")
+        sheet.supxlabel(fill(" ".join(notes), int(1.3 * letters)), fontsize=8, x=0.01, ha="left", color="0.3")
         for path in paths:
             # without the date, the same runs give the same file
             dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}

@@ -16,8 +16,8 @@ from heedful.learners.registry import is_own, is_packaged
 from heedful.loop import Loop
 from heedful.loop.retraction import Unerased
 from heedful.results.answers import Answer, plain
+from heedful.server import codecs
 from heedful.server.auth import refuse_scope
-from heedful.server.codecs import check_list
 from heedful.server.decisions import answer_fields, outcome
 from heedful.server.events import stream
 from heedful.server.loops import MAIN, loop_name
@@ -89,7 +89,7 @@ async def weights(request: ApiRequest) -> object:
 
 
 async def put_items(request: ApiRequest) -> object:
-    rows = check_list(request.body, request.service.limits.batch * 10)
+    rows = codecs.check_list(request.body, codecs.BATCH * 10)
     with naming("items"):
         return plain(await request.worker.run(request.loop.put_items, rows))
 

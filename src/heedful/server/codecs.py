@@ -25,6 +25,10 @@ PROBLEM = b"application/problem+json"
 _MSGPACKS = {MSGPACK, b"application/x-msgpack", b"application/vnd.msgpack"}
 _LITTLE = np.dtype("<f4")
 
+BATCH = 1000
+"""The most events in a request; of items ten times as many."""
+JSON_SIZE = 2**20
+"""The most bytes of a JSON body other than a list of items or a new loop: JSON takes the most memory for its bytes."""
 LARGE = 2**18
 """Bytes from which on a body is checked before it is decoded. An empty list takes one byte of msgpack, or three of
 JSON, but sixty of memory, and decoding holds up all other requests."""
@@ -59,13 +63,8 @@ class Limits(NamedTuple):
 
     body: int = 8 * 2**20
     """the most bytes of a body"""
-    batch: int = 1000
-    """the most events in a request; of items ten times as many"""
     seconds: float = 10.0
     """the most seconds from the first byte of a request to its last"""
-    json: int = 2**20
-    """the most bytes of a JSON body other than a list of items or a new loop; JSON takes the most memory for its
-    bytes"""
 
 
 # ---------------------------------------------------------------------------- in
@@ -76,7 +75,7 @@ async def read(headers: Headers, receive: Receive, limits: Limits, kind: bytes =
 
     `kind` is the body's media type, if that has a limit of its own; otherwise it is empty. Raise Problem if the body is
     too large or cut off. The time that it may take is limited elsewhere (`heedful.server.main`)."""
-    most, of = (limits.json, " of JSON") if kind == JSON and limits.json < limits.body else (limits.body, "")
+    most, of = (JSON_SIZE, " of JSON") if kind == JSON and JSON_SIZE < limits.body else (limits.body, "")
     if (length := headers.get(b"content-length")) is not None and length.isdigit() and int(length[:20]) > most:
         raise _too_large(most, of)
     if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":

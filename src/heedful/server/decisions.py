@@ -48,7 +48,7 @@ def read_feedback(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, An
         return codecs.with_key(value, key)
     if type(value) is not list:
         raise ValueError(f"body: expected an event, or a list of them, got {describe(value)}")
-    events = codecs.check_list(value, request.service.limits.batch)
+    events = codecs.check_list(value, codecs.BATCH)
     if key is None:
         return events
     return [

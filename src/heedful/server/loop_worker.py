@@ -20,8 +20,8 @@ import numpy as np
 from heedful.loop import Loop
 from heedful.loop.decide import DecisionRequest
 from heedful.loop.feedback import UnknownDecision
+from heedful.loop.pending import AGAIN, PendingEvent
 from heedful.loop.records import check_id
-from heedful.loop.writer import AGAIN, PendingEvent
 from heedful.results.answers import Answer, Decision
 from heedful.server.analyst import QUESTIONS
 from heedful.server.analysts import Analysts

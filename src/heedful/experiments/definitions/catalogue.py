@@ -5,32 +5,17 @@ It is that of Shivaswamy & Joachims 2015 ([J15]) section 6.1.2 for any table of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from collections.abc import Sequence
+from typing import Annotated
 
-from heedful.experiments.definitions.base import (
-    Float32,
-    GridExperiment,
-    Option,
-    PreparedExperiment,
-    checksums,
-    matching_files,
-)
-
-if TYPE_CHECKING:
-    from heedful.experiments.setting import Setting
+from heedful.experiments.definitions.base import Experiment, Float32, Option, PreparedExperiment
 
 
-class Items(GridExperiment):
+class Items(Experiment):
     """The experiment `catalogue`: items of a table with numeric columns, shown one at a time to simulated people."""
 
     name = "catalogue"
     rounds = 100
-    syntax = 'catalogue = "..."'
-    grid_help = 'A table of items: data = {catalogue = "items.csv", people = 20}.'
-    keys: ClassVar[Mapping[str, type]] = {"catalogue": str, "people": int}
-    act = "pick"
 
     def prepare(
         self,
@@ -54,26 +39,3 @@ class Items(GridExperiment):
         note = f"{items}: features are {', '.join(table.features)}; columns that are not numbers are left out"
         title = f"{user}, {len(table.names):,} items, {people:,} people"
         return PreparedExperiment(setting, title, {"user": user}, notes=(note,))
-
-    def check(
-        self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
-    ) -> tuple[tuple[str, ...], dict[str, Any]]:
-        people = data.get("people", 20)
-        if people < 1:
-            raise ValueError(f"{where}: people: expected a whole number, 1 or more, got {people}")
-        files = matching_files(where, "catalogue", folder, [data["catalogue"]], single=True)
-        return tuple(map(str, files)), {"kind": "catalogue", "sha256": checksums(files), "people": people}
-
-    def blank(self, values: Mapping[str, object]) -> Setting:
-        from heedful.experiments.coactive import COACTIVE
-        from heedful.experiments.setting import blank_setting
-        from heedful.spaces.ranking import Ranking
-
-        return blank_setting(Ranking(1), COACTIVE)
-
-    def setting(self, files: tuple[str, ...], values: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
-        from heedful.data.catalogue import load_catalogue
-        from heedful.experiments.coactive import catalogue_setting
-        from heedful.learners.registry import make_user
-
-        return catalogue_setting(load_catalogue(files[0]), make_user(user), people=values["people"], seeds=seeds)

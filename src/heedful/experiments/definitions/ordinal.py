@@ -2,59 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from heedful.experiments.definitions.base import (
-    BadOption,
-    Float32,
-    GridExperiment,
-    Option,
-    PreparedExperiment,
-    check_keys,
-    check_text,
-    checksums,
-    matching_files,
-)
+from heedful.experiments.definitions.base import BadOption, Experiment, Float32, Option, PreparedExperiment
 
 if TYPE_CHECKING:
     from heedful.data.ordinal import OrdinalData
-    from heedful.experiments.setting import Setting
 
 CONSTANT = "constant-rank"
-DEFAULTS: dict[str, Any] = {
-    "target": "",
-    "order": [],
-    "scale": "standard",
-    "map": "",
-    "without": [],
-    "missing": "refuse",
-}
 
 
-class Ordinal(GridExperiment):
+class Ordinal(Experiment):
     """The experiment `ordinal`: rows of features, each with a grade, for learners that predict grades."""
 
     name = "ordinal"
     learners = ("prank", "ordinal-logistic")
     rounds = "one pass over the rows"
-    syntax = 'ordinal = "..."'
-    grid_help = (
-        "Grades, without users, where regret is the rank loss: "
-        'data = {ordinal = "films.csv", target = "rating", scale = "unit"}; a constant predictor is run for '
-        "comparison. There, too: order, map, without, missing, "
-        'columns = {aside = "none"}.'
-    )
-    keys: ClassVar[Mapping[str, type]] = {
-        "ordinal": str,
-        "columns": dict,
-        **{key: type(value) for key, value in DEFAULTS.items()},
-    }
-    answers = "grades"
-
-    def rules(self) -> tuple[str, ...]:
-        return (CONSTANT,)
 
     def prepare(
         self,
@@ -120,40 +85,10 @@ class Ordinal(GridExperiment):
             f"{target or 'grade'} of {T:,} rows, {k} ranks, scale {scale}{mapped}",
             {"target": target or "grade", "scale": scale, "map": map or None},
             notes=_notes(file, data, target),
-            rules=self.rules(),
+            rules=(CONSTANT,),
             remark=f"Features: {setting.n_features:,}{mapped}; scaled ({scale}): {SCALES[scale]}.",
             warn=lambda learner: unstable(learner, setting),
         )
-
-    def check(
-        self, where: str, folder: Path, data: Mapping[str, object], grid: Mapping[str, object]
-    ) -> tuple[tuple[str, ...], dict[str, Any]]:
-        files = matching_files(where, "ordinal", folder, [data["ordinal"]], single=True)
-        values = DEFAULTS | {key: data[key] for key in DEFAULTS if key in data}
-        for key in ("order", "without"):
-            values[key] = [check_text(where, key, value) for value in values[key]]
-        if "columns" in data:
-            values["columns"] = data["columns"]
-            check_keys(f"{where}: columns", values["columns"], {"aside": str})
-        return tuple(map(str, files)), {"kind": "ordinal", "sha256": checksums(files)} | values
-
-    def blank(self, values: Mapping[str, object]) -> Setting:
-        from heedful.experiments.ordinal import ORDINAL
-        from heedful.experiments.setting import blank_setting
-        from heedful.spaces.ordinal import Ranks
-
-        return blank_setting(Ranks(5), ORDINAL)
-
-    def setting(self, files: tuple[str, ...], values: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
-        from heedful.data.ordinal import load_ordinal
-        from heedful.experiments.ordinal import ordinal_setting
-
-        options = {name: values[name] for name in ("order", "without", "missing")}
-        columns = {role: [name] for role, name in values.get("columns", {}).items()}
-        table = load_ordinal(files[0], values["target"], columns=columns, **options)
-        features = values["map"] or "as they are"
-        scale = values["scale"]
-        return ordinal_setting(table.X, table.ranks, len(table.grades), scale=scale, features=features, seeds=seeds)
 
 
 def _missing(text: str) -> Literal["refuse", "mean"]:

@@ -5,54 +5,23 @@ The random worlds are those of Dadkhahi & Negahban 2018 ([A18]).
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from heedful.core.paths import path_kind
-from heedful.experiments.definitions.base import (
-    BadOption,
-    GridExperiment,
-    Option,
-    PreparedExperiment,
-    check_keys,
-    checksums,
-)
+from heedful.experiments.definitions.base import BadOption, Experiment, Option, PreparedExperiment
 
 if TYPE_CHECKING:
     from heedful.data.ratings import RatingTable
-    from heedful.experiments.setting import Setting
 
 
-class Ratings(GridExperiment):
+class Ratings(Experiment):
     """The experiment `ratings`: users and items without features, of whom nothing is known but past ratings."""
 
     name = "ratings"
     learners = ("alb", "bmf")
     seeds = 5
     rounds = "25,000, or as many as there are"
-    syntax = 'ratings = "..."'
-    grid_help = (
-        'Ratings, without users, with simple rules for comparison: data = {ratings = "ml-100k", repeats = true} or '
-        '{ratings = "gaussian:noise=0.5"}; there, too: slate, warm, twice, densest, columns = {person = "who", '
-        'item = "dish", rating = "stars"}.'
-    )
-    keys: ClassVar[Mapping[str, type]] = {
-        "ratings": str,
-        "repeats": bool,
-        "slate": int,
-        "warm": int,
-        "twice": str,
-        "densest": int,
-        "columns": dict,
-    }
-    answers = "ratings"
-
-    def rules(self) -> tuple[str, ...]:
-        from heedful.experiments.ratings import SIMPLE
-
-        return SIMPLE
 
     def prepare(
         self,
@@ -64,13 +33,12 @@ class Ratings(GridExperiment):
                 metavar="FILE",
             ),
         ],
-        repeats: Annotated[bool, Option("Whether what a person consumed may be shown again.", negatable=True)] = False,
+        repeats: Annotated[bool, Option("Whether what a person consumed may be shown again.")] = False,
         slate: Annotated[int, Option("How many items are shown, and rated, at a time.", least=1, most=1000)] = 1,
         warm: Annotated[int, Option("How many ratings, drawn by the seed, are learned beforehand.", least=0)] = 0,
         measure: Annotated[
             str, Option("regret; or ndcg: NDCG@5 of the best five, of which the first are shown.")
         ] = "regret",
-        simple: Annotated[bool, Option("Whether simple rules are run too, for comparison.", negatable=True)] = True,
         column: Annotated[
             list[str],
             Option("A column of the table: person, item or rating. May be repeated.", metavar="WHAT=COLUMN"),
@@ -107,7 +75,7 @@ class Ratings(GridExperiment):
         error.
         """
         from heedful.data.roles import columns_of
-        from heedful.experiments.ratings import LENGTH, ROUNDS, is_drawn, rating_setting
+        from heedful.experiments.ratings import LENGTH, ROUNDS, SIMPLE, is_drawn, rating_setting
 
         named, drawn, notes = columns_of(column), is_drawn(file), tuple[str, ...]()
         source: RatingTable | str = file
@@ -138,72 +106,11 @@ class Ratings(GridExperiment):
             ", ".join(filter(None, words)),
             {"ratings": file, "repeats": None if drawn else repeats, "slate": slate, "warm": warm},
             notes=notes,
-            rules=self.rules() if simple else (),
-            yardsticks=self.rules(),
+            rules=SIMPLE,
+            yardsticks=SIMPLE,
             remark="" if measure == "regret" else ndcg,
             most_rounds=None if drawn or repeats or setting.rounds >= ROUNDS else setting.rounds,
         )
-
-    def check(
-        self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
-    ) -> tuple[tuple[str, ...], dict[str, Any]]:
-        from heedful.experiments.ratings import is_drawn
-
-        name = data["ratings"]
-        values: dict[str, Any] = {"kind": "ratings", "slate": 1, "warm": 0}
-        if not is_drawn(name):
-            values |= {"repeats": False, "twice": "refuse", "densest": 0, "columns": {}}
-        for key in data:
-            if key != "ratings" and key not in values:
-                raise ValueError(f"{where}: {key}: expected none with {name}, which is drawn")
-        values |= {key: data[key] for key in values if key in data}
-        check_keys(
-            f"{where}: columns", values.get("columns", {}), dict.fromkeys(("person", "item", "rating", "aside"), str)
-        )
-        for key, least in {"slate": 1, "warm": 0, "densest": 1}.items():
-            if key in data and data[key] < least:
-                raise ValueError(f"{where}: {key}: expected a whole number, {least} or more, got {data[key]}")
-        if is_drawn(name):
-            return (), values | {"world": name}
-        place = folder / name
-        files = (
-            sorted(file for file in place.iterdir() if path_kind(file) == "file")
-            if path_kind(place) == "folder"
-            else [place]
-        )
-        return (str(place),), values | {"sha256": checksums(files)}
-
-    def blank(self, values: Mapping[str, Any]) -> Setting:
-        from heedful.experiments.ratings import RATING
-        from heedful.experiments.setting import blank_setting
-        from heedful.spaces.slate import Slate
-
-        return blank_setting(Slate(values["slate"]), RATING)
-
-    def setting(self, files: tuple[str, ...], values: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
-        from heedful.experiments.ratings import rating_setting
-
-        slate, warm = values["slate"], values["warm"]
-        if "world" in values:
-            return rating_setting(values["world"], slate=slate, warm=warm, seeds=seeds)
-        columns = tuple(values["columns"].items())
-        table = _table(files[0], tuple(values["sha256"]), columns, values["twice"], values["densest"])
-        return rating_setting(table, repeats=values["repeats"], slate=slate, warm=warm, seeds=seeds)
-
-
-@functools.lru_cache(maxsize=1)
-def _table(
-    file: str,
-    sha256: tuple[str, ...],  # only part of the key
-    columns: tuple[tuple[str, str], ...],
-    twice: Literal["refuse", "last", "mean"],
-    most: int,
-) -> RatingTable:
-    from heedful.data.rating_files import open_ratings
-    from heedful.data.ratings import densest
-
-    table = open_ratings(file, {role: [name] for role, name in columns}, twice=twice).table
-    return densest(table, most, most) if most else table
 
 
 def _worths(options: Sequence[str]) -> dict[str, float]:

@@ -133,11 +133,7 @@ def tune_cp(
     amplitudes: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
     rhos: Sequence[float] = (0.25, 0.5, 0.75, 1.0),
     pseudo: int | None = None,
-    held: float = 0.2,
     folds: int = 1,
-    seed: int = 0,
-    width: npt.ArrayLike = 0.0,
-    lapse: npt.ArrayLike = 0.0,
 ) -> ModelSelection:
     """Fit the collaborative model CP of [H12] with the length-scale, amplitude and rho (`CPHyperparameters`) that
     predict held-out answers best.
@@ -145,7 +141,7 @@ def tune_cp(
     `X` (n x d): d features of the n items, d = 0 without; `rows`: answers of U = `users` people; `Z` (U x q): their q
     features, None without. Candidate length-scales are `stretches` times `half_median(X)`; they are combined with all
     `amplitudes`, first without people's features; then `rhos` are tried with the best of these, and rho may stay 0.
-    `D`, `width` and `lapse` are those of `cp.fit`, `pseudo` that of `user_covariance`, the others those of `tune`.
+    `D` is that of `cp.fit`, `pseudo` that of `user_covariance`, `folds` that of `tune`.
     """
     X = features("X", X)
     unit = half_median(X) if X.shape[1] else 0.0
@@ -153,13 +149,11 @@ def tune_cp(
 
     def fit_part(choice: CPHyperparameters, part: PairRows) -> CPFit:
         K = kernel_for(X, choice.lengthscale or "median", choice.amplitude).over(X)
-        people = (
-            user_covariance(Z, rho=choice.rho, pseudo=pseudo, seed=seed) if Z is not None and choice.rho > 0.0 else None
-        )
-        return fit(K, users, part, D=D, user_cov=people, width=width, lapse=lapse)
+        people = user_covariance(Z, rho=choice.rho, pseudo=pseudo) if Z is not None and choice.rho > 0.0 else None
+        return fit(K, users, part, D=D, user_cov=people)
 
     def compare(choices: list[CPHyperparameters]) -> list[Trial[CPHyperparameters]]:
-        return tune(choices, fit_part, rows, held=held, folds=folds, seed=seed)
+        return tune(choices, fit_part, rows, folds=folds)
 
     trials = compare([CPHyperparameters(s, float(a), 0.0) for s in scales for a in amplitudes])
     best = trials[0]
