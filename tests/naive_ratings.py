@@ -269,12 +269,13 @@ class Given:
 class BMFModel:
     """One model of BMF: q for the rows of all users and items, and the variances; everything from what was given."""
 
-    def __init__(self, seed: int, K: int, given: Given, features: dict[int, Any], n_features: int) -> None:
-        self.seed, self.K, self.given, self.score = seed, K, given, 0.0
+    def __init__(self, seed: int, K: int, given: Given, features: dict[int, Any], n_features: int, most: int) -> None:
+        self.seed, self.K, self.given, self.most, self.score = seed, K, given, most, 0.0
         self.features, self.n_features, self.item_bias = features, n_features, 1.0
         self.users: dict[int, tuple[Any, Any]] = {}  # mean and covariance of [bias, factors]
         self.items: dict[int, tuple[Any, Any]] = {}
         self.missed: dict[int, tuple[float, float, float]] = {}  # of a user: pairs, squares off, sum of 1 / count
+        self.pairs_of_item: dict[int, int] = {}
         self.learn_variances()
 
     def origin(self) -> float:
@@ -305,9 +306,11 @@ class BMFModel:
         var = x @ S @ x + y @ C @ y + np.trace(S[1:, 1:] @ C[1:, 1:])
         return float(w @ x + z[0]), float(var)
 
-    def gaussian(self, seen: list[tuple[Any, Any, float, float]], prior_mean: Any, prior_var: Any) -> tuple[Any, Any]:
-        """q of a row from (mean, covariance) of each row of the other side, and the pair's (count, mean)."""
-        precision, h = np.diag(1.0 / prior_var), prior_mean / prior_var
+    def gaussian(self, seen: list[tuple[Any, Any, float, float]], mean: Any, cov: Any) -> tuple[Any, Any]:
+        """q of a row from its mean and covariance before, (mean, covariance) of each row of the other side, and the
+        pair's (count, mean)."""
+        precision = np.linalg.inv(cov)
+        h = precision @ mean
         for z, C, count, rating in seen:
             weight = 1.0 / (self.pair + self.noise / count)
             x = np.array([1.0, *z[1:]])
@@ -320,15 +323,23 @@ class BMFModel:
         cov = np.linalg.inv(precision)
         return cov @ h, cov
 
-    def learn_item(self, item: int) -> None:
-        seen = [(*self.user(i), *r) for (i, j), r in self.given.pairs().items() if j == item]
-        prior = np.array([self.item_bias, *[1 - 0.3**2] * (self.K - 1)])
-        self.items[item] = self.gaussian(seen, self.first(item), prior)
+    def learn_item(self, item: int, newest: int | None = None) -> None:
+        """From all its pairs, or from what q was and that with the user `newest`."""
+        seen = {i: (*self.user(i), *r) for (i, j), r in self.given.pairs().items() if j == item}
+        if newest is None:
+            prior = self.first(item), np.diag([self.item_bias, *[1 - 0.3**2] * (self.K - 1)])
+            self.items[item], self.pairs_of_item[item] = self.gaussian(list(seen.values()), *prior), len(seen)
+        else:
+            self.items[item] = self.gaussian([seen[newest]], *self.items[item])
+            self.pairs_of_item[item] += 1
 
-    def learn_user(self, user: int) -> None:
-        mine = {j: r for (i, j), r in self.given.pairs().items() if i == user}
-        self.users[user] = self.gaussian([(*self.item(j), *r) for j, r in mine.items()], np.zeros(self.K), self.taste)
-        n = off = inverse = 0.0
+    def learn_user(self, user: int, newest: int | None = None) -> None:
+        """The same, for a user and the item `newest`."""
+        mine = {j: r for (i, j), r in self.given.pairs().items() if i == user and newest in (None, j)}
+        before, (n, off, inverse) = (np.zeros(self.K), np.diag(self.taste)), (0.0, 0.0, 0.0)
+        if newest is not None:
+            before, (n, off, inverse) = self.users[user], self.missed[user]
+        self.users[user] = self.gaussian([(*self.item(j), *r) for j, r in mine.items()], *before)
         for j, (count, rating) in mine.items():
             m, var = self.believed(user, j)
             part = min(count**2, 1.0)
@@ -336,6 +347,10 @@ class BMFModel:
             off += part * ((rating - self.origin() - m) ** 2 + var)
             inverse += part / count
         self.missed[user] = n, off, inverse
+
+    def is_due(self, pairs: float, count: int) -> bool:
+        """Whether a row of so many pairs is made of all of them at this count: about `most` are read each time."""
+        return count % (int(pairs) // self.most + 1) == 0
 
     def learn_variances(self) -> None:
         middle, whole = self.given.whole()
@@ -386,11 +401,12 @@ class BMF:
         gamma: float,
         n_features: int = 0,
         features: dict[int, Any] | None = None,
+        most: int = 64,
     ) -> None:
         self.width, self.growth, self.sampled, self.automatic, self.t = width, growth, sampled, automatic, 0
         self.given = Given(gamma)
         about = features or {}
-        self.plain, self.factored = (BMFModel(seed, K, self.given, about, n_features) for K in (1, 1 + k))
+        self.plain, self.factored = (BMFModel(seed, K, self.given, about, n_features, most) for K in (1, 1 + k))
         self.n_users = self.n_items = self.room_users = self.room_items = 64
 
     def propose(self, user: int, items: list[int], size: int, rng: Any) -> list[int]:
@@ -437,19 +453,21 @@ class BMF:
                     m, var = model.foretold(user, item, weight)
                     y = rating - model.origin()
                     model.score = 0.999 * model.score - 0.5 * (math.log(2 * math.pi * var) + (y - m) ** 2 / var)
+            again = self.given.gamma < 1 or (user, item) in self.given.pairs()
             self.given.all.append((user, item, rating, weight, self.t))
             if user >= self.n_users:  # the counts have a room of their own, which grows with what is rated
                 self.n_users = 2 * (user + 1)
             if item >= self.n_items:
                 self.n_items = 2 * (item + 1)
             for model in models:
-                model.learn_item(item)
-                model.learn_user(user)
-                turn = self.t % min(self.n_users, self.room_users)
-                if turn in model.users:
+                n, m = model.missed.get(user, (0.0,))[0], model.pairs_of_item.get(item, 0)
+                model.learn_item(item, None if again or model.is_due(m, m) else user)
+                model.learn_user(user, None if again or model.is_due(n, int(n)) else item)
+                cycle, turn = divmod(self.t, min(self.n_users, self.room_users))
+                if turn in model.users and model.is_due(model.missed[turn][0], cycle):
                     model.learn_user(turn)
-                turn = self.t % min(self.n_items, self.room_items)
-                if turn in model.items:
+                cycle, turn = divmod(self.t, min(self.n_items, self.room_items))
+                if turn in model.items and model.is_due(model.pairs_of_item[turn], cycle):
                     model.learn_item(turn)
                 model.learn_variances()
         self.t += 1

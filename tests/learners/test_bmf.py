@@ -11,6 +11,7 @@ from ratings_streams import offers, played, weighed
 import naive_ratings as naive
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
+from heedful.learners.ratings import bmf_model
 from heedful.learners.ratings.bmf import BMF, active_model, learn_rating
 from heedful.learners.ratings.bmf_model import AGAIN, MEAN, RATINGS, SCALE, SQUARES, WEIGHT, WITHIN
 from heedful.learners.ratings.interaction_matrix import items_of, users_of
@@ -36,16 +37,18 @@ class Featured(BMF):
 
 
 @pytest.mark.parametrize(
-    ("options", "size", "late", "weigh"),
+    ("options", "size", "late", "weigh", "most"),
     [
-        ({"width": 1.0}, 1, 0, False),
-        ({"width": 0.0, "growth": 0.0}, 1, 30, False),
-        ({"growth": 0.7, "automatic": False}, 3, 0, False),
-        ({"width": 0.5, "growth": 1.0, "sampled": True}, 2, 20, False),
-        ({}, 2, 0, True),
-        ({"gamma": 0.9}, 1, 20, False),
-        ({"gamma": 0.8, "sampled": True}, 3, 0, True),
-        ({"n_features": 2}, 2, 20, False),
+        ({"width": 1.0}, 1, 0, False, 64),
+        ({"width": 0.0, "growth": 0.0}, 1, 30, False, 64),
+        ({"growth": 0.7, "automatic": False}, 3, 0, False, 64),
+        ({"width": 0.5, "growth": 1.0, "sampled": True}, 2, 20, False, 64),
+        ({}, 2, 0, True, 64),
+        ({"gamma": 0.9}, 1, 20, False, 64),
+        ({"gamma": 0.8, "sampled": True}, 3, 0, True, 64),
+        ({"n_features": 2}, 2, 20, False, 64),
+        ({"n_features": 2}, 2, 0, False, 3),
+        ({}, 3, 20, True, 2),
     ],
     ids=[
         "ucb",
@@ -56,12 +59,17 @@ class Featured(BMF):
         "forgetting, late comers",
         "forgetting, weights, thompson",
         "features, late comers",
+        "features, few pairs read",
+        "weights, late comers, few pairs read",
     ],
 )
-def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], size: int, late: int, weigh: bool) -> None:
+def test_it_is_its_readable_version_round_for_round(
+    options: dict[str, Any], size: int, late: int, weigh: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bmf_model, "MOST", most)
     learner = Featured(Slate(size), n_factors=2, **options)
     fields = learner.width, learner.growth, learner.sampled, learner.automatic, learner.gamma, learner.n_features
-    slow = naive.BMF(seed_of(4), 2, *fields, FEATURES if learner.n_features else None)
+    slow = naive.BMF(seed_of(4), 2, *fields, FEATURES if learner.n_features else None, most)
     state = played(
         learner,
         lambda user, items, rng: slow.propose(user, items, size, rng),

@@ -35,10 +35,12 @@ from heedful.learners.ratings.bmf_model import (
     add_own_ratings,
     coefficients_by_pair,
     empty_model,
+    is_due,
     item_row,
     learn_rows,
     learn_variances,
     log_predictive,
+    n_pairs,
     pairs_of,
     total_count,
     user_gaussian,
@@ -103,7 +105,8 @@ class BMF(NamedTuple):
     (`n_factors` of them), and a term g_ij of this pair alone, which is the same in all ratings of the pair. Each row
     [b_i, u_i] and [b_j, v_j] has a Gaussian posterior q. After a rating, q_j and then q_i are computed from the counts
     and sums of their pairs and the posteriors of the other side (mean field); then the same for one more user and one
-    more item, by turns. All variances, and the mean of the b_j, are learned (empirical Bayes) in units of the variance
+    more item, by turns. Of more than 64 pairs that is done now and then, so that 64 are read on average: in between, q
+    of a row is what it was, times what the new pair says, and its turn is left out. All variances, and the mean of the b_j, are learned (empirical Bayes) in units of the variance
     of the ratings so far: as soon as two ratings differ, scaling or shifting all ratings changes nothing. A model
     without factors is learned next to it; with `automatic`, the one that predicted recent ratings better (log
     likelihood, discounted by .999 a rating) decides. The `ratings` that it predicts of an item without any are of what
@@ -237,11 +240,11 @@ class BMF(NamedTuple):
             remove_pair(pairs, p)
         for user in users:
             for model in (state.factored, state.plain) if self.automatic else (state.factored,):
-                rows = pairs_of(pairs, user, item)
+                rows = pairs_of(pairs, user, item, True, True)
                 n = rows.of_user.size
                 room = room_for(model.users.mean.shape[1], self.n_features + 1, n)
-                item_row(pairs, model, item, rows.of_item, facts, state.seed, room)
-                user_row(pairs, model, user, rows.of_user, facts, room)
+                item_row(pairs, model, item, rows.of_item, True, facts, state.seed, room)
+                user_row(pairs, model, user, rows.of_user, True, facts, room)
                 learn_variances(model, facts, room)
         return state
 
@@ -342,26 +345,24 @@ def learn_rating(learner: BMF, state: BMFState, t: int, user: int, item: int, ra
     """Return the state after one `rating` of `item` by `user` in round `t`, which counts `weight` times. It may
     overwrite the arrays of `state`."""
     pairs, p = state.pairs, place_of(state.pairs, user, item)
-    if p < 0:
+    again = p >= 0
+    if not again:
         pairs = with_pair(pairs, user, item)
         p = pairs.used - 1
     pair_sums = grow(state.told, 3 * pairs.used, 0.0)
-    next_user, next_item = next_turn(state, pairs, t - 1)
-    own, turn = pairs_of(pairs, user, item), pairs_of(pairs, next_user, next_item)
-    n, P = max(own.of_user.size, turn.of_user.size), learner.n_features + 1
-    alone, room = room_for(1, P, n), room_for(1 + learner.n_factors, P, n)
+    # What a pair said before cannot be taken out of a posterior, nor can all of it be made to count less.
+    whole = again or learner.gamma < 1.0
+    n, m = n_pairs(state.factored, user, item)
+    own = pairs_of(pairs, user, item, whole or is_due(n, int(n)), whole or is_due(m, int(m)))
+    N = min(pairs.of_user.size, state.factored.users.mean.shape[0])
+    M = min(pairs.of_item.size, state.factored.items.mean.shape[0])
+    user, item = (t - 1) % N, (t - 1) % M  # whose turn it is
+    n, m = n_pairs(state.factored, user, item)
+    turn = pairs_of(pairs, user, item, is_due(n, (t - 1) // N), is_due(m, (t - 1) // M))
+    n_places, P = max(own.of_user.size, turn.of_user.size), learner.n_features + 1
+    alone, room = room_for(1, P, n_places), room_for(1 + learner.n_factors, P, n_places)
     take_in(learner, state, pairs, pair_sums, p, own, turn, rating, weight, alone, room)
     return BMFState(pairs, pair_sums, state.facts, state.plain, state.factored, state.seed, t)
-
-
-@noinline
-@no_refcount
-@kernel
-def next_turn(state: BMFState, pairs: InteractionMatrix, t: int) -> tuple[int, int]:
-    """Return the user and the item whose turn it is to be inferred again, as indices, after `t` rounds."""
-    n = min(pairs.of_user.size, state.factored.users.mean.shape[0])
-    m = min(pairs.of_item.size, state.factored.items.mean.shape[0])
-    return t % n, t % m
 
 
 @noinline

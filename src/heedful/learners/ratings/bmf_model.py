@@ -23,6 +23,7 @@ from heedful.learners.ratings.mean_field import (
     PULL,
     GaussianRows,
     Room,
+    add_posterior,
     expected_bias,
     places_of,
     predictive_moments,
@@ -48,6 +49,8 @@ NOISE, PAIR, ITEM, USER = range(4)
 # counts for.
 FIRST_NOISE, FIRST_PAIR, FIRST_ITEM, FIRST_USER, FIRST_FACTOR = 0.1, 0.4, 0.2, 0.2, 0.1
 TRUST = 5.0
+MOST = 64
+"""About how many pairs of a user or an item are read, on average, to infer its row again."""
 
 
 class FactorModel(NamedTuple):
@@ -100,28 +103,36 @@ def with_capacity(model: FactorModel, users: int, items: int, nobody: int, seed:
 @noinline
 @no_refcount
 @kernel
-def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, places: Ints, facts: Array, room: Room) -> None:
-    """Infer the posterior of the bias and factors of the user with index `user` from their ratings, and write it into
-    `model.users`, with their statistics; without ratings it is the prior.
+def user_row(
+    pairs: InteractionMatrix, model: FactorModel, user: int, places: Ints, whole: bool, facts: Array, room: Room
+) -> None:
+    """Infer the posterior of the bias and factors of the user with index `user`, and write it into `model.users`, with
+    their statistics: from all their ratings if it is `whole` (without any it is the prior), else from the posterior so
+    far and one more pair.
 
-    `pairs` are all ratings, those of the user at `places` (n,); `facts` (9,) their statistics (`BMFState.facts`);
+    `pairs` are all ratings, those to infer it from at `places` (n,); `facts` (9,) their statistics (`BMFState.facts`);
     `room` are arrays to work in, for n pairs.
     """
     users, items, hyper, scale = model.users, model.items, model.hyper, facts[SCALE]
-    noise, origin, n_pairs = hyper[NOISE] / scale, facts[ORIGIN], places.size
+    noise, origin, size = hyper[NOISE] / scale, facts[ORIGIN], places.size
     row_sums(places, pairs, pairs.item, items.mean, items.cov, noise, hyper[PAIR], origin, room.A, room.h)
     rated = 1.0 if room.A[0, 0] > 0.0 else 0.0
-    for a in range(room.h.size):
-        room.precision[a], room.pull[a] = 1.0 / hyper[USER + a], 0.0
-    row_posterior(users, user, room)
     n = missed = inverse = 0.0
+    if whole:
+        for a in range(room.h.size):
+            room.precision[a], room.pull[a] = 1.0 / hyper[USER + a], 0.0
+    else:
+        add_posterior(users, user, room)
+        K = room.h.size
+        n, missed, inverse = users.adds[user, K], users.adds[user, K + 2], users.adds[user, K + 3]
+    row_posterior(users, user, room)
     if rated > 0.0:
-        mean, var = room.mean[:n_pairs], room.var[:n_pairs]
-        for i in range(n_pairs):
+        mean, var = room.mean[:size], room.var[:size]
+        for i in range(size):
             room.items[i] = pairs.item[places[i]]
-        w, S, rated_items = users.mean[user], users.cov[user], room.items[:n_pairs]
+        w, S, rated_items = users.mean[user], users.cov[user], room.items[:size]
         predictive_moments(items, rated_items, w, S, items.coefficients, hyper[ITEM], mean, var)
-        for i in range(n_pairs):
+        for i in range(size):
             c = pairs.count[places[i]]
             if c > 0.0:
                 e = pairs.total[places[i]] / c - origin - mean[i]
@@ -137,26 +148,38 @@ def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, places: In
 @no_refcount
 @kernel
 def item_row(
-    pairs: InteractionMatrix, model: FactorModel, item: int, places: Ints, facts: Array, seed: int, room: Room
+    pairs: InteractionMatrix,
+    model: FactorModel,
+    item: int,
+    places: Ints,
+    whole: bool,
+    facts: Array,
+    seed: int,
+    room: Room,
 ) -> None:
-    """Infer the posterior of the bias and factors of the item with index `item` from its ratings, and write it into
-    `model.items`, with its statistics; without ratings it is the prior.
+    """Infer the posterior of the bias and factors of the item with index `item`, and write it into `model.items`, with
+    its statistics: from all its ratings if it is `whole` (without any it is the prior), else from the posterior so far
+    and one more pair.
 
-    `pairs` are all ratings, those of the item at `places` (n,); `facts` (9,) their statistics (`BMFState.facts`). The
-    prior means of the factors are drawn with `seed`. `room` are arrays to work in.
+    `pairs` are all ratings, those to infer it from at `places` (n,); `facts` (9,) their statistics (`BMFState.facts`).
+    The prior means of the factors are drawn with `seed`. `room` are arrays to work in.
     """
     users, items, hyper = model.users, model.items, model.hyper
-    noise = hyper[NOISE] / facts[SCALE]
+    noise, size = hyper[NOISE] / facts[SCALE], float(places.size)
     row_sums(places, pairs, pairs.user, users.mean, users.cov, noise, hyper[PAIR], facts[ORIGIN], room.A, room.h)
     rated = 1.0 if room.A[0, 0] > 0.0 else 0.0
-    room.precision[0] = 1.0 / hyper[ITEM]
-    room.pull[0] = room.precision[0] * expected_bias(items, item, items.coefficients)
-    normals_of(seed, item, room.first)
-    for a in range(1, room.h.size):
-        room.precision[a] = 1.0 / (1.0 - PULL * PULL)
-        room.pull[a] = room.precision[a] * (PULL * room.first[a - 1])
+    if whole:
+        room.precision[0] = 1.0 / hyper[ITEM]
+        room.pull[0] = room.precision[0] * expected_bias(items, item, items.coefficients)
+        normals_of(seed, item, room.first)
+        for a in range(1, room.h.size):
+            room.precision[a] = 1.0 / (1.0 - PULL * PULL)
+            room.pull[a] = room.precision[a] * (PULL * room.first[a - 1])
+    else:
+        add_posterior(items, item, room)
+        size += items.adds[item, room.h.size + 2]
     row_posterior(items, item, room)
-    update_sums(items, item, rated, float(items.mean[item, 0]), float(places.size), 0.0)
+    update_sums(items, item, rated, float(items.mean[item, 0]), size, 0.0)
 
 
 @noinline
@@ -246,17 +269,40 @@ class RowPairs(NamedTuple):
     user: int
     item: int
     of_user: Ints
-    """the positions of the user's pairs, the newest first (n,)"""
+    """the positions of the user's pairs, the newest first (n,); where the row is not whole, of the newest alone"""
     of_item: Ints
-    """the positions of the item's pairs, the newest first (m,)"""
+    """the positions of the item's pairs, the newest first (m,); where the row is not whole, of the newest alone"""
+    whole_user: bool
+    """whether all of the user's pairs are there"""
+    whole_item: bool
+    """whether all of the item's pairs are there"""
+
+
+@kernel
+def n_pairs(model: FactorModel, user: int, item: int) -> tuple[float, float]:
+    """Return of how many pairs the rows of a `user` and an `item` (indices) are made in `model`, a pair that weighs
+    less than one rating counted as less."""
+    K = model.users.mean.shape[1]
+    return model.users.adds[user, K], model.items.adds[item, K + 2]
+
+
+@kernel
+def is_due(n: float, count: int) -> bool:
+    """Return whether a row of `n` pairs is inferred from all of them at this `count`: one of MOST pairs or fewer
+    always, one of k MOST pairs every (k + 1)th time, so that MOST pairs are read each time on average."""
+    return count % (int(n) // MOST + 1) == 0
 
 
 @noinline
 @kernel
-def pairs_of(pairs: InteractionMatrix, user: int, item: int) -> RowPairs:
-    """Return where in `pairs` those of a `user` and of an `item` are."""
-    of_user = places_of(int(pairs.of_user[user]), pairs.after_user)
-    return RowPairs(user, item, of_user, places_of(int(pairs.of_item[item]), pairs.after_item))
+def pairs_of(pairs: InteractionMatrix, user: int, item: int, whole_user: bool, whole_item: bool) -> RowPairs:
+    """Return where in `pairs` those of a `user` and of an `item` are: all of them where the row is to be `whole`."""
+    of_user, of_item = pairs.of_user[user : user + 1], pairs.of_item[item : item + 1]
+    if whole_user:
+        of_user = places_of(int(of_user[0]), pairs.after_user)
+    if whole_item:
+        of_item = places_of(int(of_item[0]), pairs.after_item)
+    return RowPairs(user, item, of_user, of_item, whole_user, whole_item)
 
 
 @noinline
@@ -277,13 +323,13 @@ def learn_rows(
             users.mean[own.user, a] = 0.0
             for b in range(K):
                 users.cov[own.user, a, b] = model.hyper[USER + a] if a == b else 0.0
-    item_row(pairs, model, own.item, own.of_item, facts, seed, room)
-    user_row(pairs, model, own.user, own.of_user, facts, room)
+    item_row(pairs, model, own.item, own.of_item, own.whole_item, facts, seed, room)
+    user_row(pairs, model, own.user, own.of_user, own.whole_user, facts, room)
     # The rows of the others depend on these two, so in every round one more of each is updated.
-    if users.adds[turn.user, K + 1] > 0.0:
-        user_row(pairs, model, turn.user, turn.of_user, facts, room)
-    if items.adds[turn.item, K + 1] > 0.0:
-        item_row(pairs, model, turn.item, turn.of_item, facts, seed, room)
+    if turn.whole_user and users.adds[turn.user, K + 1] > 0.0:
+        user_row(pairs, model, turn.user, turn.of_user, True, facts, room)
+    if turn.whole_item and items.adds[turn.item, K + 1] > 0.0:
+        item_row(pairs, model, turn.item, turn.of_item, True, facts, seed, room)
     learn_variances(model, facts, room)
 
 

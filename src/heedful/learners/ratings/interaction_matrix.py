@@ -87,12 +87,16 @@ def with_room(pairs: InteractionMatrix, user: int, item: int) -> InteractionMatr
 def place_of(pairs: InteractionMatrix, user: int, item: int) -> int:
     """Return the position in the arrays of `pairs` of the pair of the user and the item with these indices, or -1 if
     the user never rated the item."""
-    if user >= pairs.of_user.size:
+    if user >= pairs.of_user.size or item >= pairs.of_item.size:
         return -1
-    p = pairs.of_user[user]
-    while p >= 0 and pairs.item[p] != item:
-        p = pairs.after_user[p]
-    return int(p)
+    p, q = pairs.of_user[user], pairs.of_item[item]
+    while p >= 0 and q >= 0:  # the shorter of the two lists is enough
+        if pairs.item[p] == item:
+            return int(p)
+        if pairs.user[q] == user:
+            return int(q)
+        p, q = pairs.after_user[p], pairs.after_item[q]
+    return -1
 
 
 @noinline

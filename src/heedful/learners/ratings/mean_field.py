@@ -67,6 +67,8 @@ class Room(NamedTuple):
     """K x K, for the precision matrix of a row"""
     L: Array
     """K x K"""
+    inverse: Array
+    """K x K"""
     h: Array
     """(K,)"""
     precision: Array
@@ -89,7 +91,7 @@ class Room(NamedTuple):
 def room_for(K: int, P: int, n: int) -> Room:
     """Return arrays to work in for rows of `K` numbers, `P` covariates and `n` pairs."""
     return Room(
-        np.empty((K, K)), np.empty((K, K)), np.empty(K), np.empty(K), np.empty(K), np.empty(K - 1),
+        np.empty((K, K)), np.empty((K, K)), np.empty((K, K)), np.empty(K), np.empty(K), np.empty(K), np.empty(K - 1),
         np.empty(n, np.int64), np.empty(n), np.empty(n), np.empty((P, P)),
     )  # fmt: skip
 
@@ -374,6 +376,29 @@ def set_features(rows: GaussianRows, row: int, features: Array) -> None:
         change = np.tril(np.outer(x, x) - np.outer(before, before))
         rows.gram[:] += change
         rows.gram_by_pair[:] += pairs * change
+
+
+@noinline
+@no_refcount
+@kernel
+def add_posterior(rows: GaussianRows, row: int, room: Room) -> None:
+    """Add what row number `row` is known to be, its precision matrix and this times its mean, to the sums A and h in
+    `room`, in place, and set the prior in `room` to nothing: what was learned before is the prior then."""
+    A, h, L, inverse = room.A, room.h, room.L, room.inverse
+    K = h.size
+    for a in range(K):
+        room.precision[a] = room.pull[a] = 0.0
+        for b in range(K):
+            L[a, b] = rows.cov[row, a, b]
+            inverse[a, b] = 0.0
+    cholesky(L)
+    invert_triangle(L, inverse)
+    gram(inverse, L)
+    for a in range(K):
+        for b in range(K):
+            h[a] += L[a, b] * rows.mean[row, b]
+        for b in range(a + 1):
+            A[a, b] += L[a, b]
 
 
 @noinline
