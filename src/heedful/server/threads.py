@@ -36,6 +36,11 @@ AT_ONCE: dict[str, tuple[int, float]] = {
 loop that is opened."""
 
 
+REFUSED_AFTER = 0.1
+"""Seconds after which a request is told that too many of its tenant wait: most clients ask again at once, and answering
+some thousands of them a second would take the interpreter from everybody else."""
+
+
 class Turn(asyncio.Semaphore):
     """What one tenant may do at a time of one thing; whatever is more waits, in the order in which it came."""
 
@@ -50,6 +55,7 @@ class Turn(asyncio.Semaphore):
         """Wait for a turn. Raise Problem (429) if too many wait already."""
         if self.waiting >= self._longest:
             self.rejected += 1
+            await asyncio.sleep(REFUSED_AFTER)
             detail = f"expected at most {self._most} at a time that take long and {self._longest:g} that wait, got more"
             raise Problem("too-many", f"{detail}; nothing was changed: send it again", headers={"Retry-After": "1"})
         self.waiting += 1
