@@ -401,7 +401,7 @@ class BMF:
         gamma: float,
         n_features: int = 0,
         features: dict[int, Any] | None = None,
-        most: int = 64,
+        most: int = 256,
     ) -> None:
         self.width, self.growth, self.sampled, self.automatic, self.t = width, growth, sampled, automatic, 0
         self.given = Given(gamma)

@@ -105,7 +105,7 @@ class BMF(NamedTuple):
     (`n_factors` of them), and a term g_ij of this pair alone, which is the same in all ratings of the pair. Each row
     [b_i, u_i] and [b_j, v_j] has a Gaussian posterior q. After a rating, q_j and then q_i are computed from the counts
     and sums of their pairs and the posteriors of the other side (mean field); then the same for one more user and one
-    more item, by turns. Of more than 64 pairs that is done now and then, so that 64 are read on average: in between, q
+    more item, by turns. Of more than 256 pairs that is done now and then, so that 256 are read on average: in between, q
     of a row is what it was, times what the new pair says, and its turn is left out. All variances, and the mean of the
     b_j, are learned (empirical Bayes) in units of the variance of the ratings so far: as soon as two ratings differ,
     scaling or shifting all ratings changes nothing. A model without factors is learned next to it; with `automatic`,

@@ -49,7 +49,7 @@ NOISE, PAIR, ITEM, USER = range(4)
 # counts for.
 FIRST_NOISE, FIRST_PAIR, FIRST_ITEM, FIRST_USER, FIRST_FACTOR = 0.1, 0.4, 0.2, 0.2, 0.1
 TRUST = 5.0
-MOST = 64
+MOST = 256
 """About how many pairs of a user or an item are read, on average, to infer its row again."""
 
 
