@@ -291,7 +291,7 @@ class Connected:
 
 
 @contextlib.contextmanager
-def hurried(loop: Any, seconds: float = 0.1) -> Iterator[None]:
+def hurried(loop: Any, seconds: float = 0.3) -> Iterator[None]:
     """Let decisions of a loop wait no longer than that for their answers: where none comes. All others have time."""
     inside = getattr(loop, "_awaited", loop)
     patient, inside.timeout = inside.timeout, seconds

@@ -353,7 +353,7 @@ def test_decide_gives_the_callers_order_in_time(
 
 
 def test_decide_does_without_a_server(connect: Connected) -> None:
-    d = connect(faulty.unused(), timeout=0.2).loop("cars").decide(NAMES)
+    d = connect(faulty.unused(), timeout=5.0).loop("cars").decide(NAMES)
     assert (d.shown, d.fallback) == (("a", "b", "c"), True)
     assert "no connection" in d.reason
 
@@ -391,7 +391,7 @@ def test_the_callers_order_is_by_score(names: str, prior: Any, order: str) -> No
 
 
 def test_the_fallback_names_candidates_as_the_server_would(connect: Connected) -> None:
-    client = connect(faulty.unused(), timeout=0.2, failures=1000)
+    client = connect(faulty.unused(), timeout=5.0, failures=1000)
     cars = client.loop("cars", identifier="sku")
     assert cars.decide([{"sku": "x"}, {"id": "y"}, {"n": 1}], prior=[1, 2, 3]).shown == ("2", "y", "x")
     assert cars.decide(features=np.eye(3), prior=[1, 2, 3]).shown == ("2", "1", "0")

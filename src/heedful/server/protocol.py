@@ -42,7 +42,7 @@ def identify(headers: list[tuple[bytes, bytes]]) -> bytes:
         return given[0]
     if given:
         headers[:] = [header for header in headers if header[0] != b"x-request-id"]
-    id = b"%s-%d" % (_FIRST_ID, next(_count))
+    id = b"%s-%06d" % (_FIRST_ID, next(_count))  # as long as any other, so answers are, too
     headers.append((b"x-request-id", id))
     return id
 
