@@ -88,7 +88,7 @@ test-long: lint chromium postgres node
 # On a quiet machine, half an hour. The last two want the Sushi set: make bench SUSHI=FOLDER. bench/peers/run.py, which is
 # run by itself, makes an environment of its own.
 bench: $(READY)
-	@for each in coactive clicks loop server neighbours ratings ranking; do \
+	@for each in coactive clicks loop server neighbours ratings; do \
 		echo "heedful: bench/$$each.py"; $(BIN)/python bench/$$each.py || exit 1; \
 	done
 	@for each in $(if $(SUSHI),questions collaborative); do \

@@ -105,13 +105,13 @@ class BMF(NamedTuple):
     (`n_factors` of them), and a term g_ij of this pair alone, which is the same in all ratings of the pair. Each row
     [b_i, u_i] and [b_j, v_j] has a Gaussian posterior q. After a rating, q_j and then q_i are computed from the counts
     and sums of their pairs and the posteriors of the other side (mean field); then the same for one more user and one
-    more item, by turns. Of more than 256 pairs that is done now and then, so that 256 are read on average: in between, q
-    of a row is what it was, times what the new pair says, and its turn is left out. All variances, and the mean of the
-    b_j, are learned (empirical Bayes) in units of the variance of the ratings so far: as soon as two ratings differ,
-    scaling or shifting all ratings changes nothing. A model without factors is learned next to it; with `automatic`,
-    the one that predicted recent ratings better (log likelihood, discounted by .999 a rating) decides. The `ratings`
-    that it predicts of an item without any are of what people choose to rate: there each item counts as often as it was
-    rated, since what is rated often is liked better.
+    more item, by turns. Of more than 256 pairs that is done now and then, so that 256 are read on average: in between,
+    q of a row is what it was, times what the new pair says, and its turn is left out. All variances, and the mean of
+    the b_j, are learned (empirical Bayes) in units of the variance of the ratings so far: as soon as two ratings
+    differ, scaling or shifting all ratings changes nothing. A model without factors is learned next to it; with
+    `automatic`, the one that predicted recent ratings better (log likelihood, discounted by .999 a rating) decides. The
+    `ratings` that it predicts of an item without any are of what people choose to rate: there each item counts as often
+    as it was rated, since what is rated often is liked better.
 
     Proposes the items (as many as `space` says) with the highest mean + c standard deviations of the rating. This value
     is cut off at the highest rating so far (once two ratings differ, or if that rating is the highest possible). With
