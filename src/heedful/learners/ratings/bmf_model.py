@@ -7,6 +7,7 @@ The model of a rating of item j by user i:
 `origin` is the first rating that was ever learned, b_i and b_j are biases, u_i and v_j are factors, and g_ij is a pair
 term, which is the same in all ratings of this pair of user and item. Every user has a row [b_i, u_i] and every item a
 row [b_j, v_j] with a Gaussian posterior. All of it is computed from the number and the sum of the ratings of each pair.
+The file is long because what infers rows, their variances and what they predict share one layout of arrays.
 """
 
 from __future__ import annotations
