@@ -10,6 +10,7 @@ all ratings of this pair of user and item. The row of user i is [b_i, u_i], the 
 posterior of a row is computed from the posteriors of the rows of the other side (items for a user, users for an item),
 and from the number and the sum of the ratings of each pair. The prior mean of the bias of an item is a linear function
 of its covariates, 1 and the item's features, whose coefficients are learned ([AC09] has this for biases and factors).
+The file is long because three steps are written twice: as loops to be compiled, and with numpy, bit for bit the same.
 
 [AC09]: Agarwal & Chen, *Regression-based Latent Factor Models*, KDD 2009.
 """
