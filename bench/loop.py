@@ -27,7 +27,7 @@ from machine import record
 
 from heedful import Loop, Settings, infer
 from heedful.loop.replay import replay
-from heedful.loop.writer import PendingEvent
+from heedful.loop.pending import PendingEvent
 from heedful.loop.log import Event, now
 from heedful.loop.records import DecisionRecord, encode
 

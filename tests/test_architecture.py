@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import doctest
+import importlib
 import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -269,3 +271,13 @@ def test_the_words_of_every_kind_are_known_here() -> None:
     from heedful.loop.interactions.registry import interactions
 
     assert [kind.name for kind in interactions().values() if not KIND.search(kind.words.loop)] == []
+
+
+def test_benches_import_what_is_there() -> None:
+    """They are run by hand, now and then: what was renamed meanwhile is found here."""
+    for path in sorted((SRC.parents[1] / "bench").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())) if ".venv" not in path.parts else ():
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "heedful":
+                package = importlib.import_module(str(node.module))
+                for name in [each.name for each in node.names if not hasattr(package, each.name)]:
+                    assert find_spec(f"{node.module}.{name}"), f"{path.name}: {node.module} has no {name}"
