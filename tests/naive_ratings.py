@@ -453,7 +453,8 @@ class BMF:
                     m, var = model.foretold(user, item, weight)
                     y = rating - model.origin()
                     model.score = 0.999 * model.score - 0.5 * (math.log(2 * math.pi * var) + (y - m) ** 2 / var)
-            again = self.given.gamma < 1 or (user, item) in self.given.pairs()
+            fading = self.given.gamma < 1
+            again = fading or (user, item) in self.given.pairs()
             self.given.all.append((user, item, rating, weight, self.t))
             if user >= self.n_users:  # the counts have a room of their own, which grows with what is rated
                 self.n_users = 2 * (user + 1)
@@ -464,10 +465,10 @@ class BMF:
                 model.learn_item(item, None if again or model.is_due(m, m) else user)
                 model.learn_user(user, None if again or model.is_due(n, int(n)) else item)
                 cycle, turn = divmod(self.t, min(self.n_users, self.room_users))
-                if turn in model.users and model.is_due(model.missed[turn][0], cycle):
+                if turn in model.users and (fading or model.is_due(model.missed[turn][0], cycle)):
                     model.learn_user(turn)
                 cycle, turn = divmod(self.t, min(self.n_items, self.room_items))
-                if turn in model.items and model.is_due(model.pairs_of_item[turn], cycle):
+                if turn in model.items and (fading or model.is_due(model.pairs_of_item[turn], cycle)):
                     model.learn_item(turn)
                 model.learn_variances()
         self.t += 1

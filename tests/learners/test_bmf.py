@@ -44,7 +44,7 @@ class Featured(BMF):
         ({"growth": 0.7, "automatic": False}, 3, 0, False, 256),
         ({"width": 0.5, "growth": 1.0, "sampled": True}, 2, 20, False, 256),
         ({}, 2, 0, True, 256),
-        ({"gamma": 0.9}, 1, 20, False, 256),
+        ({"gamma": 0.9}, 1, 20, False, 2),
         ({"gamma": 0.8, "sampled": True}, 3, 0, True, 256),
         ({"n_features": 2}, 2, 20, False, 256),
         ({"n_features": 2}, 2, 0, False, 3),

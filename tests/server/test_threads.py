@@ -15,7 +15,7 @@ import pytest
 from asking import run, serving
 
 from heedful import Loop
-from heedful.server import context
+from heedful.server import context, threads
 from heedful.server.context import ServerContext
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem
@@ -190,6 +190,25 @@ def test_whoever_has_too_much_waiting_is_told(folder: Path) -> None:
                     assert "expected at most 4" in str(problem)
             answered = await asyncio.gather(*(task for task in tasks if task not in refused))
             assert sorted(answered) == list(range(1, 3 * 260 + 1))
+
+    run(work())
+
+
+def test_whoever_is_turned_away_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most clients ask again at once, and would take the interpreter from others."""
+    monkeypatch.setattr(threads, "REFUSED_AFTER", 3600.0)
+
+    async def work() -> None:
+        turn = threads.Turn(1, 0)
+        refused = asyncio.create_task(turn.acquire())
+        while not turn.rejected:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        assert not refused.done()
+        monkeypatch.setattr(threads, "REFUSED_AFTER", 0.0)
+        with pytest.raises(Problem, match="expected at most 1"):
+            await turn.acquire()
+        refused.cancel()
 
     run(work())
 

@@ -105,7 +105,7 @@ class BMF(NamedTuple):
     (`n_factors` of them), and a term g_ij of this pair alone, which is the same in all ratings of the pair. Each row
     [b_i, u_i] and [b_j, v_j] has a Gaussian posterior q. After a rating, q_j and then q_i are computed from the counts
     and sums of their pairs and the posteriors of the other side (mean field); then the same for one more user and one
-    more item, by turns. Of more than 256 pairs that is done now and then, so that 256 are read on average: in between,
+    more item, by turns. Of 256 pairs or more that is done now and then, so that 256 are read on average: in between,
     q of a row is what it was, times what the new pair says, and its turn is left out. All variances, and the mean of
     the b_j, are learned (empirical Bayes) in units of the variance of the ratings so far: as soon as two ratings
     differ, scaling or shifting all ratings changes nothing. A model without factors is learned next to it; with
@@ -352,14 +352,15 @@ def learn_rating(learner: BMF, state: BMFState, t: int, user: int, item: int, ra
         p = pairs.used - 1
     pair_sums = grow(state.told, 3 * pairs.used, 0.0)
     # What a pair said before cannot be taken out of a posterior, nor can all of it be made to count less.
-    whole = again or learner.gamma < 1.0
+    fading = learner.gamma < 1.0
+    whole = again or fading
     n, m = n_pairs(state.factored, user, item)
     own = pairs_of(pairs, user, item, whole or is_due(n, int(n)), whole or is_due(m, int(m)))
     N = min(pairs.of_user.size, state.factored.users.mean.shape[0])
     M = min(pairs.of_item.size, state.factored.items.mean.shape[0])
     user, item = (t - 1) % N, (t - 1) % M  # whose turn it is
     n, m = n_pairs(state.factored, user, item)
-    turn = pairs_of(pairs, user, item, is_due(n, (t - 1) // N), is_due(m, (t - 1) // M))
+    turn = pairs_of(pairs, user, item, fading or is_due(n, (t - 1) // N), fading or is_due(m, (t - 1) // M))
     n_places, P = max(own.of_user.size, turn.of_user.size), learner.n_features + 1
     alone, room = room_for(1, P, n_places), room_for(1 + learner.n_factors, P, n_places)
     take_in(learner, state, pairs, pair_sums, p, own, turn, rating, weight, alone, room)

@@ -51,7 +51,7 @@ NOISE, PAIR, ITEM, USER = range(4)
 FIRST_NOISE, FIRST_PAIR, FIRST_ITEM, FIRST_USER, FIRST_FACTOR = 0.1, 0.4, 0.2, 0.2, 0.1
 TRUST = 5.0
 MOST = 256
-"""About how many pairs of a user or an item are read, on average, to infer its row again."""
+"""Fewer pairs than that of a user or an item are read, on average, to infer its row again."""
 
 
 class FactorModel(NamedTuple):
@@ -289,8 +289,8 @@ def n_pairs(model: FactorModel, user: int, item: int) -> tuple[float, float]:
 
 @kernel
 def is_due(n: float, count: int) -> bool:
-    """Return whether a row of `n` pairs is inferred from all of them at this `count`: one of MOST pairs or fewer
-    always, one of k MOST pairs every (k + 1)th time, so that MOST pairs are read each time on average."""
+    """Return whether a row of `n` pairs is inferred from all of them at this `count`: one of fewer than MOST
+    pairs always, one of k MOST pairs every (k + 1)th time, so that fewer than MOST are read each time on average."""
     return count % (int(n) // MOST + 1) == 0
 
 
