@@ -57,7 +57,7 @@ def _default_learners() -> str:
 
 def _by_name() -> str:
     """Return the options of the kinds of loops that know items by their names alone, unless --features is given."""
-    return " or ".join(kind.options[0].flag for kind in _kinds() if kind.item_features == "asked")
+    return " or ".join(kind.options[0].flag for kind in _kinds() if kind.by_number)
 
 
 def _other_actions() -> str:
@@ -218,15 +218,16 @@ def init(
         _end(around, _create_like(around, name, file, learner, like), [], name, json)
         return
     asked_kind = _kind_made(options)
-    if features and (asked_kind is None or asked_kind.item_features == "all"):
+    by_number = asked_kind is not None and asked_kind.by_number
+    if features and not by_number:
         raise BadInput(f"--features: expected {_by_name()} with it, got none")
     others = {"--texts": texts, "--context": context, "--cross": cross, "--query-features": query_features}
-    if asked_kind is not None and asked_kind.by_number:
+    if asked_kind is not None and by_number:
         told = f"expected none with {asked_kind.options[0].flag}, which knows items by their names alone, got it"
         check_absent(others, told)
         if kind and not features:
             raise BadInput("--kind: expected --features with it, as items are known by their names alone, got it")
-    if (asked_kind is None or asked_kind.item_features == "all") and texts == (file is not None):
+    if not by_number and texts == (file is not None):
         raise BadInput(
             "FILE: expected none with --texts, got one"
             if texts
@@ -467,7 +468,7 @@ def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, object]:
 
 def _show(loop: Loop, name: str, n_items: int) -> None:
     manifest, interaction, screen = loop.manifest, loop.projection.interaction, console()
-    all_features = interaction.item_features == "all"
+    all_features = not interaction.by_number
     items = f"{count(n_items, 'item')} by {manifest.encoding.identifier}" if n_items or all_features else "no items yet"
     if all_features or manifest.encoding.size:
         screen.print(_table(f"{loop.path}: {items}", manifest.encoding))

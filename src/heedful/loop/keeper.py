@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from heedful.core.fold import count_numbers
+from heedful.core.fold import count_numbers, must_interpret
 from heedful.loop import snapshots
 from heedful.loop.batch import Kept
 from heedful.loop.fold import Fold
@@ -73,7 +73,7 @@ class Keeper:
 
     def mark_due(self, history: History, people: int) -> bool:
         """Return whether a state should be kept in memory of a model with states of so many `people`."""
-        return self._since_mark >= (SLOW_BETWEEN if history.interaction.slow else max(BETWEEN, people))
+        return self._since_mark >= (SLOW_BETWEEN if must_interpret(history.learner) else max(BETWEEN, people))
 
     def mark(self, history: History, fold: Fold, position: int, others: tuple[KeptModel, ...]) -> None:
         """Keep the model of `fold` as it is after event `position`, which was published, and drop the oldest if there
@@ -176,4 +176,4 @@ class Keeper:
 
 
 def _every(history: History) -> int:
-    return min(history.settings.snapshot_every, SLOW_SNAPSHOT if history.interaction.slow else sys.maxsize)
+    return min(history.settings.snapshot_every, SLOW_SNAPSHOT if must_interpret(history.learner) else sys.maxsize)

@@ -17,6 +17,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from heedful.core.fold import must_interpret
 from heedful.loop import Loop
 from heedful.loop.decide import DecisionRequest
 from heedful.loop.feedback import UnknownDecision
@@ -71,8 +72,6 @@ class LoopWorker:
         self._tasks = set[asyncio.Task[Any]]()
         self._own_turn = Turn(*AT_ONCE["loop"])
         self.projection = loop.projection
-        self._slow = loop.projection.interaction.slow
-        """whether a decision or an update of the model takes milliseconds, and is therefore done in another thread"""
         if self._slow:
             use_one_core()
         self._far = isinstance(loop.path, Address)
@@ -162,6 +161,12 @@ class LoopWorker:
         """Return the tenant's turn for one piece of work that keeps a processor busy, if this is so `costly`; threads
         that do so take the interpreter's lock from all others in turn."""
         return self._turns.of(self._tenant, "large") if costly else nullcontext()
+
+    @property
+    def _slow(self) -> bool:
+        """whether a decision or an update of the model calls a solver, takes milliseconds, and is therefore done in
+        another thread"""
+        return must_interpret(self.loop.learner)
 
     def decision_of(self, arguments: dict[str, Any]) -> PendingEvent | Decision | None:
         """Return the event of a new decision, which the caller has to submit, or an earlier decision with the same id.

@@ -83,7 +83,7 @@ def encode_loop(
     kind, query = interaction_type(learner, settings), None if query_features is None else declare(query_features)
     if kind.arrange is not None:
         encoding, context, crosses = kind.arrange(rows or (), identifier, context)
-    elif kind.item_features != "all" and not (kinds if features is None else features):
+    elif kind.by_number and not (kinds if features is None else features):
         encoding = encode_names(rows or (), identifier=identifier)
     else:
         keep = [item for _, item in _pairs(crosses)]
@@ -118,9 +118,8 @@ def _check_columns(kind: type[Interaction[Any]], features: bool | None, kinds: M
     """Raise ValueError if `features` or `kinds` of a request describe columns at which this `kind` does not look."""
     from heedful.loop.interactions.registry import interactions
 
-    if features is not None and kind.item_features != "asked":
-        asked = [kind.words.loop for kind in interactions().values() if kind.item_features == "asked"]
-        where = " or ".join(sorted(asked))
+    if features is not None and not kind.by_number:
+        where = " or ".join(sorted(kind.words.loop for kind in interactions().values() if kind.by_number))
         raise ValueError(f"features: expected it in {where} alone, got it in another")
     if features is False and kinds:
         raise ValueError("kinds: expected none where features is false, got some")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -305,20 +305,16 @@ class Interaction(Protocol[M]):
     action_syntax: str = "NAME=WEIGHT"
     """how an action (buy, hide, ...) and its value are written on a command line"""
     by_number: bool = False
-    """whether the learner knows items by number, not by features: the candidates of a request are then names of items,
-    the log keeps all of them, a request may ask for what the person has already answered, and the model depends on the
-    log's events of items (put on offer, withdrawn) too, not on feedback alone"""
+    """whether the learner knows items by number; features only help it, if the user asks for that. The candidates of a
+    request are then names of items, the log keeps all of them, a request may ask for what the person has already
+    answered, and the model depends on the log's events of items (put on offer, withdrawn) too, not on feedback
+    alone"""
     arrange: ClassVar[Arrange | None] = None
     """makes the encodings of items and requests; None if users say how columns are encoded and crossed"""
-    item_features: Literal["all", "asked"] = "all"
-    """which columns of items become features: all, or all only if the user asks for it"""
     splits_items: bool = False
     """whether an item whose features change becomes a new item, with a number of its own"""
     shows_weights: bool = True
     """whether pages show the weights of features, which are what the model has learned"""
-    slow: bool = False
-    """whether a decision or an update takes milliseconds, so that a server runs it in another thread, and states are
-    kept more often"""
     samples_lists: bool = False
     """whether a share of lists may be drawn at random around the model's ranking (setting `sampled`)"""
     ranks: bool = False

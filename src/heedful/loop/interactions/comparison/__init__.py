@@ -52,7 +52,7 @@ class Comparison(Interaction[ChoiceModel]):
 
     name, words = "pairwise", texts.WORDS
     model_type, forms = ChoiceModel, FORMS
-    item_features, splits_items, slow = "asked", True, True
+    splits_items = True
     setting, default_learner, by_number = "choices", DEFAULT, True
     details = ChoiceDetails
     options = (

@@ -63,7 +63,7 @@ class Rating(Interaction[RatingModel]):
     forms = by_name(RATING, ACTIONS, NONE)
     model_type = RatingModel
     ranks = True
-    item_features, shows_weights, details = "asked", False, RatingDetails
+    shows_weights, details = False, RatingDetails
     setting, default_learner, by_number = "ratings", DEFAULT, True
     options = (
         LoopOption(
