@@ -9,7 +9,7 @@ hold the truth; of neighbours on the board the mean probability that the upper o
 where the board tells the two apart; P(best) of the model that is likeliest the best, and how often it is; and the share
 of 90 % intervals that hold the side's effect, or the score of the model that is far ahead.
 
-Writes bench/results/boards/CELL.json, and takes up where it was stopped; `--only CELL`, `--table`, `--seed N`, and
+Writes bench/results/boards/CELL.json, and leaves out cells that are there; `--only CELL`, `--table`, `--seed N`, and
 `--quick N`, which takes N studies a cell and writes nothing.
 """
 
@@ -202,28 +202,37 @@ def study(cell: Cell, number: int, seed: int) -> dict[str, float]:
     return told
 
 
-def row(cell: Cell, had: list[dict[str, float]]) -> list[str]:
+def figures(had: list[dict[str, float]]) -> dict[str, Any]:
+    """What the table says of these studies: numbers, or pairs (value, standard error)."""
     got = {name: np.array([each[name] for each in had if name in each]) for name in had[0]}
-    count = max(len(had) - 1, 1)
 
-    def mean(name: str) -> str:
-        if name not in got:
-            return ""
-        return f"{got[name].mean():.3f} ({got[name].std() / np.sqrt(count):.3f})"
+    def mean(name: str) -> list[float]:
+        return [got[name].mean(), got[name].std() / np.sqrt(max(len(had) - 1, 1))]
 
-    def ratio(name: str, of: str) -> str:
+    def ratio(name: str, of: str) -> list[float]:
         total = got[of].sum()
         if not total:
-            return ""
+            return []
         value = got[name].sum() / total
-        error = np.sqrt(((got[name] - value * got[of]) ** 2).sum()) / total
-        return f"{value:.3f} ({error:.3f})"
+        return [value, np.sqrt(((got[name] - value * got[of]) ** 2).sum()) / total]
 
-    apart = [f"{got['apart_said'].sum() / max(got['apart'].sum(), 1):.3f}", ratio("apart_right", "apart")]
-    told = [cell.name, str(len(had)), mean("intervals"), *apart, f"{got['apart'].sum():.0f}"]
-    told += [ratio("better_said", "neighbours"), ratio("better_right", "neighbours")]
-    told += [mean("best_said"), mean("best_right"), mean("side") or mean("ahead")]
-    return [*told, f"{got['seconds'].mean():.2f}"]
+    told = {name: mean(name) for name in ("intervals", "best_said", "best_right", "side", "ahead") if name in got}
+    told |= {name: ratio(name, "neighbours") for name in ("better_said", "better_right")}
+    told |= {name: ratio(name, "apart") for name in ("apart_said", "apart_right")}
+    rounded = {name: [round(float(x), 5) for x in pair] for name, pair in told.items()}
+    seconds = round(float(got["seconds"].mean()), 4)
+    return {"studies": len(had), **rounded, "apart": int(got["apart"].sum()), "seconds": seconds}
+
+
+def row(cell: Cell, told: dict[str, Any]) -> list[str]:
+    def pair(name: str) -> str:
+        value = told.get(name)
+        return f"{value[0]:.3f} ({value[1]:.3f})" if value else ""
+
+    said = [f"{(told['apart_said'] or [0.0])[0]:.3f}", pair("apart_right"), str(told["apart"])]
+    names = ("better_said", "better_right", "best_said", "best_right")
+    more = [*map(pair, names), pair("side") or pair("ahead"), f"{told['seconds']:.2f}"]
+    return [cell.name, str(told["studies"]), pair("intervals"), *said, *more]
 
 
 def main() -> None:
@@ -242,20 +251,20 @@ def main() -> None:
         if given.only and not any(part in cell.name for part in given.only):
             continue
         file = FOLDER / f"{cell.name.replace(', ', '_').replace(' ', '-')}.json"
-        had = json.loads(file.read_text())["studies"] if file.exists() and not given.quick else []
-        wanted = given.quick or studies(cell)
-        if not given.table and len(had) < wanted:
-            while len(had) < wanted:
-                had.append({name: round(value, 5) for name, value in study(cell, len(had), given.seed).items()})
+        told = json.loads(file.read_text()) if file.exists() and not given.quick else None
+        if told is None and not given.table:
+            drawn = range(given.quick or studies(cell))
+            told = {"seed": given.seed, "machine": description()}
+            told |= figures([study(cell, number, given.seed) for number in drawn])
             if not given.quick:
                 FOLDER.mkdir(exist_ok=True)
                 part = file.with_suffix(".part")
-                part.write_text(json.dumps({"seed": given.seed, "machine": description(), "studies": had}) + "\n")
+                part.write_text(json.dumps(told) + "\n")
                 part.replace(file)
-        if had:
-            table.add_row(*row(cell, had))
+        if told is not None:
+            table.add_row(*row(cell, told))
             if given.quick:
-                print(*row(cell, had), sep=" | ", flush=True)
+                print(*row(cell, told), sep=" | ", flush=True)
     if not given.quick:
         out.print(table)
 

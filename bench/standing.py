@@ -7,9 +7,8 @@ inference, and of one person. What utilities were drawn from is not told to the 
 what a loop asks; more are asked pairs at random.
 
 A cell is a number of people, answers of each, a spread of utilities and how much of its square is each person's own. It
-writes bench/results/standing/CELL.json while it goes and takes up where it was stopped, so cells may run in several
-processes at once (`--only PEOPLE`). `--table` prints what there is; `--quick` takes 20 studies a cell and writes
-nothing.
+writes bench/results/standing/CELL.json and leaves out cells that are there, so cells may run in several processes at
+once (`--only PEOPLE`). `--table` prints what there is; `--quick` takes 20 studies a cell and writes nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ from heedful.spaces.comparison import Choice, ComparisonPool
 ITEMS, SPREADS, SHARES = 5, (0.3, 0.6, 1.0, 3.0), (0.08, 0.5)
 FOLDER = Path(__file__).parent / "results" / "standing"
 ASKED_BY_THE_LOOP = 3
-SAVE = 25
 out = Console(width=120)
 
 
@@ -106,27 +104,30 @@ def study(cell: Cell, number: int) -> dict[str, list[float]]:
     return found
 
 
+def figures(each: list[list[float]]) -> dict[str, float]:
+    """P that is claimed, how often that was right, the standard error of the difference, and the log loss."""
+    said, right, loss = np.array(each).T
+    error = (said - right).std() / np.sqrt(len(said))
+    named = {"claimed": said.mean(), "right": right.mean(), "error": error, "loss": loss.mean()}
+    return {name: round(float(value), 5) for name, value in named.items()}
+
+
 def run(cell: Cell) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    had = json.loads(cell.file.read_text()) if cell.file.exists() else {"all": [], "one": []}
-    while len(had["all"]) < cell.studies:
-        for number in range(len(had["all"]), min(len(had["all"]) + SAVE, cell.studies)):
-            for whose, each in study(cell, number).items():
-                had[whose].append([round(x, 4) for x in each])
-        told = {**cell._asdict(), "items": ITEMS, "machine": description(), "all": had["all"], "one": had["one"]}
-        part = cell.file.with_suffix(".part")
-        part.write_text(json.dumps(told, separators=(",", ":")) + "\n")
-        part.replace(cell.file)
-    out.print(f"{cell.file.name}: {judged(had['all'])}")
+    found = [study(cell, number) for number in range(cell.studies)]
+    told = {**cell._asdict(), "items": ITEMS, "machine": description()}
+    told |= {whose: figures([each[whose] for each in found]) for whose in ("all", "one")}
+    part = cell.file.with_suffix(".part")
+    part.write_text(json.dumps(told) + "\n")
+    part.replace(cell.file)
+    out.print(f"{cell.file.name}: {judged(told['all'])}")
 
 
-def judged(each: list[list[float]]) -> str:
+def judged(told: dict[str, float]) -> str:
     """Claimed against right, by how much the two are apart and its standard error, and the log loss."""
-    said, right, loss = np.array(each).T
-    error = float((said - right).std() / np.sqrt(len(said)))
-    off = abs(float((said - right).mean()))
-    mark = "" if off <= 0.03 + 2.0 * error else "  off"
-    return f"{said.mean():.3f} / {right.mean():.3f} (+- {error:.3f}), {loss.mean():.3f}{mark}"
+    said, right, error, loss = (told[name] for name in ("claimed", "right", "error", "loss"))
+    mark = "" if abs(said - right) <= 0.03 + 2.0 * error else "  off"
+    return f"{said:.3f} / {right:.3f} (+- {error:.3f}), {loss:.3f}{mark}"
 
 
 def table() -> Table:
@@ -136,8 +137,9 @@ def table() -> Table:
     for cell in CELLS:
         if cell.file.exists():
             had = json.loads(cell.file.read_text())
-            size, told = len(had["all"]), [judged(had[whose]) for whose in ("all", "one")]
-            drawn.add_row(f"{cell.people} x {cell.answers}", str(size), f"{cell.spread:g}", f"{cell.share:g}", *told)
+            told = [judged(had[whose]) for whose in ("all", "one")]
+            size = f"{cell.people} x {cell.answers}"
+            drawn.add_row(size, str(had["studies"]), f"{cell.spread:g}", f"{cell.share:g}", *told)
     return drawn
 
 
@@ -151,9 +153,9 @@ def main() -> None:
         if given.only and cell.people not in given.only:
             continue
         if given.quick:
-            found = [study(cell, k)["all"] for k in range(20)]
+            found = figures([study(cell, k)["all"] for k in range(20)])
             out.print(f"{cell.people} x {cell.answers}, spread {cell.spread:g}, own {cell.share:g}: {judged(found)}")
-        else:
+        elif not cell.file.exists():
             run(cell)
     if not given.quick:
         out.print(table())
