@@ -45,7 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the runs, and nothing is written")
     quick = parser.parse_args().quick
-    runs = 10 if quick else 100
+    runs = 30 if quick else 300
     figures: dict[str, Any] = {"alpha": ALPHA, "looks": LOOKS, "runs": runs}
     table = Table("people", "answers", "tastes", "missed ever", "missed at the last look")
     for people, answers, differ in CASES:
