@@ -209,8 +209,8 @@ class Importer:
         feedback that each becomes.
 
         They become the events that their lines would. Decisions for one item differ in id and person alone, feedback
-        with one number in id and decision alone, so the rest is made once. What is in the log already, or does not fit,
-        is taken line by line."""
+        with one number in id and decision alone, so the rest is made once. What does not fit, or is in the log already
+        with other content, is taken line by line."""
         projection, reader, when = self._loop.projection, self._loop.feedback_reader, now()
         version, on_offer = self._loop.version, projection.catalogue.at_version().version
         if on_offer != self._on_offer or len(self._shown) > MOST_SHOWN:
@@ -230,10 +230,14 @@ class Importer:
             fit.append((number, each))
             drafts.append(PendingEvent(shown[item][0]._replace(id=id, time=when, subject=person, version=version)))
         read, numbers = list[PendingEvent | Answer | UnknownDecision](), list[tuple[int, str]]()
-        later = now()
-        for (number, each), answer in zip(fit, projection.submit(drafts)):
+        later, given = now(), projection.submit(drafts)
+        before = {
+            event.seq: event for event in projection.log.many([a.seq or 0 for a in given if a.status != "applied"])
+        }
+        for (number, each), draft, answer in zip(fit, drafts, given):
             id, person, item, form, value = each
-            if answer.status != "applied" or answer.seq is None:
+            decided = before.get(answer.seq or 0, draft.event)
+            if answer.seq is None or _content(decided) != _content(draft.event):
                 left.append((number, each))
                 continue
             yield Outcome(number, "decision", id, answer.status, answer.reason)
@@ -245,7 +249,9 @@ class Importer:
                 read.append(found)
                 continue
             _, _, _, _, record, arrays, names, _, rows = shown[item][1]
-            decision = LoggedDecision(id, answer.seq, when, person, record, arrays, names, version, rows)
+            decision = LoggedDecision(
+                id, answer.seq, decided.time, person, record, arrays, names, decided.version, rows
+            )
             event = Event(0, "feedback", id, later, None, answer.seq, 0, alike.event.payload)
             read.append(PendingEvent(event, decision, alike.feedback))
         for (number, id), answer in zip(numbers, reader.submit(read)):
@@ -524,6 +530,11 @@ def _as_lines(number: int, answer: AnsweredItem) -> tuple[EventLine, EventLine]:
     decided = {"person": person, "candidates": [item], "shown": [item]}
     feedback = {"id": id, "decision": id, form: {item: value}}
     return EventLine(number, "decision", id, decided), EventLine(number, "feedback", id, feedback)
+
+
+def _content(event: Event) -> tuple[str | None, str, bytes | None]:
+    """Return what a decision says: for whom, what, and of which features."""
+    return event.subject, event.payload, event.arrays
 
 
 def _has_fields(line: EventLine) -> bool:
