@@ -244,7 +244,8 @@ def play(spec: str, k: int, seed: int) -> None:
             assert not learned, (form, x, shown, given, named, values)
         elif not noise(told.last):  # what rounding moves may be called either
             assert learned == bool(np.any(told.last)), (form, x, shown, given, named, values)
-        assert weights(m) == pytest.approx(told.w, abs=1e-7), (form, x, shown, given, named, values)
+        # Newton's method ends a step after it is within 1e-4 standard deviations of the mode: some 1e-8 is left.
+        assert weights(m) == pytest.approx(told.w, abs=1e-6), (form, x, shown, given, named, values)
 
 
 @pytest.mark.parametrize("spec", LEARNERS)

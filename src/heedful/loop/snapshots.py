@@ -195,19 +195,18 @@ def keep(shelf: Shelf, position: int, drawn: object) -> Place:
 
 
 def _arrays(kept: KeptModel) -> dict[str, Any]:
-    """Return the arrays of a model by name; those of people are stacked in the order of their names."""
-    arrays = arrays_of(kept.shared, "shared")
-    everybody = sorted(kept.people.items())
-    arrays |= stacked([person.state for _, person in everybody], "people")
-    arrays["lessons"] = np.array([person.lessons for _, person in everybody], np.int64)
-    arrays["since"] = np.array([person.since for _, person in everybody], np.int64)
+    """Return the arrays of a model by name; those of people are stacked in the order in which it came to know them."""
+    arrays, everybody = arrays_of(kept.shared, "shared"), list(kept.people.values())
+    arrays |= stacked([person.state for person in everybody], "people")
+    arrays["lessons"] = np.array([person.lessons for person in everybody], np.int64)
+    arrays["since"] = np.array([person.since for person in everybody], np.int64)
     return arrays
 
 
 def _about(log: Log, kept: KeptModel) -> dict[str, Any]:
     """Return the values about a model, by name, that a snapshot has besides its arrays."""
     counts = {"moves": list(kept.moves)}
-    return kept.stamped | counts | _place(log, kept.position) | {"people": sorted(kept.people)}
+    return kept.stamped | counts | _place(log, kept.position) | {"people": list(kept.people)}
 
 
 def _parts(arrays: dict[str, Any], about: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -36,7 +36,7 @@ class Numbered(LoopModel, Generic[S]):
         """Return what is known of each of the p people called `names` (p, 3): the number by which the learner knows
         them, -1 for none yet, how many lessons of theirs were learned, and `Person.since`."""
         found = [self.people.get(name, _UNKNOWN) for name in names]
-        return np.array(found, np.int64).reshape(-1, 3)
+        return np.fromiter(chain.from_iterable(found), np.int64, 3 * len(found)).reshape(-1, 3)
 
     def learn_people(self, names: Sequence[str], known: Ints) -> None:
         """Put what is `known` of each of the p people called `names` (p, 3) in place of what was known before."""
