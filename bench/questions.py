@@ -228,7 +228,9 @@ def calibration(people: int) -> dict[str, Any]:
         right = float(np.mean([p.right for p in stopped]))
         quartiles = np.quantile([p.asked if p.asked >= 0 else 999 for p in everybody], [0.25, 0.5, 0.75]).tolist()
         were = [(everybody[u].asked - t if everybody[u].asked >= 0 else 999, left) for t, left, u in said]
-        inside = float(np.mean([left.low <= w <= left.high for w, left in were])) if were else float("nan")
+        # Where as many are said as a forecast counts at most, that means "or more".
+        within = [left.low <= w and (w <= left.high or left.high >= left.most) for w, left in were]
+        inside = float(np.mean(within)) if were else float("nan")
         median = float(np.median([w for w, _ in were]))
         low, high = (float(np.median([getattr(left, end) for _, left in were])) for end in ("low", "high"))
         key = f"{goal}, {rule}, prior sd {amplitude:g}"
