@@ -183,8 +183,11 @@ def test_a_loop_takes_frames_where_it_takes_items(tmp_path: Path) -> None:
         assert loop.items == ["a", "b", "c"]
         assert loop.put_items(FRAME).put == 0
         assert loop.put_items(polars_frame({"name": ["d"], "price": [4.0], "year": [1990]})).put == 1
-        with pytest.raises(ValueError, match=r"items: expected a list of objects, got"):
-            loop.put_items(FRAME["name"].to_dict())
+        for wrong in (FRAME["name"].to_dict(), np.array("d"), 3):
+            with pytest.raises(ValueError, match=r"items: expected a list of objects, got"):
+                loop.put_items(wrong)  # type: ignore[arg-type]
+            with pytest.raises(ValueError, match=r"events: expected a list of objects, got"):
+                loop.feedback_many(wrong)  # type: ignore[arg-type]
 
 
 def test_rows_become_the_frame_that_is_named() -> None:

@@ -14,10 +14,10 @@ from heedful.client import messages
 from heedful.client.decide_request import DecideRequest
 from heedful.client.fallback import AWAY, Decision, Prior, decision_of, logger
 from heedful.client.messages import MSGPACK, Call, Failure, Reply, answer_of
-from heedful.client.operations import Operations, id_of, list_of
+from heedful.client.operations import Operations, id_of
 from heedful.client.sync_async import Steps, either
 from heedful.core.ids import new_id
-from heedful.core.validation import describe
+from heedful.core.validation import describe, list_of
 from heedful.results.answers import Answer
 
 T = TypeVar("T")

@@ -11,9 +11,8 @@ import numpy.typing as npt
 from heedful.client import messages
 from heedful.client.fallback import Decision, Prior, caller_order, fall_back
 from heedful.client.messages import FLOATS, MSGPACK, Call
-from heedful.client.operations import list_of
 from heedful.core.ids import new_id
-from heedful.core.validation import check_count, describe
+from heedful.core.validation import check_count, describe, list_of
 from heedful.data.hits import HIT, are_hits
 
 

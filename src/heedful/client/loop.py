@@ -17,9 +17,10 @@ from heedful.client.decide import DecisionOperations, Time
 from heedful.client.decide_request import features_of
 from heedful.client.fallback import Decision, Prior
 from heedful.client.messages import MSGPACK, Call, answer_of
-from heedful.client.operations import MOST, SIZE, id_of, list_of
+from heedful.client.operations import MOST, SIZE, id_of
 from heedful.client.sync_async import Steps, either
 from heedful.core.ids import new_id
+from heedful.core.validation import list_of
 from heedful.data.frames import Frame, rows_in
 from heedful.results.about import About, Items, Weights, Withdrawn
 from heedful.results.answers import Answer, Forgotten, PersonEvents, Put, Ranking, RolledBack

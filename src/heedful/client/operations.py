@@ -10,13 +10,11 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-
 from heedful.client import messages
 from heedful.client.fallback import Breaker, Decision, UntoldFallbacks, decision_of, logger
 from heedful.client.messages import MSGPACK, Call, Failure, Reply, Wait
 from heedful.client.sync_async import Steps, either
-from heedful.core.validation import describe
+from heedful.core.validation import describe, list_of
 from heedful.data.frames import Frame, rows_in
 from heedful.results.about import About, Loops
 
@@ -175,15 +173,3 @@ class ClientOperations(Operations, Generic[Loop]):
 def id_of(decision: object) -> Any:
     """Return the id of `decision` if it is a Decision; anything else is taken as an id and returned as it is."""
     return decision.id if hasattr(decision, "id") and hasattr(decision, "shown") else decision
-
-
-def list_of(name: str, values: object, expected: str) -> list[Any]:
-    """Return `values` as a list. Raise ValueError, beginning with `name`, for a text, a mapping, or what is no
-    sequence.
-
-    `expected` says in the message what the list is of."""
-    single = isinstance(values, np.ndarray) and values.ndim == 0
-    if single or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise ValueError(f"{name}: expected a list of {expected}, got {describe(values)}")
-    entries: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    return entries

@@ -8,6 +8,7 @@ of the error begins.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -174,6 +175,18 @@ def describe(value: object) -> str:
     except Exception:  # a whole number of too many digits; whatever the value's own repr raises
         text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def list_of(name: str, values: object, expected: str) -> list[Any]:
+    """Return `values` as a list. Raise ValueError, beginning with `name`, for a text, a mapping, or what is no
+    sequence.
+
+    `expected` says in the message what the list is of."""
+    single = isinstance(values, np.ndarray) and values.ndim == 0
+    if single or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise ValueError(f"{name}: expected a list of {expected}, got {describe(values)}")
+    entries: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    return entries
 
 
 def check_range(name: str, given: Any) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from heedful.core.validation import describe, is_number
+from heedful.core.validation import describe, is_number, list_of
 from heedful.jit.kernel import Floats
 from heedful.loop import records
 from heedful.loop.interactions.forms import in_taken_form, known_forms, parse_feedback
@@ -113,9 +113,7 @@ class FeedbackReader:
         An event that is no feedback becomes an answer that rejects it. Raise ValueError if `events` is not an iterable
         of events."""
         read: list[PendingEvent | Answer | UnknownDecision] = []
-        if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
-            raise ValueError(f"events: expected a list of objects, got {describe(events)}")
-        for event in events:
+        for event in list_of("events", events, "objects"):
             given = event.get("id") if isinstance(event, Mapping) else None
             try:
                 if not isinstance(event, Mapping):

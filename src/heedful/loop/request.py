@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, describe, finite_array
+from heedful.core.validation import check_count, describe, finite_array, list_of
 from heedful.data.comparisons import join_names
 from heedful.data.frames import rows_in
 from heedful.data.hits import are_hits
@@ -666,10 +666,7 @@ def check_rows(rows: object) -> list[Mapping[str, Any]]:
     """Return the `rows` of items as a list of mappings, one for each row; a data frame is turned into one.
 
     Raise ValueError for anything else."""
-    rows = rows_in("items", rows)
-    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
-        raise ValueError(f"items: expected a list of objects, got {describe(rows)}")
-    listed = list(rows)
+    listed: list[Mapping[str, Any]] = list_of("items", rows_in("items", rows), "objects")
     for i, row in enumerate(listed):
         if not isinstance(row, Mapping):
             raise ValueError(f"items[{i}]: expected an object, got {describe(row)}")
