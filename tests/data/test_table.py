@@ -86,6 +86,7 @@ def test_what_parquet_may_hold(tmp_path: Path) -> None:
         ('a,b\n"x\ny",2\n3\n', "a:4: cells: expected 2 as in the header, got 1"),
         ('a,b\n1,2\n3,"4"5\n', "a:3: text: expected CSV, got ',' expected after '\"'"),
         ('a,b\n1,"2\n', "a:2: text: expected CSV, got unexpected end of data"),
+        ("a" * 200_000, "a:1: text: expected CSV, got field larger than field limit (131072)"),
         (b"a,b\n1,\xe9\n", "a:2: text: expected UTF-8, got byte 0xe9"),
         (gzip.compress(CARS.encode(), mtime=0)[:-1], "a: gzip: expected a whole stream"),
         (gzip.compress(LINES.encode(), mtime=0)[:-1], "a: gzip: expected a whole stream"),

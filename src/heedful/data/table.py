@@ -14,7 +14,7 @@ import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import compress, islice, pairwise, zip_longest
 from operator import itemgetter
 from os import PathLike
@@ -361,9 +361,9 @@ def _mark(path: Path) -> tuple[str, int]:
         return named[1], 1
     first: dict[str, int] = {}
     for mark in _MARKS:
-        with _text(path) as lines:
+        with _text(path) as lines, suppress(csv.Error):  # what is no CSV by any mark is refused where it is read
             first[mark] = len(next(filter(None, _reader(lines, mark, strict=False)), []))
-    return max(_MARKS, key=lambda mark: first[mark]) if max(first.values()) > 1 else ",", 0
+    return max(_MARKS, key=lambda mark: first.get(mark, 0)) if max(first.values(), default=0) > 1 else ",", 0
 
 
 def _records(path: Path, mark: str, before: int) -> Iterator[tuple[int, list[str]]]:

@@ -54,8 +54,8 @@ def rollback(projection: Projection, to: int, id: str | None = None, reason: str
     with projection.turn:
         projection.catch_up()
         version = projection.published.version
-        if to > log.last()[0]:
-            raise ValueError(f"to: expected a version from 1 to {version}, got {to}")
+        if to > (head := log.last()[0]):
+            raise ValueError(f"to: expected a version from 1 to {head}, got {to}")
         before = log.retractions()
         [answer] = projection.submit_in_turn([PendingEvent(rollback_event(event_id, int(to), reason, version, now()))])
         after = log.retractions()
