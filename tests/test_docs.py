@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import json
 import re
 import shlex
 from functools import cache
@@ -170,8 +171,19 @@ def test_the_page_of_the_papers_names_each() -> None:
 
 
 def test_the_readme_is_short_and_its_figures_are_those_of_the_benchmarks() -> None:
-    readme, benchmarks = ((ROOT / name).read_text() for name in ("README.md", "docs/benchmarks.md"))
+    readme = (ROOT / "README.md").read_text()
     assert len(readme.splitlines()) <= 120
-    figures = re.findall(r"\b0\.\d{3}\b", readme.partition("## Measured")[2].partition("\n## ")[0])
-    assert len(figures) == 5
-    assert [each for each in figures if each not in benchmarks] == []
+    told = re.findall(
+        r"\*\*(0\.\d+)\*\* \| (0\.\d+) \(([^)]+)\) \| (?:(.+), (0\.\d+), )?[a-z ]*is ([\d.]+) times", readme
+    )
+    found = json.loads((ROOT / "bench" / "results" / "peers.json").read_text())["comparisons"]
+    for (own, next_best, peer, fast, of_fast, times), (name, figure, best) in zip(
+        told, [("ranking", "regret", min), ("arms", "reward devices 1", max)], strict=True
+    ):
+        rows = {row["entrant"]: row for row in found[name]["rows"]}
+        assert own == f"{rows[found[name]['reference']][figure][0]:.3f}"
+        others = {entrant: row[figure][0] for entrant, row in rows.items() if not entrant.startswith("heedful")}
+        assert peer == best(others, key=lambda entrant: others[entrant])
+        assert next_best == f"{others[peer]:.3f}"
+        assert not fast or of_fast == f"{others[fast]:.3f}"
+        assert times == f"{rows[fast or peer]['times']:.2g}"
