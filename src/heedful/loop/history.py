@@ -41,9 +41,12 @@ class History:
 
     Any number of threads may read it."""
 
+    published: PublishedState
+    """the state of the model that decisions are made from: as it was after the last commit (events are written in
+    groups)"""
+
     def __init__(self, path: Place, log: Log, named: str | Sequence[str] | None) -> None:
-        """Read the loop at `path`, a folder or an address in a database, whose log is `log`. At first a state is
-        published that has learned nothing.
+        """Read the loop at `path`, a folder or an address in a database, whose log is `log`. No state is published yet.
 
         `named` is needed only if a learner of the loop is the user's own, a class in a Python file: "FILE.py:Class",
         such as "mine.py:Ranker", or several of them, for learners that are tried in an experiment or were promoted. The
@@ -64,11 +67,6 @@ class History:
         self.catalogue = Catalogue(log, self.manifest.encoding.size, self.interaction.splits_items)
         self.requests = Requests(self.manifest, self.catalogue, self.interaction)
         self.decisions = Decisions(log, self.catalogue)
-        model = self.fresh()
-        shared = model.publish()
-        self.published = PublishedState(0, shared, model.people, self.interaction, model, self.named)
-        """the state of the model that decisions are made from: as it was after the last commit (events are written in
-        groups)"""
 
     def note(self, told: str) -> None:
         """Add the warning `told` to `notes`, for the person who runs the loop, unless it is there already."""
