@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from films import shared
 
 
 @pytest.fixture
@@ -67,8 +68,4 @@ def own_file(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def mq2008() -> Path:
-    beside = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
-    folder = Path(os.environ.get("HEEDFUL_DATA") or beside) / "letor4-mq2008"
-    if not folder.is_dir():
-        pytest.skip(f"LETOR 4.0 MQ2008 is not here: put S1.txt.gz to S5.txt.gz into {folder}, or name HEEDFUL_DATA")
-    return folder
+    return shared("letor4-mq2008")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from command import done, heedful, refusal
 
+from films import shared
 from heedful.boards.standing import standing, verdict
 from heedful.core.wording import BAR
 from heedful.data.choices import open_choices
@@ -520,10 +521,7 @@ def test_no_such_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_sushi_of_five_thousand(tmp_path: Path) -> None:
-    folder = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "sushi"
-    if not folder.is_dir():
-        pytest.skip(f"the Sushi set is not here: put sushi3.idata and sushi3a.5000.10.order into {folder}")
-    data = load_sushi(folder)
+    data = load_sushi(shared("sushi"))
     names = data.names.tolist()
     orders = tabulate((Comparison("", tuple((names[i],) for i in row)) for row in data.orders.tolist()), names)
     file = tmp_path / "sushi.soc"

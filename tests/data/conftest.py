@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from films import shared
+
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
@@ -16,8 +18,5 @@ def data_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
-def mq2008(data_folder: Path) -> Path:
-    folder = data_folder / "letor4-mq2008"
-    if not folder.is_dir():
-        pytest.skip(f"LETOR 4.0 MQ2008 is not here: put S1.txt.gz to S5.txt.gz into {folder}")
-    return folder
+def mq2008() -> Path:
+    return shared("letor4-mq2008")

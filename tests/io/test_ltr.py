@@ -6,7 +6,6 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from films import shared
 from heedful import Loop, Settings
 from heedful.data.row_report import Report
 from heedful.features import UNSEEN, Encoding, declare, infer
@@ -236,12 +236,8 @@ def test_any_encoding_of_numbers_and_categories(tmp_path_factory: pytest.TempPat
 
 @pytest.mark.slow
 def test_mq2008_agrees(tmp_path: Path) -> None:
-    beside = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
-    folder = Path(os.environ.get("HEEDFUL_DATA") or beside) / "letor4-mq2008"
-    if not folder.is_dir():
-        pytest.skip(f"LETOR 4.0 MQ2008 is not here: put S1.txt.gz to S5.txt.gz into {folder}, or name HEEDFUL_DATA")
     rows, queries = [], dict[str, list[int]]()
-    with gzip.open(folder / "S1.txt.gz", "rt") as lines:
+    with gzip.open(shared("letor4-mq2008") / "S1.txt.gz", "rt") as lines:
         for j, line in enumerate(islice(lines, 600)):
             _, query, *features = line.partition("#")[0].split()
             row = {f"f{name}": float(value) for name, _, value in (each.partition(":") for each in features)}
