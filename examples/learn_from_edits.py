@@ -1,7 +1,7 @@
 """A support assistant that learns from what people do to its drafts.
 
 Every request comes with eight drafts (here from templates, in your case from a language model), one is shown, and an
-editor turns it into what she wants to send. A loop learns from each edit which draft to show next. Measured: how many
+editor turns it into what they want to send. A loop learns from each edit which draft to show next. Measured: how many
 words the editor had to change, against showing the first draft, as drafts come.
 
     python examples/learn_from_edits.py                    # the core dependencies, no network
@@ -106,7 +106,7 @@ def render(topic: Topic, style: Style, facts: bool) -> str:
 
 # ---------------------------------------------------------------------------- editors
 
-EDITORS: dict[str, Style] = {  # what each wants; what is not named she leaves as it is
+EDITORS: dict[str, Style] = {  # what each wants; what is not named stays as it is
     "brief": {"greeting": "none", "opening": "none", "steps": "bullets", "length": "short", "emoji": "no",
               "closing": "none"},
     "warm": {"greeting": "hi", "opening": "warm", "contracted": "yes", "emoji": "yes", "closing": "friendly"},
@@ -119,7 +119,7 @@ EDITORS: dict[str, Style] = {  # what each wants; what is not named she leaves a
 
 
 def edited(style: Style, wants: Style, rng: np.random.Generator) -> Style:
-    """What the editor makes of a draft: mostly what she wants, some of it left, some of it whim; at times no time."""
+    """What the editor makes of a draft: mostly what they want, some of it left, some of it whim; at times no time."""
     busy, care, whim = rng.random() < 0.1, rng.random(len(STYLES)) < 0.85, rng.random(len(STYLES)) < 0.05
     pick = rng.random(len(STYLES))
     out = dict(style)
@@ -143,7 +143,7 @@ def distance(a: str, b: str) -> int:
 
 
 class Request(NamedTuple):
-    """One request: who edits, the drafts, what she would make of each, and how many words that changes."""
+    """One request: who edits, the drafts, what they would make of each, and how many words that changes."""
 
     editor: str
     drafts: list[str]

@@ -187,3 +187,12 @@ def test_the_readme_is_short_and_its_figures_are_those_of_the_benchmarks() -> No
         assert next_best == f"{others[peer]:.3f}"
         assert not fast or of_fast == f"{others[fast]:.3f}"
         assert times == f"{rows[fast or peer]['times']:.2g}"
+
+
+def test_what_is_said_of_trees_stands_in_the_benchmarks_of_clicks() -> None:
+    row = (ROOT / "docs" / "from" / "lambdarank.md").read_text().partition("## Better here")[2]
+    clicks = (ROOT / "docs" / "benchmarks.md").read_text().partition("\n## Clicks\n")[2].partition("\n## ")[0]
+    table = next(part for part in clicks.split("\n\n") if part.startswith("|"))
+    figures = re.findall(r"(?<!\d)\.\d{3}\b", row)
+    assert len(figures) == 5
+    assert [each for each in figures if each not in table] == []

@@ -1,4 +1,4 @@
-"""A Python client for `heedful serve`: loops of a server with the methods of `heedful.Loop`, and a fallback.
+"""A Python client for `heedful serve`: loops of a server with methods of `heedful.Loop`, and a fallback.
 
 >>> from heedful.client import Client
 >>> with Client("https://rank.example", key=KEY, timeout=0.05) as heedful:

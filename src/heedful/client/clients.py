@@ -96,7 +96,7 @@ class _Loop(LoopOperations):
 
 
 class RemoteLoop(_Loop, Blocking):
-    """A loop on a server, with the methods of `heedful.Loop`; made by `Client.loop`."""
+    """A loop on a server, with methods of `heedful.Loop`; made by `Client.loop`."""
 
     _client: Client
     """the client that made it, whose connections it uses"""
@@ -114,7 +114,7 @@ class RemoteLoop(_Loop, Blocking):
 
 
 class AsyncRemoteLoop(_Loop, Awaiting):
-    """A loop on a server, with the methods of `heedful.Loop` as coroutines; made by `AsyncClient.loop`."""
+    """A loop on a server, with methods of `heedful.Loop` as coroutines; made by `AsyncClient.loop`."""
 
     _client: AsyncClient
     """the client that made it, whose connections it uses"""

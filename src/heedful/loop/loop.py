@@ -434,7 +434,7 @@ class Loop:
         """Learn from what a person answered to a decision, in one of the forms of docs/feedback.md.
 
         `decision` is the id of the decision, and the form is one of `clicks=["b"]`, `better=["b", "a"]`, `edit="..."`,
-        `thumb="up"`, `action="buy", item="b"`, `rating={"b": 4}`, `grade={"b": 2}`,
+        `thumb="up"`, `reward=0.8`, `action="buy", item="b"`, `rating={"b": 4}`, `grade={"b": 2}`,
         `actions={"b": "buy", "c": ["view"]}`, `choice="first"` and `none=True`; or `decision` is a mapping with all
         these fields. Each kind of loop takes some forms; another is answered with `rejected` and what to send instead.
         `id` is the caller's event id: sent again it counts once. `time` is when the answer was given, in microseconds
