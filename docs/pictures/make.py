@@ -2,9 +2,9 @@
 
     make setup && .venv/bin/python docs/pictures/make.py
 
-writes `click.webp`, an animation, and `click.png`, a still of it, beside this file. The server is a real one over
-generated cars, and the browser a real Chromium (`tests/browser/chromium.py` finds or installs one); the page's own
-animations are held and drawn step by step, so that the picture is the same however slow the machine is.
+writes `click.webp`, an animation, beside this file. The server is a real one over generated cars, and the browser a
+real Chromium (`tests/browser/chromium.py` finds or installs one); the page's own animations are held and drawn step by
+step, so that the picture is the same however slow the machine is.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def hand() -> list[str]:
 
 
 def main() -> None:
-    """Make both pictures."""
+    """Make the picture."""
     path = chromium.find()
     if path is None:
         sys.exit(f"heedful: {chromium.WANTED}")
@@ -143,15 +143,14 @@ def main() -> None:
             film.go(teaching.pick(teaching.hand()[-1]))
             film.click()
             film.take(2600)
-            film.frames[-1][0].save(HERE / "click.png", optimize=True)
             film.go(page.locator("#undo"))
             film.click()
             expect(page.locator("#side .lessons .undone")).to_have_count(1)
             film.take(1500)
             browser.close()
-    film.save(HERE / "click.webp")
-    for name in ("click.webp", "click.png"):
-        print(f"{HERE / name}: {(HERE / name).stat().st_size:,} bytes")
+    picture = HERE / "click.webp"
+    film.save(picture)
+    print(f"{picture}: {picture.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":
