@@ -184,6 +184,7 @@ WRONG = [
     ),
     (f"{RATED} --ratings 5", "--ratings: expected LOW..HIGH, such as 1..5, got '5'"),
     (f"{RATED} --ratings a..b", "--ratings: expected LOW..HIGH, such as 1..5, got 'a..b'"),
+    (f"{GRADES} --grades 0", "--grades: expected a whole number, 2 to 1000, got 0"),
     (
         f"{RATED} --ratings 5..1",
         "ratings: expected the lowest and the highest, such as (1, 5), between -1e6 and 1e6, got (5.0, 1.0)",

@@ -305,17 +305,14 @@ def _end(around: typer.Context, loop: Loop, rows: list[dict[str, Any]], name: st
 
 def _kind_made(options: Mapping[str, object]) -> type[Interaction[Any]] | None:
     """Return the interaction that `options` ask for, None for none; raise BadInput if they do not go together."""
-    kinds = [kind for kind in _kinds() if options[kind.options[0].name]]
+    asked = {name for name, value in options.items() if value is not None and value is not False}
+    kinds = [kind for kind in _kinds() if kind.options[0].name in asked]
     if len(kinds) > 1:
         first, second = (kind.options[0].flag for kind in kinds[:2])
         raise BadInput(f"{second}: expected none with {first}, got it")
     for kind in _kinds():
         main, *more = kind.options
-        alone = (
-            []
-            if kind in kinds
-            else [other.flag for other in more if options[other.name] is not None and options[other.name] is not False]
-        )
+        alone = [] if kind in kinds else [other.flag for other in more if other.name in asked]
         if alone:
             raise BadInput(f"{alone[0]}: expected {main.flag} with it, got none")
     return kinds[0] if kinds else None

@@ -17,7 +17,8 @@ def declare(**facts: object) -> Callable[[C], C]:
 
     - `version` (int): the version of the learner's computation, raised with every change of its results
     - `partial` (True): feedback may be a part of an order, such as the clicked candidates
-    - `must_interpret` (True): numba cannot compile it, for example because it calls a solver
+    - `must_interpret` (True): numba cannot compile it, for example because it calls a solver; a server then decides
+      and learns in another thread, and states are kept more often
     - `simulation_only` (str): why the learner is for simulations only, in words
     - `additive` (True): feedback on a round adds the same vector to the weights, whatever they are
     - `lesson_cost` (float): the time of an update relative to one of a perceptron, roughly, if contexts and state are

@@ -230,13 +230,12 @@ class Importer:
             fit.append((number, each))
             drafts.append(PendingEvent(shown[item][0]._replace(id=id, time=when, subject=person, version=version)))
         read, numbers = list[PendingEvent | Answer | UnknownDecision](), list[tuple[int, str]]()
-        later, given = now(), projection.submit(drafts)
-        before = {
-            event.seq: event for event in projection.log.many([a.seq or 0 for a in given if a.status != "applied"])
-        }
-        for (number, each), draft, answer in zip(fit, drafts, given):
+        later, replies = now(), projection.submit(drafts)
+        repeated = [reply.seq or 0 for reply in replies if reply.status != "applied"]
+        logged = {event.seq: event for event in projection.log.many(repeated)}
+        for (number, each), draft, answer in zip(fit, drafts, replies):
             id, person, item, form, value = each
-            decided = before.get(answer.seq or 0, draft.event)
+            decided = logged.get(answer.seq or 0, draft.event)
             if answer.seq is None or _content(decided) != _content(draft.event):
                 left.append((number, each))
                 continue
