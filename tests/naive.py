@@ -6,7 +6,7 @@ nothing is fast: loops, lists, matrix inverses, all permutations. Where the prin
 
 import math
 from fractions import Fraction
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, permutations
 
 import numpy as np
 from scipy.special import expit
@@ -681,36 +681,7 @@ def sign_test_p(better, worse):
     return float(sum(p for p in likely if p <= likely[better]))
 
 
-# ---------------------------------------------------------------------------- paths and sets
-
-
-class Paths:
-    """phi(x, y) = sum of x_e over the edges e of a path; the argmax by walking every path."""
-
-    def __init__(self, tails, heads):
-        self.edges, self.first, self.last = list(zip(tails, heads)), tails[0], max(heads)
-
-    def objects(self, x=None, node=None):
-        node = self.first if node is None else node
-        if node == self.last:
-            return [[]]
-        leaving = [(e, head) for e, (tail, head) in enumerate(self.edges) if tail == node]
-        return [[e, *rest] for e, head in leaving for rest in self.objects(x, head)]
-
-    def phi(self, x, y):
-        return sum((np.asarray(x[e], float) for e in y), np.zeros(x.shape[1]))
-
-    def argmax(self, w, x):
-        """Of those that tie, the one whose edges, read from the end, were listed first."""
-        best = max(round(float(np.dot(w, self.phi(x, y))), 9) for y in self.objects())
-        tied = [y for y in self.objects() if round(float(np.dot(w, self.phi(x, y))), 9) == best]
-        return min(tied, key=lambda y: y[::-1])
-
-    def nodes(self, y):
-        return [self.first] + [self.edges[e][1] for e in y]
-
-    def pair_differences(self, x, y, ybar):
-        return [self.phi(x, ybar) - self.phi(x, y)]
+# ---------------------------------------------------------------------------- sets
 
 
 class Subsets:
@@ -738,19 +709,6 @@ class Subsets:
 
     def pair_differences(self, x, y, ybar):
         return [self.phi(x, ybar) - self.phi(x, y)]
-
-
-def strict_alpha_path(space, u, y_star, y, alpha):
-    """From the first node on, each stretch between two nodes of both paths as in y*, until Eq. 5 holds."""
-    U = lambda z: sum(u[e] for e in z)  # noqa: E731
-    common = sorted(set(space.nodes(y)) & set(space.nodes(y_star)))
-    between = lambda z, a, b: [e for e in z if a <= space.edges[e][0] and space.edges[e][1] <= b]  # noqa: E731
-    y_bar = list(y)
-    for a, b in pairwise(common):
-        if U(y_bar) - U(y) >= alpha * (U(y_star) - U(y)) - 1e-9:
-            break
-        y_bar = between(y_bar, common[0], a) + between(y_star, a, b) + between(y_bar, b, common[-1])
-    return y_bar
 
 
 def strict_alpha_set(space, w, x, y_star, y, alpha):

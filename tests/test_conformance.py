@@ -27,7 +27,7 @@ from heedful.worlds.instances import instance_stream, synthetic_ordinal
 from heedful.worlds.items import item_pool, taste
 from heedful.worlds.queries import query_stream, synthetic_queries
 from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings, replay_ratings, uniform_ratings
-from heedful.worlds.structured import synthetic_assignments, synthetic_paths, synthetic_subsets
+from heedful.worlds.structured import synthetic_assignments, synthetic_subsets
 from heedful.worlds.users import Better, Noisy, StrictAlpha
 from orderers import Orderers
 
@@ -82,7 +82,6 @@ def grades() -> Any:
     return instance_stream(X, rng.integers(1, 4, 30), n_ranks=3)
 
 
-PATHS = synthetic_paths(40, 3, 4, N, StrictAlpha(0.5))[0]
 COACTIVE: dict[str, tuple[Any, Any]] = {
     "queries": (synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5))[0], Ranking(5)),
     "strict": (synthetic_queries(40, 8, N, noise=0.0, user=StrictAlpha(0.5))[0], Ranking(3)),
@@ -92,11 +91,10 @@ COACTIVE: dict[str, tuple[Any, Any]] = {
     "items": (pool(False), Ranking(1)),
     "integer items": (pool(True), Ranking(1)),
     "assignment": (synthetic_assignments(40, 5, 3, N, StrictAlpha(0.5))[0], Assignment(3)),
-    "paths": (PATHS, PATHS.space),
     "subsets": (synthetic_subsets(40, 7, 3, N, StrictAlpha(0.5))[0], Subset(3)),
 }
 LEARNS_NOTHING = {
-    *((name, world) for name in ("FixedOrder", "RandomOrder") for world in COACTIVE.keys() - {"assignment", "paths"}),
+    *((name, world) for name in ("FixedOrder", "RandomOrder") for world in COACTIVE.keys() - {"assignment"}),
     # feedback reorders the first five, and five count as clicked: of no pair of neighbours one alone is
     *(("PerturbedPerceptron", world) for world in ("queries", "float32")),
 }

@@ -24,7 +24,7 @@ SOURCE = Path(heedful.__file__)
 def test_dir_names_everything_that_there_is() -> None:
     """Loops, features, spaces, sessions, and every learner of the package; nothing that cannot be had."""
     names = {name for name in dir(heedful) if not name.startswith("_")}
-    assert names >= {"Loop", "Settings", "Session", "Ranking", "Assignment", "Path", "Subset", "infer", "vectors"}
+    assert names >= {"Loop", "Settings", "Session", "Ranking", "Assignment", "Subset", "infer", "vectors"}
     assert names >= {cls.__name__ for cls in find_learners().values()}
     assert names <= {*heedful.__all__, *(path.stem for path in SOURCE.parent.iterdir())}
     for name in heedful.__all__:

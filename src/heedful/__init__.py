@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from heedful.loop.settings import Settings
     from heedful.spaces.assignment import Assignment
     from heedful.spaces.ranking import Ranking
-    from heedful.spaces.structured import Path, Subset
+    from heedful.spaces.structured import Subset
 
 __all__ = [
     "ALB",
@@ -72,7 +72,6 @@ __all__ = [
     "OrdinalLogistic",
     "PRank",
     "PairMean",
-    "Path",
     "PerturbedPerceptron",
     "Posterior",
     "PreferenceGP",
@@ -126,7 +125,6 @@ _WHERE = {
     "rank": "heedful.boards.ranking",
     "Assignment": "heedful.spaces.assignment",
     "Ranking": "heedful.spaces.ranking",
-    "Path": "heedful.spaces.structured",
     "Subset": "heedful.spaces.structured",
 }
 """The module of each public name that is no learner; learners are found by searching heedful/learners."""

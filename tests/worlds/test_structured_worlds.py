@@ -1,4 +1,4 @@
-"""Paths and sets that somebody corrects, in the template of [J15] Algorithm 3: the people, the regret, the learning."""
+"""Sets that somebody corrects, in the template of [J15] Algorithm 3: the people, the regret, the learning."""
 
 from itertools import pairwise
 from typing import Any
@@ -12,17 +12,12 @@ import naive
 from budget import examples
 from heedful.core.fold import play, trace
 from heedful.learners.coactive.perceptron import PreferencePerceptron
-from heedful.spaces.structured import Path
 from heedful.worlds.answers import gain
-from heedful.worlds.structured import synthetic_assignments, synthetic_paths, synthetic_subsets
+from heedful.worlds.structured import synthetic_assignments, synthetic_subsets
 from heedful.worlds.users import Better, StrictAlpha
 
 SEEDS = st.integers(0, 2**32 - 1)
 ALPHAS = st.sampled_from([0.1, 0.3, 0.5, 1.0])
-
-
-def plain_paths(space: Path) -> naive.Paths:
-    return naive.Paths(space.tails.tolist(), space.heads.tolist())
 
 
 def turn(state: Any, t: int) -> int:
@@ -31,56 +26,6 @@ def turn(state: Any, t: int) -> int:
 
 
 STRICT = StrictAlpha(0.5)
-
-# ---------------------------------------------------------------------------- paths
-
-
-@examples(60)
-@given(SEEDS, st.integers(1, 4), st.integers(2, 4), ALPHAS)
-def test_paths(seed: int, rows: int, columns: int, alpha: float) -> None:
-    """Every context once a pass; regret U(y*) - U(y); the person as in the pseudo-code, and alpha-informative."""
-    world, w_star = synthetic_paths(3, rows, columns, 3, StrictAlpha(alpha), seed=seed)
-    assert np.linalg.norm(w_star) == pytest.approx(1.0)
-    space, rng = plain_paths(world.space), np.random.default_rng(seed)
-    state, walks, met = world.init(rng), space.objects(), []
-    for t in range(7):
-        assert not world.over(state, t)
-        x = world.context(state, t, rng)
-        assert x.tolist() == world.X[turn(state, t)].tolist()
-        met.append(turn(state, t))
-        u = x @ w_star
-        y = np.array(walks[int(rng.integers(0, len(walks)))])
-        y_star = space.argmax(w_star, x)
-        r = float(u[y_star].sum() - u[y].sum())
-        assert world.regret(state, x, y) == pytest.approx(r, abs=1e-9)
-        y_bar = world.respond(state, x, y, rng)
-        assert y_bar.tolist() == naive.strict_alpha_path(space, u, y_star, y.tolist(), alpha)
-        assert y_bar.tolist() in walks
-        assert u[y_bar].sum() - u[y].sum() >= alpha * r - 1e-9
-        if alpha == 1.0:
-            assert u[y_bar].sum() == pytest.approx(u[y_star].sum())
-        state = world.advance(state, x, y, y_bar)
-    assert sorted(met[:3]) == [0, 1, 2]
-    assert met[3:] == (met[:3] * 2)[:4]
-
-
-def test_a_path_corrected_by_hand() -> None:
-    """Three nodes in a row, each step by one of two edges; the second gain 1 and 3. A quarter of 4 is one step."""
-
-    def corrected(alpha: float, u: np.ndarray, best: list[int], y: list[int]) -> list[int]:
-        answer = StrictAlpha(alpha).correct(space, u[:, None], np.ones(1), np.array(best), np.array(y))
-        return answer.tolist()  # type: ignore[no-any-return]
-
-    space = Path(np.array([0, 0, 1, 1]), np.array([1, 1, 2, 2]))
-    u = np.array([0.0, 1.0, 0.0, 3.0])
-    for alpha, wanted in [(0.25, [1, 2]), (0.26, [1, 3]), (1.0, [1, 3])]:
-        assert corrected(alpha, u, [1, 3], [0, 2]) == wanted
-    assert corrected(1.0, u, [1, 3], [1, 3]) == [1, 3]
-    # a longer way round: 0 to 3 straight, or by 1 and 2; both go on from 3 to 4
-    space, u = Path(np.array([0, 0, 1, 2, 3]), np.array([3, 1, 2, 3, 4])), np.array([0.0, 1.0, 1.0, 1.0, 5.0])
-    assert corrected(0.1, u, [1, 2, 3, 4], [0, 4]) == [1, 2, 3, 4]
-    assert corrected(0.1, -u, [0, 4], [1, 2, 3, 4]) == [0, 4]
-
 
 # ---------------------------------------------------------------------------- sets
 
@@ -157,14 +102,6 @@ def test_the_bound_with_what_greed_gives_away() -> None:
             [-0.10985578952237611, -0.9939267569842138, 0.006427072370755609],
         ),
         (
-            "paths",
-            [-0.801931, 1.73353, 0.103023, -1.091329, 0.010473, -0.058371],
-            [[0, 2, 4, 9], [0, 2, 4, 9], [1, 6, 10, 11], [0, 3, 8, 11], [1, 6, 10, 11], [1, 5, 7, 9]],
-            [[0, 3, 7, 9], [0, 2, 4, 9], [1, 5, 7, 9], [0, 3, 8, 11], [0, 2, 4, 9], [1, 5, 7, 9]],
-            [0.1776823490, 0.0, 4.4302028325, 0.0, 0.1342171689, 0.0],
-            [-0.10985578952237611, -0.9939267569842138, 0.006427072370755609],
-        ),
-        (
             "sets",
             [0.0, 0.0, 0.0, 0.0, 0.380475, 0.631436],
             [[0, 1, 2], [0, 1, 2], [3, 0, 1], [2, 1, 0], [1, 5, 0], [0, 2, 5]],
@@ -185,7 +122,6 @@ def test_a_seed_draws_what_it_always_drew(
     """Contexts, weights and their order of a seed stay for good, so that figures on record can be had again."""
     world, w_star = {
         "assignments": lambda: synthetic_assignments(6, 4, 3, 3, STRICT, seed=5),
-        "paths": lambda: synthetic_paths(6, 3, 3, 3, STRICT, seed=5),
         "sets": lambda: synthetic_subsets(6, 6, 3, 3, STRICT, seed=5),
     }[kind]()
     assert w_star.tolist() == pytest.approx(weights, abs=1e-15)
@@ -200,21 +136,17 @@ def test_a_seed_draws_what_it_always_drew(
 # ---------------------------------------------------------------------------- learning
 
 
-@pytest.mark.parametrize("kind", ["paths", "sets"])
-def test_the_perceptron_is_its_transcription(kind: str) -> None:
-    """Round for round, on integers that tie exactly; of sets, on squares."""
+def test_the_perceptron_is_its_transcription() -> None:
+    """Round for round, on squares, which tie."""
     rng = np.random.default_rng(2)
-    world, _ = synthetic_paths(2, 3, 3, 4, StrictAlpha()) if kind == "paths" else synthetic_subsets(2, 6, 3, 4, STRICT)
-    plain: Any = plain_paths(world.space) if kind == "paths" else naive.Subsets(3)
+    world, _ = synthetic_subsets(2, 6, 3, 4, STRICT)
+    plain = naive.Subsets(3)
     learner, oracle = PreferencePerceptron(4, world.space), naive.PreferencePerceptron(4, plain)
     state = learner.init(rng)
     for _ in range(120):
-        x = rng.integers(-2, 3, world.X[0].shape) * 1.0 if kind == "paths" else rng.integers(0, 3, (6, 4)) ** 2.0
+        x = rng.integers(0, 3, (6, 4)) ** 2.0
         y = learner.propose(state, x, rng)
-        if kind == "paths":
-            assert y.tolist() == oracle.propose(x)
-        else:
-            assert oracle.w @ plain.phi(x, y) == pytest.approx(oracle.w @ plain.phi(x, oracle.propose(x)), abs=1e-6)
+        assert oracle.w @ plain.phi(x, y) == pytest.approx(oracle.w @ plain.phi(x, oracle.propose(x)), abs=1e-6)
         objects = plain.objects(x)
         y_bar = np.array(objects[int(rng.integers(0, len(objects)))])
         state = learner.update(state, x, y, y_bar)
@@ -222,11 +154,9 @@ def test_the_perceptron_is_its_transcription(kind: str) -> None:
         np.testing.assert_allclose(state.w, oracle.w, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("kind", ["paths", "sets"])
-def test_a_learner_learns(kind: str) -> None:
+def test_a_learner_learns() -> None:
     """Regret falls to less than a tenth, and goes on falling."""
-    world: Any
-    world, _ = synthetic_paths(200, 5, 5, 8, STRICT) if kind == "paths" else synthetic_subsets(200, 10, 4, 8, STRICT)
+    world, _ = synthetic_subsets(200, 10, 4, 8, STRICT)
     # To compile it takes ten times as long; that it is the same is a promise, kept in test_conformance.py.
     regrets = trace(PreferencePerceptron(8, world.space), world, 1200, seed=0, interpreted=True)
     late = [float(regrets[a:b].mean()) for a, b in pairwise([0, 20, 200, 1200])]
@@ -236,19 +166,13 @@ def test_a_learner_learns(kind: str) -> None:
 
 def test_what_is_refused() -> None:
     for make, told in [
-        (lambda: synthetic_paths(5, 1, 1, 2, STRICT), "grid: expected at least two nodes, got one"),
-        (lambda: synthetic_paths(5, 2, 2, 2, STRICT, seed=-1), "seed: expected a whole number, 0 or more, got -1"),
         (lambda: synthetic_subsets(5, 4, 2, 2, STRICT, seed=-1), "seed: expected a whole number, 0 or more, got -1"),
-        (lambda: synthetic_paths(0, 2, 2, 2, STRICT), "rounds: expected a whole number, 1 or more, got 0"),
-        (
-            lambda: synthetic_paths(5, 2, 2, 2, Better()),
-            "user: expected one who corrects assignments, paths and sets (strict), got Better",
-        ),
+        (lambda: synthetic_subsets(0, 4, 2, 2, STRICT), "rounds: expected a whole number, 1 or more, got 0"),
         (lambda: synthetic_subsets(5, 2, 3, 2, STRICT), "candidates: expected a whole number, 3 or more, got 2"),
         (lambda: synthetic_subsets(5, 40, 5, 2, STRICT), "k: expected at most 20000 sets to try, got 658008"),
         (
             lambda: synthetic_subsets(5, 4, 2, 2, Better()),
-            "user: expected one who corrects assignments, paths and sets (strict)",
+            "user: expected one who corrects assignments and sets (strict), got Better",
         ),
     ]:
         with pytest.raises(ValueError) as error:

@@ -366,8 +366,6 @@ def _check_permutation(learner: AnyLearner, world: AnyWorld) -> str:
         return "what is shown is made of parts: there are no candidates with a score each"
     if not hasattr(learner, "weights"):
         return "has no weights, so nobody can say what ties"
-    if getattr(getattr(learner, "space", None), "has_fixed_rows", False):
-        return "the rows of its contexts have places of their own"
     compared = 0
     for t, (played, state) in enumerate(play(learner, world, ROUNDS, 10)):
         x = played.x

@@ -26,8 +26,7 @@ def declare(**facts: object) -> Callable[[C], C]:
       one answer after the other, are refused if they cost too much by this number, not by a clock.
 
     Of a learner's state: `grows` (True), its arrays become longer as users and items arrive. Of a space: `approximate`
-    (True), its argmax may return an object of less than the greatest utility; `has_fixed_rows` (True), the rows of a
-    context have fixed places, such as the edges of a graph, and cannot be permuted.
+    (True), its argmax may return an object of less than the greatest utility.
     """
 
     def mark(cls: C) -> C:

@@ -1,6 +1,6 @@
 """Protocols of spaces: which objects a learner may propose, their features, and the best object for given weights.
 
-An update rule is written against `Space`, so that it works with rankings, paths, subsets and others alike ([J15]
+An update rule is written against `Space`, so that it works with rankings, assignments, subsets and others alike ([J15]
 Algorithm 3). Letters: x is a context (such as the features of m candidates, m x N), y an object (such as an order of
 candidates), N the number of features, phi(x, y) the joint features of both, w the weights, w . phi(x, y) the utility.
 

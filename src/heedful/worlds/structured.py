@@ -1,5 +1,5 @@
-"""Simulated streams of contexts for structured objects (assignments, paths, sets), and a person who corrects the
-objects shown.
+"""Simulated streams of contexts for structured objects (assignments, sets), and a person who corrects the objects
+shown.
 
 One class, `StructuredStream`, serves all of them: the space says what a context looks like, which object is best, and
 what one step of a correction is.
@@ -18,7 +18,7 @@ from heedful.core.space import StructuredSpace
 from heedful.core.validation import check_count
 from heedful.jit.kernel import Floats, Ints
 from heedful.spaces.assignment import Assignment
-from heedful.spaces.structured import Subset, grid
+from heedful.spaces.structured import Subset
 from heedful.worlds.answers import gain
 from heedful.worlds.queries import StreamState
 from heedful.worlds.users import CorrectingUser, check_user
@@ -30,13 +30,13 @@ MOST_SETS = 20_000
 
 
 class StructuredStream(NamedTuple):
-    """A simulated environment of T contexts in random order: the learner shows an object (assignment, path, set), and a
-    person corrects it.
+    """A simulated environment of T contexts in random order: the learner shows an assignment or a set, and a person
+    corrects it.
 
     - `X`: the features of all contexts: T x the shape of one context, whose last axis is the N features.
     - `w_star` (N,): the person's true utility weights.
     - `best` (T x the length of an object): the object of greatest utility of each context.
-    - `space`: the space of the objects, such as `Assignment` or `Path`.
+    - `space`: the space of the objects, `Assignment` or `Subset`.
     - `user`: the simulated person, who changes an object step by step towards the best one.
 
     Regret is the utility of the best object minus that of the one shown. After the last context the first comes again.
@@ -83,20 +83,12 @@ def synthetic_assignments(
     """
     check_count("slots", slots)
     check_count("people", people, least=slots)
-    return _exact(Assignment(slots), rounds, (people, slots), n_features, user, seed)
-
-
-def synthetic_paths(
-    rounds: int, rows: int, columns: int, n_features: int, user: CorrectingUser, seed: int = 0
-) -> tuple[StructuredStream, Array]:
-    """Return (a simulated stream of `rounds` contexts for paths from corner to corner of a grid of `rows` x `columns`
-    nodes, its true utility weights w* (N,), |w*| = 1).
-
-    A context (edges x N) has N = `n_features` standard normal features, drawn from `seed`. `user` is the simulated
-    person who corrects paths. Raise ValueError, naming the argument, if one is not valid.
-    """
-    space = grid(rows, columns)
-    return _exact(space, rounds, space.tails.shape, n_features, user, seed)
+    rng, space = _generator(rounds, n_features, user, seed), Assignment(slots)
+    X = rng.standard_normal((rounds, people, slots, n_features))
+    w_star = rng.standard_normal(n_features)
+    w_star /= np.linalg.norm(w_star)
+    best = np.array([space.argmax(w_star, x) for x in X])
+    return StructuredStream(X, w_star, best, space, user), w_star
 
 
 def synthetic_subsets(
@@ -124,23 +116,10 @@ def synthetic_subsets(
     return StructuredStream(X, w_star, np.ascontiguousarray(best), Subset(k), user), w_star
 
 
-def _exact(
-    space: StructuredSpace, rounds: int, parts: tuple[int, ...], n_features: int, user: CorrectingUser, seed: int
-) -> tuple[StructuredStream, Array]:
-    """Return (a stream of `rounds` random contexts of `space`, whose argmax must be exact, the person's true utility
-    weights w* (N,)); a context has the shape `parts` x N."""
-    rng = _generator(rounds, n_features, user, seed)
-    X = rng.standard_normal((rounds, *parts, n_features))
-    w_star = rng.standard_normal(n_features)
-    w_star /= np.linalg.norm(w_star)
-    best = np.array([space.argmax(w_star, x) for x in X])
-    return StructuredStream(X, w_star, best, space, user), w_star
-
-
 def _generator(rounds: int, n_features: int, user: CorrectingUser, seed: int) -> np.random.Generator:
     """Return the random generator of a stream; raise ValueError, naming the argument, if one is not valid."""
     for name, value in (("rounds", rounds), ("n_features", n_features)):
         check_count(name, value)
     check_count("seed", seed, least=0, most=2**128)
-    check_user(user, "correct", "corrects assignments, paths and sets")
+    check_user(user, "correct", "corrects assignments and sets")
     return np.random.default_rng(seed)

@@ -1,7 +1,7 @@
 """Simulated people who answer what a learner shows with something better ([J15] section 6.1).
 
 A user is a NamedTuple with one method for each kind of object that can be shown: `rank` answers a ranking with a
-ranking, `pick` an item with an item, `correct` a structured object (assignment, path, set) with another one; `prefer`
+ranking, `pick` an item with an item, `correct` a structured object (assignment, set) with another one; `prefer`
 compares two items. Utilities, labels and ratings (m,) are those of the m candidates of the round.
 
 [C12]: Shivaswamy & Joachims, *Online Structured Prediction via Coactive Learning*, ICML 2012; [J15]: Shivaswamy &
@@ -65,7 +65,7 @@ class ItemUser(Protocol):
 
 
 class CorrectingUser(Protocol):
-    """A simulated person who corrects an object of a structured space, such as a path."""
+    """A simulated person who corrects an object of a structured space, such as an assignment."""
 
     def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints, /) -> Ints:
         """Return a better object than `y` for the context `x` of `space`: y changed step by step towards `best`, the
