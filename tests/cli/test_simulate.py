@@ -128,21 +128,6 @@ def test_a_pool_that_runs_dry_ends_the_average_and_is_told(items_file: Path, tmp
         assert max(int(line["round"]) for line in csv.DictReader(file)) > row["rounds"]  # all that was played
 
 
-def test_single_precision_runs_on_features_of_single_precision(
-    letor_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kinds = []
-
-    def watched(learner: Any, world: Any, *args: Any, **how: Any) -> Any:
-        kinds.append(world.X.dtype)
-        return iter([np.zeros(15)])
-
-    monkeypatch.setattr("heedful.experiments.run.trace_in_chunks", watched)
-    heedful("simulate letor {} --interpreted --float32", letor_file)
-    heedful("simulate letor {} --interpreted", letor_file)
-    assert kinds == [np.float32, np.float64]
-
-
 def test_jobs_are_how_many_run_at_a_time(letor_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from heedful.experiments import run
 

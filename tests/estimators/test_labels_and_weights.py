@@ -130,19 +130,18 @@ def test_searches_by_the_rank_loss_of_texts() -> None:
 
 
 @pytest.mark.parametrize("looked_at", [True, False])
-@pytest.mark.parametrize("verbose", [True, False])
 def test_compiling_is_told_where_somebody_waits(
-    verbose: bool, looked_at: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    looked_at: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(folding, "PATIENCE", 0)
     monkeypatch.setattr(folding, "is_interactive", lambda: looked_at)
     kept = iter([False, *[True] * 100])
     monkeypatch.setattr(heedful.jit.cache, "is_cached", lambda *_: next(kept))
     monkeypatch.setattr(heedful.jit.cache, "loop_for", lambda *_: run)
-    PRankClassifier(verbose=verbose).fit(X, RANKS)
+    PRankClassifier().fit(X, RANKS)
     got = capsys.readouterr()
     assert got.out == ""
-    assert got.err == ("heedful: compiling PRank (first time only)\n" if verbose or looked_at else "")
+    assert got.err == ("heedful: compiling PRank (first time only)\n" if looked_at else "")
 
 
 def test_a_prompt_a_notebook_and_a_terminal_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,7 +189,6 @@ def test_who_comes_depends_on_the_seed_alone(house: MovieWorld) -> None:
     assert setting.S == np.abs(house.X).max()
     everybody = movie_setting(house, Best(), people=0)
     assert sorted(s.person for s in everybody.scenes) == list(range(12))
-    assert movie_setting(house, Best(), people=2, dtype="float32").scenes[0].world.X.dtype == np.float32
 
 
 def test_who_is_not_there_cannot_come(house: MovieWorld) -> None:

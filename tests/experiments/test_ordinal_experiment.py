@@ -73,7 +73,6 @@ def test_the_rows_are_scaled_before_they_are_mapped() -> None:
     assert (setting.kind.name, setting.measure) == ("ordinal", "rank loss")
     assert setting.R == pytest.approx(max(math.sqrt(float(row @ row)) for row in rows))
     assert setting.S == np.abs(rows).max()
-    assert ordinal_setting(X, RANKS, 4, dtype="float32").scenes[0].world.X.dtype == np.float32
 
 
 def test_runs_are_those_of_the_fold() -> None:

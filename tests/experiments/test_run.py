@@ -134,16 +134,6 @@ def test_people_differ_and_depend_on_seed_and_person_alone(table: Catalogue) -> 
         assert np.array_equal(a.world.ratings, b.world.ratings)
 
 
-def test_single_precision_changes_the_features_and_nobody_s_taste(queries: Queries, table: Catalogue) -> None:
-    for one, other in (
-        (letor_setting(queries, Noisy()), letor_setting(queries, Noisy(), dtype="float32")),
-        (catalogue_setting(table, Best()), catalogue_setting(table, Best(), dtype="float32")),
-    ):
-        assert one.scenes[0].world.X.dtype == np.float64
-        assert other.scenes[0].world.X.dtype == np.float32
-        assert np.array_equal(one.scenes[0].w_star, other.scenes[0].w_star)
-
-
 def test_what_bare_names_get_from_the_data(queries: Queries, table: Catalogue) -> None:
     letor, items = letor_setting(queries, Noisy(), k=3), catalogue_setting(table, Best())
     # S: no ranking of three has a larger entry of phi, by trying the best for every query and feature.

@@ -22,7 +22,7 @@ from heedful.loop.experiment import MICROSECONDS, MOST_SESSIONS, NotReady, plan_
 from heedful.loop.serving import Side
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Agreement, Experiment
-from heedful.worlds.shop import Shop, ShopRequest, make_shop
+from heedful.worlds.shop import SIZE, Shop, ShopRequest, make_shop
 
 SERVED = "posterior:swap=0,prior=0.00025"
 """The learner that serves: its prior is too narrow, so that it hardly leaves the shop's own order."""
@@ -210,7 +210,7 @@ def prove(sizes: Sizes, seed: int, advance: Callable[[str, int], None] = lambda 
 def _loop(path: Path, shop: Shop, sampled: float, seed: int) -> Loop:
     """Return a new loop of the items of `shop` in the folder `path`, with this share of `sampled` lists."""
     rows = shop.rows()
-    settings = Settings(k=shop.size, control=0.0, sampled=sampled, durable="feedback", seed=seed)
+    settings = Settings(k=SIZE, control=0.0, sampled=sampled, durable="feedback", seed=seed)
     return Loop.create(path, encoding=infer(rows), items=rows, learner=SERVED, settings=settings)
 
 
@@ -235,7 +235,7 @@ class _Visits:
     def _visit(self, request: ShopRequest) -> dict[str, Any]:
         self._count += 1
         candidates, prior = self.offered(request)
-        decision = self.loop.decide(candidates, person=f"person-{request.person}", prior=prior, show=self.shop.size,
+        decision = self.loop.decide(candidates, person=f"person-{request.person}", prior=prior, show=SIZE,
                                 id=f"list-{self._count}")  # fmt: skip
         clicked = self.shop.click(request.person, [self._items[name] for name in decision.shown], self._clicks)
         answer = {"clicks": [self.names[j] for j in clicked]} if clicked else {"none": True}
@@ -367,5 +367,5 @@ def _mean_clicks(shop: Shop, seed: int, sizes: Sizes, order: Callable[[ShopReque
     """Return the mean of the expected clicks on a ranker's lists, over the same requests; `order` is best first."""
     total = 0.0
     for request in islice(_truth_requests(shop, seed), sizes.truth):
-        total += shop.expected_clicks(request.person, request.candidates[order(request)][: shop.size].tolist())
+        total += shop.expected_clicks(request.person, request.candidates[order(request)][:SIZE].tolist())
     return total / sizes.truth

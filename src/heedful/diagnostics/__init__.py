@@ -6,7 +6,7 @@ evaluates the theorems about a learner after each round. Each theorem comes with
 each holds here; its values are NaN unless all hold.
 
     >>> utilities = true_utilities(log, Ranking(5), w_star)
-    >>> quality(utilities, alpha=0.5).strict  # the greatest alpha that every round satisfies
+    >>> strict_alpha(utilities)  # the greatest alpha that every round satisfies
     >>> facts = Facts(w_star, R, S, alpha=0.5, slack=slacks(utilities, 0.5))
     >>> for bound in bounds(learner, facts): print(bound.theorem, bound.holds, bound.lacking, bound.values[-1])
 """
@@ -14,12 +14,10 @@ each holds here; its values are NaN unless all hold.
 from __future__ import annotations
 
 from heedful.diagnostics.feedback import (
-    Quality,
     SignTest,
     Utilities,
     alphas,
     gains,
-    quality,
     regrets,
     sign_test,
     slacks,
@@ -42,7 +40,6 @@ __all__ = [
     "Bound",
     "Facts",
     "Hypothesis",
-    "Quality",
     "SignTest",
     "Utilities",
     "alphas",
@@ -52,7 +49,6 @@ __all__ = [
     "gains",
     "lower_bound",
     "perceptron_bound",
-    "quality",
     "regrets",
     "second_order_bound",
     "sign_test",

@@ -130,49 +130,6 @@ def sign_test(differences: npt.ArrayLike, tolerance: float = ROUNDING) -> SignTe
     return SignTest(better, d.size - better - worse, worse, float(binomtest(better, better + worse).pvalue))
 
 
-class Quality(NamedTuple):
-    """Summary of the feedback in a log. The slack xi of a round is what its feedback lacks to gain the fraction `alpha`
-    of the regret.
-    """
-
-    rounds: int
-    """the number of rounds"""
-    test: SignTest
-    """the sign test of the gains in utility, feedback minus object shown"""
-    gain: float
-    """the mean gain in utility"""
-    regret: float
-    """the mean regret, best object minus object shown"""
-    strict: float
-    """the greatest alpha that every round satisfies without slack"""
-    average: float
-    """the alpha at which the slacks sum to 0, so that the first term of Theorem 1 of [J15] vanishes"""
-    alpha: float
-    """the alpha for which slacks are computed"""
-    slack: float
-    """the mean slack xi for this alpha"""
-    clipped: float
-    """the mean of max(0, xi) for this alpha"""
-
-
-def quality(utilities: Utilities, alpha: float = 0.5) -> Quality:
-    """Summarise the feedback of the rounds whose true utilities are `utilities`, at least one round; slacks (what
-    feedback lacks to gain the fraction alpha of the regret) are computed for `alpha`."""
-    gain, regret, xi = gains(utilities), regrets(utilities), slacks(utilities, alpha)
-    average = float(gain.sum() / regret.sum()) if regret.any() else 1.0
-    return Quality(
-        gain.size,
-        sign_test(gain, 0.0),
-        float(gain.mean()),
-        float(regret.mean()),
-        strict_alpha(utilities),
-        average,
-        alpha,
-        float(xi.mean()),
-        float(np.maximum(xi, 0.0).mean()),
-    )
-
-
 def _zero_rounding(utilities: Utilities, difference: Array) -> Array:
     """Return the `difference` of utilities in each of T rounds (T,), set to 0 where it may be due to rounding:
     utilities of different objects are summed in different orders.

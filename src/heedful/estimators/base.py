@@ -56,13 +56,11 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         shuffle: bool = True,
         random_state: object = None,
         order: object = None,
-        verbose: bool = False,
     ) -> None:
         self.epochs = epochs
         self.shuffle = shuffle
         self.random_state = random_state
         self.order = order
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -140,7 +138,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(epochs):
                 order = None if draws is None else draws.permutation(len(X))
-                state = fold_rows(learner, state, X, ranks, order, fast, bool(self.verbose))
+                state = fold_rows(learner, state, X, ranks, order, fast)
         if not all(bool(np.all(np.abs(part) <= HELD)) for part in state):
             raise ValueError("X: expected features on a smaller scale (StandardScaler), got weights that overflow")
         self._state = state

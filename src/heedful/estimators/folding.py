@@ -69,13 +69,12 @@ def fold_rows(
     ranks: Ints,
     order: Ints | None,
     fast: bool,
-    verbose: bool = False,
 ) -> S:
     """Return the state of `learner` after learning from each of n rows of N features X (n, N) with its rank, from 1.
 
     `ranks` (n,): the ranks; `order` (n,): indices of the rows in the order to use; None: as they are.
     `fast`: compile the loop, with the same result bit for bit; the first compilation is reported on stderr
-    in an interactive session or if `verbose`. The arrays of `state` may be overwritten.
+    in an interactive session. The arrays of `state` may be overwritten.
     """
     draws = generators(0)  # none of these learners draws from them
     for rows, piece in blocks(X, order):
@@ -85,7 +84,7 @@ def fold_rows(
         if fast:
             from heedful.jit.cache import is_cached, loop_for
 
-            if (verbose or is_interactive()) and not is_cached(learner, world, state, truth, regrets, 0, *draws):
+            if is_interactive() and not is_cached(learner, world, state, truth, regrets, 0, *draws):
                 print(f"heedful: compiling {type(learner).__name__} (first time only)", file=sys.stderr, flush=True)
             loop = loop_for(learner, world, state, truth, regrets, 0, *draws)
         out = loop(learner, world, state, truth, regrets, 0, *draws)

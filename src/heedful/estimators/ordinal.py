@@ -42,7 +42,6 @@ class PRankClassifier(OrdinalEstimator):
       `random_state`.
     - `order`: all labels, lowest first, such as ["bad", "ok", "good"]; needed if that is not how they sort. Not all
       need to occur.
-    - `verbose`: whether to report compilation on stderr.
 
     After fitting to rows of N features: `classes_` (k,), lowest first; `coef_` (N,), the direction w; `thresholds_`
     (k-1,); `n_features_in_`; `t_`, the number of rows learned from. The scale of X matters, since thresholds move by 1:
@@ -85,9 +84,8 @@ class OrdinalLogisticClassifier(OrdinalEstimator):
         shuffle: bool = True,
         random_state: object = None,
         order: object = None,
-        verbose: bool = False,
     ) -> None:
-        super().__init__(epochs=epochs, shuffle=shuffle, random_state=random_state, order=order, verbose=verbose)
+        super().__init__(epochs=epochs, shuffle=shuffle, random_state=random_state, order=order)
         self.prior = prior
 
     def _rule(self, n_features: int, n_ranks: int) -> OrdinalLogistic:

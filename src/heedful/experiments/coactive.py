@@ -55,44 +55,40 @@ def _defaults(setting: Setting) -> dict[str, float]:
 COACTIVE = Kind("coactive", "takes corrections", defaults=_defaults, check=_check)
 
 
-def letor_setting(
-    queries: Queries, user: RankingUser, *, k: int = 5, seeds: Sequence[int] = (0,), dtype: str = "float64"
-) -> Setting:
+def letor_setting(queries: Queries, user: RankingUser, *, k: int = 5, seeds: Sequence[int] = (0,)) -> Setting:
     """Return the experiment of Shivaswamy & Joachims 2015 ([J15]) section 6.1.1 on `queries`: in each round the
     documents of a query are ranked, and the simulated person `user` answers with a better ranking.
 
     The person's true utility weights w* are the least-squares fit of the labels on the features. The utility of a
-    ranking is that of its first `k` positions. Each of `seeds` is a run over all queries in another order. `dtype` is
-    that of the features, "float64" or "float32". Raise ValueError for a `user` or a `k` that makes no sense.
+    ranking is that of its first `k` positions. Each of `seeds` is a run over all queries in another order. Raise
+    ValueError for a `user` or a `k` that makes no sense.
     """
     space = Ranking(k)
     space.check()
     w_star = least_squares(queries.X, queries.labels).astype(np.float64)
-    X = queries.X.astype(dtype, copy=False)
-    world = query_stream(X, queries.labels, queries.offsets, w_star, user, k=k)
+    world = query_stream(queries.X, queries.labels, queries.offsets, w_star, user, k=k)
     R, S = feature_bounds(queries.X, queries.offsets, space)
     scenes = tuple(Scene(seed, 0, seed, world, w_star) for seed in seeds)
-    return Setting(X.shape[1], space, R, S, _alpha(user), queries.offsets.size - 1, scenes, COACTIVE)
+    return Setting(queries.X.shape[1], space, R, S, _alpha(user), queries.offsets.size - 1, scenes, COACTIVE)
 
 
 def catalogue_setting(
-    catalogue: Catalogue, user: ItemUser, *, people: int = 20, seeds: Sequence[int] = (0,), dtype: str = "float64"
+    catalogue: Catalogue, user: ItemUser, *, people: int = 20, seeds: Sequence[int] = (0,)
 ) -> Setting:
     """Return an experiment on the items of the table `catalogue`: for each of `seeds`, `people` simulated people with
     random utility weights are shown one item at a time.
 
     Each person has a learner and a pool of items of their own; `user` says how they answer. The weights, and the seed
-    of a person's run, follow from (seed, number of the person), so they are the same for every learner. `dtype` is that
-    of the features, "float64" or "float32". Raise ValueError if `people` is less than 1.
+    of a person's run, follow from (seed, number of the person), so they are the same for every learner. Raise
+    ValueError if `people` is less than 1.
     """
     check_count("people", people)
-    X = catalogue.X.astype(dtype, copy=False)
     scenes = []
     for seed in seeds:
         for person in range(people):
             draw = person_seed(seed, person)
             w_star, ratings = taste(catalogue.X, draw)
-            scenes.append(Scene(seed, person, draw, item_pool(X, w_star, user, ratings), w_star))
+            scenes.append(Scene(seed, person, draw, item_pool(catalogue.X, w_star, user, ratings), w_star))
     return items_setting(catalogue.X, user, 100, scenes)
 
 

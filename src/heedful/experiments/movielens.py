@@ -139,24 +139,21 @@ def true_utility(world: MovieWorld, person: int) -> tuple[Array, Array]:
     return w_star, ratings
 
 
-def movie_setting(
-    world: MovieWorld, user: ItemUser, *, people: int = 100, seeds: Sequence[int] = (0,), dtype: str = "float64"
-) -> Setting:
+def movie_setting(world: MovieWorld, user: ItemUser, *, people: int = 100, seeds: Sequence[int] = (0,)) -> Setting:
     """Return the experiment in which the movies of `world` are recommended, one at a time, to some of its people.
 
     For each of `seeds`, `people` people are drawn at random; with 0, all take part. Each person has a learner of their
-    own and a pool of all movies; `user` says how they answer, and `dtype` is that of the features, "float64" or
-    "float32". Raise ValueError for more people than there are, or a user that cannot pick items.
+    own and a pool of all movies; `user` says how they answer. Raise ValueError for more people than there are, or a
+    user that cannot pick items.
     """
     check_count("people", people, least=0, most=world.people.size)
     check_user(user, "pick", "picks items")
-    X = world.X.astype(dtype, copy=False)
     pools: dict[int, tuple[ItemPool, Array]] = {}
     scenes = []
     for seed in seeds:
         for person in np.random.default_rng([seed, 1]).permutation(world.people.size)[: people or None].tolist():
             if person not in pools:
                 w_star, ratings = true_utility(world, person)
-                pools[person] = item_pool(X, w_star, user, ratings), w_star
+                pools[person] = item_pool(world.X, w_star, user, ratings), w_star
             scenes.append(Scene(seed, person, person_seed(seed, person), *pools[person]))
     return items_setting(world.X, user, ROUNDS, scenes)

@@ -52,19 +52,18 @@ def ordinal_setting(
     scale: str = "none",
     features: str = "as they are",
     seeds: Sequence[int] = (0,),
-    dtype: str = "float64",
 ) -> Setting:
     """Return the experiment in which a learner predicts the `ranks` (T,), from 1 to `n_ranks`, of T rows with N
     features, `X` (T, N), one row in each round.
 
     Each of `seeds` gives the rows another random order; after the last row they come again. Rows are first scaled by
     `scale` ("standard", "unit" or "none", as `scale_features` does), then mapped by `features` ("as they are",
-    "intercept" or "polynomial:2", as `map_features` does), then converted to `dtype`. The bound R of the returned
+    "intercept" or "polynomial:2", as `map_features` does). The bound R of the returned
     `Setting` is the length of the longest row, S the greatest absolute value of a feature.
 
     Raise ValueError for an unknown scale or map, and for rows or ranks that make no sense.
     """
-    mapped = map_features(scale_features(np.asarray(X, np.float64), scale), features).astype(dtype, copy=False)
+    mapped = map_features(scale_features(np.asarray(X, np.float64), scale), features)
     world = instance_stream(mapped, ranks, n_ranks=n_ranks)
     nothing = np.empty(0)
     scenes = tuple(Scene(seed, 0, seed, world, nothing) for seed in seeds)

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.core.validation import check_count
 from heedful.jit.kernel import Floats, Ints
 from heedful.worlds.clicks import PositionBiased, attraction
 
-FEATURES = 12
-"""How many features an item has."""
+ITEMS, FEATURES = 60, 12
+"""How many items there are, and how many features each has."""
+CANDIDATES, SIZE = 12, 6
+"""How many candidates a request has, and how many items a list shows."""
 SPREAD = 0.3
 """About how long the part of a taste is that is a person's own, where the common one is 1."""
 CORRELATION = 0.4
@@ -44,8 +45,6 @@ class Shop(NamedTuple):
     - `scores` (m,): the shop's own score of each item, the same for everybody, by which it ranks before anything is
       learned.
     - `clicker`: the simulated person that says how people look at a list and click.
-    - `candidates`: the number of candidates of a request.
-    - `size`: the number of items that a list shows.
     """
 
     X: Floats
@@ -53,8 +52,6 @@ class Shop(NamedTuple):
     grades: Floats
     scores: Floats
     clicker: PositionBiased
-    candidates: int
-    size: int
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the items as rows with an id ("item-1", ...) and a column for each feature ("f1", ...)."""
@@ -65,7 +62,7 @@ class Shop(NamedTuple):
         """Yield requests without end: a person and their candidates, each drawn uniformly from `rng`."""
         people, items = self.grades.shape
         while True:
-            yield ShopRequest(int(rng.integers(people)), rng.choice(items, self.candidates, replace=False))
+            yield ShopRequest(int(rng.integers(people)), rng.choice(items, CANDIDATES, replace=False))
 
     def click(self, person: int, shown: Sequence[int], rng: np.random.Generator) -> list[int]:
         """Return the items that a person clicks in the list `shown` (numbers of items, best first), from the top down.
@@ -87,31 +84,19 @@ class Shop(NamedTuple):
         )
 
 
-def make_shop(
-    seed: int = 0,
-    *,
-    items: int = 60,
-    people: int = 300,
-    candidates: int = 12,
-    size: int = 6,
-) -> Shop:
-    """Return a simulated shop with so many `items` and `people`, drawn from `seed`.
+def make_shop(seed: int = 0, *, people: int = 300) -> Shop:
+    """Return a simulated shop with so many `people`, drawn from `seed`.
 
-    A request has `candidates` candidates, and a list shows `size` items. A person's taste is a common taste plus a part
-    of their own, whose length is about `SPREAD` times that of the common one. A person looks at position i with
-    probability 1/i. Raise ValueError, naming the field, for a number out of range.
+    A person's taste is a common taste plus a part of their own, whose length is about `SPREAD` times that of the common
+    one. A person looks at position i with probability 1/i.
     """
-    for name, count in (("items", items), ("people", people), ("candidates", candidates), ("size", size)):
-        check_count(name, count)
-    if not size <= candidates <= items:
-        raise ValueError(f"candidates: expected from size, {size}, to items, {items}, got {candidates}")
     clicker = PositionBiased(1.0, 0.02, clicks_only=True, highest=1.0)
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((items, FEATURES)).round(3)
+    X = rng.standard_normal((ITEMS, FEATURES)).round(3)
     common = rng.standard_normal(FEATURES)
     individual = rng.standard_normal((people, FEATURES)) / math.sqrt(FEATURES)
     tastes = common / np.linalg.norm(common) + SPREAD * individual
     grades = 1.0 / (1.0 + np.exp(4.0 - 4.0 * (tastes @ X.T)))
     liked = X @ tastes.mean(axis=0)
-    scores = CORRELATION * liked / liked.std() + math.sqrt(1.0 - CORRELATION**2) * rng.standard_normal(items)
-    return Shop(X, tastes, grades, scores.round(3), clicker, candidates, size)
+    scores = CORRELATION * liked / liked.std() + math.sqrt(1.0 - CORRELATION**2) * rng.standard_normal(ITEMS)
+    return Shop(X, tastes, grades, scores.round(3), clicker)

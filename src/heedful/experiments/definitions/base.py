@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from heedful.experiments.setting import Setting
@@ -26,9 +26,6 @@ class Option(NamedTuple):
     least: float | None = None
     most: float | None = None
     default: str | None = None
-
-
-Float32 = Annotated[bool, Option("Features in single precision.")]
 
 
 class BadOption(ValueError):

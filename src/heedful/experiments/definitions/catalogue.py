@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from heedful.experiments.definitions.base import Experiment, Float32, Option, PreparedExperiment
+from heedful.experiments.definitions.base import Experiment, Option, PreparedExperiment
 
 
 class Items(Experiment):
@@ -22,7 +22,6 @@ class Items(Experiment):
         items: Annotated[str, Option("A table of items with numeric columns.", metavar="ITEMS.csv")],
         user: Annotated[str, Option("strict:alpha=A, expected, better, better:exact=true or best.")] = "better",
         people: Annotated[int, Option("How many people, each with a hidden taste.", least=1)] = 20,
-        float32: Float32 = False,
         *,
         seeds: Sequence[int],
     ) -> PreparedExperiment:
@@ -34,8 +33,7 @@ class Items(Experiment):
         from heedful.learners.registry import make_user
 
         person, table = make_user(user), load_catalogue(items)
-        dtype = "float32" if float32 else "float64"
-        setting = catalogue_setting(table, person, people=people, seeds=seeds, dtype=dtype)
+        setting = catalogue_setting(table, person, people=people, seeds=seeds)
         note = f"{items}: features are {', '.join(table.features)}; columns that are not numbers are left out"
         title = f"{user}, {len(table.names):,} items, {people:,} people"
         return PreparedExperiment(setting, title, {"user": user}, notes=(note,))

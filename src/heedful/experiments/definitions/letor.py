@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from heedful.experiments.definitions.base import Experiment, Float32, Option, PreparedExperiment
+from heedful.experiments.definitions.base import Experiment, Option, PreparedExperiment
 
 
 class Letor(Experiment):
@@ -25,7 +25,6 @@ class Letor(Experiment):
             Option("strict:alpha=A, expected:alpha=A, noisy:depth=D, position-biased:eta=E or cascade:stop=P."),
         ] = "strict:alpha=0.5",
         k: Annotated[int, Option("How many positions of a ranking count.", least=2)] = 5,
-        float32: Float32 = False,
         *,
         seeds: Sequence[int],
     ) -> PreparedExperiment:
@@ -36,6 +35,5 @@ class Letor(Experiment):
         from heedful.experiments.coactive import letor_setting
         from heedful.learners.registry import make_user
 
-        person, dtype = make_user(user), "float32" if float32 else "float64"
-        setting = letor_setting(load_letor(*files), person, k=k, seeds=seeds, dtype=dtype)
+        setting = letor_setting(load_letor(*files), make_user(user), k=k, seeds=seeds)
         return PreparedExperiment(setting, f"{user}, {setting.rounds:,} queries", {"user": user})

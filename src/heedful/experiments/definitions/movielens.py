@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from heedful.experiments.definitions.base import Experiment, Float32, Option, PreparedExperiment
+from heedful.experiments.definitions.base import Experiment, Option, PreparedExperiment
 
 
 class MovieLens(Experiment):
@@ -31,7 +31,6 @@ class MovieLens(Experiment):
         penalty: Annotated[
             str, Option("The penalty: plain, the same for every movie, or weighted by its number of ratings.")
         ] = "plain",
-        float32: Float32 = False,
         *,
         seeds: Sequence[int],
     ) -> PreparedExperiment:
@@ -50,7 +49,6 @@ class MovieLens(Experiment):
         )
         m, N = world.X.shape
         note = f"{folder}: {m:,} movies with {N} features ({penalty} penalty {world.regularisation:g})"
-        dtype = "float32" if float32 else "float64"
-        setting = movie_setting(world, person, people=people, seeds=seeds, dtype=dtype)
+        setting = movie_setting(world, person, people=people, seeds=seeds)
         title = f"{user}, {m:,} movies, {people or world.people.size:,} people"
         return PreparedExperiment(setting, title, {"user": user}, notes=(f"{note}, from half the users",))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from heedful.experiments.definitions.base import BadOption, Experiment, Float32, Option, PreparedExperiment
+from heedful.experiments.definitions.base import BadOption, Experiment, Option, PreparedExperiment
 
 if TYPE_CHECKING:
     from heedful.data.ordinal import OrdinalData
@@ -42,7 +42,6 @@ class Ordinal(Experiment):
             Option("The column that says which rows do not count: aside; none: all do.", metavar="WHAT=COLUMN"),
         ] = [],  # noqa: B006
         most_grades: Annotated[int, Option("How many different grades there may be.", least=2, most=1000)] = 100,
-        float32: Float32 = False,
         *,
         seeds: Sequence[int],
     ) -> PreparedExperiment:
@@ -77,7 +76,6 @@ class Ordinal(Experiment):
             scale=scale,
             features=map or "as they are",
             seeds=seeds,
-            dtype="float32" if float32 else "float64",
         )
         (T, k), mapped = (data.ranks.size, len(data.grades)), f", {map}" if map else ""
         return PreparedExperiment(
