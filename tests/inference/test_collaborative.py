@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from crowded import Crowded, covariance, crowded, error, queries, triples
+from crowded import covariance, crowded, error, queries, triples
 from scipy.special import ndtr
 
 from heedful.inference.collaborative import cp, vb_product
 from heedful.inference.collaborative import sparse_cells as cells_module
 from heedful.inference.collaborative.cp import fit
-from heedful.inference.collaborative.user_covariance import UserCovariance, user_covariance
-from heedful.inference.pairwise import concatenate, order_rows, pair_rows, take_rows
+from heedful.inference.collaborative.priors import FactorPrior
+from heedful.inference.collaborative.user_covariance import user_covariance
+from heedful.inference.pairwise import concatenate, order_rows, pair_rows
 from naive_collaborative import EPVB
 
 Array = npt.NDArray[np.float64]
@@ -22,8 +23,8 @@ SMALL = crowded(6, 5, 7, seed=0)
 PEOPLE = np.random.default_rng(1).normal(size=(6, 2))
 
 
-def covariance_of(people: UserCovariance) -> Array:
-    return people.shared.R @ people.shared.R.T + np.diag(people.shared.independent)
+def covariance_of(people: FactorPrior) -> Array:
+    return people.R @ people.R.T + np.diag(people.independent)
 
 
 # ---------------------------------------------------------------------------- against the transcription
@@ -31,9 +32,7 @@ def covariance_of(people: UserCovariance) -> Array:
 
 @pytest.mark.parametrize("D", [3, 7])
 @pytest.mark.parametrize("people", [None, user_covariance(PEOPLE), user_covariance(PEOPLE, rho=0.6)])
-def test_items_are_pairs_factor_by_factor(
-    people: UserCovariance | None, D: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_items_are_pairs_factor_by_factor(people: FactorPrior | None, D: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eq. 12 and 13, 15 cycles: weights, predictions of all pairs (Eq. 7 and 8) and the evidence, to 1e-8; with a full
     table of cells and with lists of them."""
     naive = EPVB(SMALL.K, 6, triples(SMALL.rows), D, None if people is None else covariance_of(people))
@@ -194,7 +193,7 @@ def test_brute_force_with_lapses() -> None:
 def test_brute_force_with_what_is_known_of_people() -> None:
     """CPU: two who are alike. One has said much, the other nothing: what is told of them comes from the first."""
     Z = np.array([[0.0], [0.5]])
-    people = user_covariance(Z, lengthscale=1.0, rho=0.95)
+    people = user_covariance(Z, rho=0.95)
     K, rows = three_items(1, 30, 2)
     asked = [(u, i, j) for u in (0, 1) for i, j in ((0, 1), (0, 2), (1, 2))]
     _, wanted = by_quadrature(K, 2, rows, asked, covariance_of(people))
@@ -331,45 +330,7 @@ def test_what_is_known_of_people_helps_where_it_matters() -> None:
     assert error(few, f) == pytest.approx(error(informed, f), abs=0.01)
 
 
-# ---------------------------------------------------------------------------- going on, and refusals
-
-
-def part(world: Crowded, count: int) -> Any:
-    return take_rows(world.rows, slice(0, count))
-
-
-def test_going_on_from_an_earlier_fit() -> None:
-    """New answers about old and new pairs: where a fit from nothing ends, in fewer cycles."""
-    world = crowded(60, 8, 30, seed=4)
-    order = np.random.default_rng(0).permutation(world.rows.size)
-    world = world._replace(rows=take_rows(world.rows, order))
-    before = fit(world.K, 60, part(world, 1700), D=5)
-    after = fit(world.K, 60, world.rows, D=5, start=before)
-    again = fit(world.K, 60, world.rows, D=5)
-    u, a, b = queries(60, 8)
-    assert np.sqrt(np.mean((after.predict_proba(u, a, b) - again.predict_proba(u, a, b)) ** 2)) < 0.02
-    assert after.cycles < again.cycles
-    assert error(after, world.f) == pytest.approx(error(again, world.f), abs=0.01)
-
-
-def test_going_on_with_nothing_new_stays() -> None:
-    world = crowded(30, 6, 20, seed=4)
-    u, a, b = queries(30, 6)
-    settled = fit(world.K, 30, world.rows, D=3, tolerance=1e-5, cycles=500)
-    again = fit(world.K, 30, world.rows, D=3, start=settled, cycles=1)
-    assert again.moved < 0.01
-    np.testing.assert_allclose(again.predict_proba(u, a, b), settled.predict_proba(u, a, b), atol=1e-3)
-    np.testing.assert_allclose(again.messages.to_g1[0], settled.messages.to_g1[0], rtol=0.02, atol=1e-3)
-
-
-def test_an_earlier_fit_of_nearly_nothing() -> None:
-    world = crowded(10, 6, 12)
-    u, a, b = queries(10, 6)
-    after = fit(world.K, 10, world.rows, D=3, start=fit(world.K, 10, part(world, 3), D=3))
-    assert np.isfinite(after.predict_proba(u, a, b)).all()
-    assert set(zip(after.cells.first.tolist(), after.cells.second.tolist())) == {
-        (int(min(i, j)), int(max(i, j))) for i, j in world.rows.pairs
-    }
+# ---------------------------------------------------------------------------- refusals
 
 
 @pytest.mark.parametrize(
@@ -380,11 +341,6 @@ def test_an_earlier_fit_of_nearly_nothing() -> None:
         ({"user_cov": user_covariance(np.eye(3))}, "user_cov: expected features of 6 people, got 3"),
         ({"pseudo_pairs": 0}, "pseudo_pairs: expected"),
         ({"rows": order_rows([0, 1, 2])}, "rows: expected answers that stand alone"),
-        ({"start": fit(SMALL.K, 6, SMALL.rows, D=3)}, "start: expected a fit of 6 people with D 2, got 6, D 3"),
-        (
-            {"start": fit(SMALL.K, 6, take_rows(SMALL.rows, slice(3, None)), D=2)},
-            "start: expected a fit of the",
-        ),
     ],
 )
 def test_refusals(change: dict[str, Any], told: str) -> None:

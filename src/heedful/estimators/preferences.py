@@ -112,7 +112,7 @@ class PreferenceGPClassifier(ClassifierMixin, BaseEstimator):
             D = finite_array("X", checked, 2, checked.shape[1]).astype(np.float64)
             rows = self._rows(D, y, sample_weight, categories)
             K, mean = self._covariance(D.shape[1]), np.zeros(D.shape[1])
-            design = make_design(rows.D, rows.times, np.zeros(len(rows.D), np.int64), 1, rows.equal)
+            design = make_design(rows.D, rows.times, rows.equal)
             prior = NoisePrior(width=float(self.width))
             ties = self.equal is not None
             if self.learn_noise:

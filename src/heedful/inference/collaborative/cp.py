@@ -21,7 +21,6 @@ from heedful.inference.collaborative.cp_fit import CPFit, Functions, Messages
 from heedful.inference.collaborative.fitc import PairKernel, pseudo_pairs_of
 from heedful.inference.collaborative.priors import FactorPrior, ItemPrior
 from heedful.inference.collaborative.sparse_cells import Cells, cells
-from heedful.inference.collaborative.user_covariance import UserCovariance
 from heedful.inference.collaborative.vb_product import Factors, initial_factors, sweep
 from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
 from heedful.inference.gp.sites import matched_sites, root
@@ -47,12 +46,11 @@ def fit(
     rows: PairRows,
     *,
     D: int = 20,
-    user_cov: UserCovariance | None = None,
+    user_cov: FactorPrior | None = None,
     pseudo_pairs: int | None = None,
     seed: int = 0,
     width: npt.ArrayLike = 0.0,
     lapse: npt.ArrayLike = 0.0,
-    start: CPFit | None = None,
     cycles: int = 200,
     tolerance: float = 2e-3,
 ) -> CPFit:
@@ -62,17 +60,16 @@ def fit(
     `K` (n x n): covariance of each shared function over the items. `D`: number of shared functions; superfluous ones
     shrink to 0. `user_cov`: covariance of people's weights from their features (CPU); None for CP. `pseudo_pairs`:
     number of pairs used as pseudo-inputs of a sparse approximation (FITC), drawn with `seed`, as in the paper's
-    experiments; None is exact and better. `width`, `lapse`: as in `infer_users`. `start`: an earlier fit to continue,
-    with the same D and people, whose rows are the first of `rows`. Iteration ends when the means of the preferences g
-    (of a person for one item over another) move by less than `tolerance` (root mean square), or after `cycles`. A cycle
-    costs R D^2 + D n^3 for R rows. Raise ValueError, naming the argument, if arguments do not fit together.
+    experiments; None is exact and better. `width`, `lapse`: as in `infer_users`. Iteration ends when the means of the
+    preferences g (of a person for one item over another) move by less than `tolerance` (root mean square), or after
+    `cycles`. A cycle costs R D^2 + D n^3 for R rows. Raise ValueError, naming the argument, if arguments do not fit
+    together.
     """
     check_count("D", D)
     check_count("users", users)
-    if user_cov is not None and len(user_cov.shared.independent) != users:
-        raise ValueError(f"user_cov: expected features of {users} people, got {len(user_cov.shared.independent)}")
-    before = None if start is None else _check_start(start, users, rows, D)
-    of = cells(rows, users, len(K), None if start is None else (start.cells.first, start.cells.second))
+    if user_cov is not None and len(user_cov.independent) != users:
+        raise ValueError(f"user_cov: expected features of {users} people, got {len(user_cov.independent)}")
+    of = cells(rows, users, len(K))
     kernel: PairKernel | None = None
     items: ItemPrior | FactorPrior
     if pseudo_pairs is None:
@@ -81,12 +78,11 @@ def fit(
         kernel = pseudo_pairs_of(K, of.first, of.second, pseudo_pairs, seed)
         items = kernel.over(of.first, of.second)
     likelihood = likelihood_of(rows, np.broadcast_to(width, (users,)), np.broadcast_to(lapse, (users,)))
-    people = None if user_cov is None else user_cov.shared
-    messages, factors = (_fresh(of, items, people, D), None) if before is None else _warm(of, items, before)
-    messages_after, factors, done, moved = _cycle(of, likelihood, items, people, messages, factors, cycles, tolerance)
-    mean, cov, _ = (items.utilities if isinstance(items, ItemPrior) else items.inner)(*messages_after.to_h2)
+    fresh = _fresh(of, items, user_cov, D)
+    messages, factors, done, moved = _cycle(of, likelihood, items, user_cov, fresh, cycles, tolerance)
+    mean, cov, _ = (items.utilities if isinstance(items, ItemPrior) else items.inner)(*messages.to_h2)
     functions = Functions(mean, cov, kernel)
-    return CPFit(functions, factors.mw, factors.vw, of, items, people, likelihood, messages_after, factors, done, moved)
+    return CPFit(functions, factors.mw, factors.vw, of, items, user_cov, likelihood, messages, factors, done, moved)
 
 
 def _cycle(
@@ -95,11 +91,11 @@ def _cycle(
     items: ItemPrior | FactorPrior,
     people: FactorPrior | None,
     messages: Messages,
-    factors: Factors | None,
     cycles: int,
     tolerance: float,
 ) -> tuple[Messages, Factors, int, float]:
     (t1, n1), (t2, n2), (t2w, n2w), (t2h, n2h), (t3, n3), (t4, n4) = messages
+    factors: Factors | None = None
     share, moved, done, believed = 1.0, np.inf, 0, (n1 + n2) / (t1 + t2)
     while factors is None or (done < cycles and moved >= tolerance):
         # f1, EP: the likelihood of each answer under the message of the product
@@ -150,34 +146,3 @@ def _fresh(of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None
         to_w3=(np.repeat(1.0 / vw[:, None], D, axis=1), np.zeros((U, D))),
         to_h4=(np.repeat(1.0 / vh[None], D, axis=0), np.zeros((D, P))),
     )
-
-
-def _warm(of: Cells, items: ItemPrior | FactorPrior, before: CPFit) -> tuple[Messages, Factors]:
-    """Return the messages and factors from which to continue the fit `before`, new pairs and answers predicted."""
-    old = before.messages
-    more = of.P - before.cells.P
-    t2h, n2h = (np.pad(x, ((0, 0), (0, more))) for x in old.to_h2)
-    mh, vh = items.marginals(t2h, n2h)
-    t4, n4 = 1.0 / vh - t2h, mh / vh - n2h
-    t4[:, : before.cells.P], n4[:, : before.cells.P] = old.to_h4
-    factors = Factors(before.factors.mw, before.factors.vw, mh, vh)
-    new = of.user.size - before.cells.user.size
-    m, v = factors.at(of)
-    t2, n2 = 1.0 / v, m / v
-    had = before.cells.user.size
-    t2[:had], n2[:had] = old.to_g2
-    t1, n1 = (np.pad(x, (0, new)) for x in old.to_g1)
-    return Messages((t1, n1), (t2, n2), old.to_w2, (t2h, n2h), old.to_w3, (t4, n4)), factors
-
-
-def _check_start(start: CPFit, users: int, rows: PairRows, D: int) -> CPFit:
-    had = start.cells.user.size
-    if start.mw.shape != (users, D):
-        raise ValueError(
-            f"start: expected a fit of {users} people with D {D}, got {start.mw.shape[0]}, D {start.mw.shape[1]}"
-        )
-    same = had <= rows.size and (start.cells.user == rows.user[:had]).all()
-    winner = np.where(start.cells.sign > 0, start.cells.first[start.cells.pair], start.cells.second[start.cells.pair])
-    if not same or not (winner == rows.pairs[:had, 0]).all():
-        raise ValueError(f"start: expected a fit of the first rows of these, got one of {had} others")
-    return start

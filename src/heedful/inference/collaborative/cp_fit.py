@@ -65,8 +65,7 @@ class Messages(NamedTuple):
 
 @dataclass(frozen=True)
 class CPFit(PreferenceModel):
-    """A fit of the collaborative model CP of [H12] or, with features of people, CPU; with what a later fit needs to
-    continue from it.
+    """A fit of the collaborative model CP of [H12] or, with features of people, CPU.
 
     It is the posterior `functions` of D functions that all people share, and means `mw` and variances `vw` (U x D) of
     the weights that each of U people gives them. The utilities of a person are the sum of the functions times the

@@ -178,23 +178,15 @@ def group_lists(by: Ints, count: int) -> tuple[Lists, ...]:
     return tuple(out)
 
 
-def cells(rows: PairRows, users: int, n: int, pairs: tuple[Ints, Ints] | None = None) -> Cells:
+def cells(rows: PairRows, users: int, n: int) -> Cells:
     """Return the answers `rows` of `users` people about n items as a sparse table of people by pairs of items.
 
-    `pairs`: first and second items of pairs that are numbered first, in this order, whether or not they occur in
-    answers; the others follow in rising order. Raise ValueError for rankings and best-of-k answers, whose comparisons
-    share noise.
+    Raise ValueError for rankings and best-of-k answers, whose comparisons share noise.
     """
     if (rows.group >= 0).any():
         raise ValueError("rows: expected answers that stand alone, got some of a ranking or a best of several")
     key = rows.pairs.min(axis=1, initial=n) * n + rows.pairs.max(axis=1, initial=0)
-    if pairs is None:
-        keys, pair = np.unique(key, return_inverse=True)
-    else:
-        before = pairs[0] * n + pairs[1]
-        keys = np.concatenate([before, np.setdiff1d(key, before)])
-        order = np.argsort(keys)
-        pair = order[np.searchsorted(keys, key, sorter=order)]
+    keys, pair = np.unique(key, return_inverse=True)
     dense = users * keys.size <= FULL * max(rows.size, 1)
     lists = () if dense else (group_lists(rows.user, users), group_lists(pair, keys.size))
     sign = np.where(rows.pairs[:, 0] < rows.pairs[:, 1], 1.0, -1.0)

@@ -316,9 +316,8 @@ def infer_rows(K: Array, D: Array, times: Array) -> EPResult:
     `D` (p x n): the vectors d; `times` (p,): how often each was observed. f are weights of features and d the
     difference of the features of winner and loser.
     """
-    p, n = D.shape
-    design = make_design(D, times, np.zeros(p, np.int64), 1, np.zeros(p, bool))
-    posteriors = infer_users(K, np.zeros(n), 1, design)
+    design = make_design(D, times, np.zeros(len(D), bool))
+    posteriors = infer_users(K, np.zeros(len(K)), 1, design)
     return EPResult(posteriors.of(0), posteriors.sites, float(posteriors.log_evidence[0]))
 
 

@@ -24,7 +24,7 @@ from heedful.inference.gp.response_noise import (
     initial_noise,
     random_probabilities,
 )
-from heedful.inference.gp.sites import Design, Sites, make_table
+from heedful.inference.gp.sites import Sites, make_table
 from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
@@ -68,7 +68,7 @@ class HierarchicalFit(NamedTuple):
 def fit(
     K: Array,
     users: int,
-    rows: PairRows | Design,
+    rows: PairRows,
     *,
     nu0: float | None = None,
     kappa0: float = 0.0,
@@ -95,7 +95,7 @@ def fit(
     if `width` is above 0 or a tie occurs; learning starts from `width` and `lapse` where these are above 0, else from
     the mode of the prior. EM ends when m and the standard deviations of S move by less
     than `tolerance` and the evidence no longer rises, or after `steps`. `start` and `sites`: where an earlier fit
-    ended. With a `Design`, m and S are of weights of features.
+    ended.
 
     The cost is U q^3 per sweep, with q items that a person compares, and k^3 per step, with k items in answers. Given
     these, the other items are distributed as under N(0, K), so EM over all items would end at the same fit.
@@ -104,9 +104,7 @@ def fit(
     nu0 = float(n) if nu0 is None else float(nu0)
     mean, cov = (np.zeros(n), K) if start is None else (start.mean, start.cov)
     learning = _EMOptions(nu0, kappa0, noise, steps if users + nu0 > 0.0 else 0, tolerance)
-    supposed = _initial_noise(rows.rows if isinstance(rows, Design) else rows, users, width, lapse, noise)
-    if isinstance(rows, Design):
-        return _fit(K, users, rows, Population(mean, cov), sites, learning, supposed)
+    supposed = _initial_noise(rows, users, width, lapse, noise)
     compared = np.unique(rows.pairs)
     if n <= SMALL or compared.size > FEW * n:
         return _fit(K, users, rows, Population(mean, cov), sites, learning, supposed)
@@ -146,7 +144,7 @@ def _initial_noise(
 def _fit(
     K: Array,
     users: int,
-    rows: PairRows | Design,
+    rows: PairRows,
     start: Population,
     sites: Sites | None,
     learning: _EMOptions,
@@ -154,14 +152,13 @@ def _fit(
 ) -> HierarchicalFit:
     n = len(K)
     mean, cov = start
-    comparisons = rows.rows if isinstance(rows, Design) else rows
-    parts = () if isinstance(rows, Design) else _cheaper_batches(rows, users, n)
-    table = make_table(rows, users, n) if isinstance(rows, PairRows) and not parts else rows
+    parts = _cheaper_batches(rows, users, n)
+    table = rows if parts else make_table(rows, users, n)
 
     def infer(tolerance: float, sweeps: int) -> UserPosteriors | PerUserPosteriors:
         how: dict[str, Any] = {"width": noise.width, "lapse": noise.lapse, "tolerance": tolerance, "sweeps": sweeps}
         if parts:
-            return infer_per_user(cov, mean, users, comparisons, parts, sites, **how)
+            return infer_per_user(cov, mean, users, rows, parts, sites, **how)
         return infer_users(cov, mean, users, table, sites, **how)
 
     trace, moved = [], np.inf
@@ -174,9 +171,9 @@ def _fit(
         new_mean, new_cov = maximise_population(K, people, learning.nu0, learning.kappa0)
         moved = float(max(np.abs(new_mean - mean).max(initial=0.0), np.abs(_sd(new_cov) - _sd(cov)).max(initial=0.0)))
         if learning.noise is not None:
-            noise, moved_too = improve_noise(comparisons, people.cavities, noise, learning.noise, shared=True)
+            noise, moved_too = improve_noise(rows, people.cavities, noise, learning.noise, shared=True)
             moved = max(moved, moved_too)
-        if moved < learning.tolerance and len(trace) > 1 and trace[-1] - trace[-2] < SETTLED * comparisons.times.sum():
+        if moved < learning.tolerance and len(trace) > 1 and trace[-1] - trace[-2] < SETTLED * rows.times.sum():
             mean, cov = new_mean, new_cov
             break
         # Steps of EM are short and mostly keep their direction; while they do, they are lengthened
@@ -189,7 +186,7 @@ def _fit(
     people = infer(1e-6, 500)
     trace.append(float(people.log_evidence.sum()))
     if learning.noise is not None:
-        noise = noise._replace(random=random_probabilities(comparisons, people.log_evidence, noise, learning.noise))
+        noise = noise._replace(random=random_probabilities(rows, people.log_evidence, noise, learning.noise))
     return HierarchicalFit(Population(mean, cov), people, np.array(trace), moved, noise)
 
 

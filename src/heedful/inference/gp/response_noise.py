@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, is_number
 from heedful.inference.gp.ep import EPResult, extend_to_items, infer_users, likelihood_of, moments
 from heedful.inference.gp.sites import Design, Sites, Table, make_table, sum_by
 from heedful.inference.gp.tilted_moments import HALF_LOG_TAU
@@ -40,15 +39,6 @@ class NoisePrior(NamedTuple):
     width: float = 0.25
     spread: float = 0.7
     random: float = 0.05
-
-    def check(self) -> None:
-        """Raise ValueError, naming the field, if one is outside its range."""
-        for name, value, least, most in (
-            ("a", self.a, 1.0, 1e6), ("b", self.b, 1.0, 1e6), ("width", self.width, 1e-6, 1e6),
-            ("spread", self.spread, 1e-3, 1e3), ("random", self.random, 1e-12, 0.999),
-        ):  # fmt: skip
-            if not is_number(value, int, float) or not least <= value <= most:
-                raise ValueError(f"{name}: expected a number from {least:g} to {most:g}, got {describe(value)}")
 
     @property
     def lapse(self) -> float:
@@ -92,7 +82,7 @@ def infer_with_noise(
     N(prior_mean (n,), K (n x n)), and learn at the same time how noisily they answer, with the prior `prior`.
 
     The width is learned if `ties` (None: if a tie occurs), else it is 0. EP and `improve_noise` alternate at most 30
-    times. Raise ValueError as `NoisePrior.check` does.
+    times.
     """
     comparisons = rows.rows if isinstance(rows, Design) else rows._replace(user=np.zeros(rows.size, np.int64))
     noise = initial_noise(comparisons, 1, prior, ties)
@@ -116,10 +106,8 @@ def infer_with_noise(
 
 def initial_noise(rows: PairRows, users: int, prior: NoisePrior, ties: bool | None = None) -> ResponseNoise:
     """Return how noisily each of U = `users` people is assumed to answer before anything is learned, by the modes or
-    medians of `prior`; tie widths are 0 unless `ties` (None: if a tie occurs in `rows`). Raise ValueError as
-    `NoisePrior.check` does.
+    medians of `prior`; tie widths are 0 unless `ties` (None: if a tie occurs in `rows`).
     """
-    prior.check()
     width = prior.width if (rows.equal.any() if ties is None else ties) else 0.0
     ones = np.ones(users)
     return ResponseNoise(width * ones, prior.lapse * ones, prior.random * ones)

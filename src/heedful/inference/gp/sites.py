@@ -8,7 +8,6 @@ Gaussians of g without the row's own site; `log_z` (p,) is the log integral of t
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -176,49 +175,36 @@ class Table(NamedTuple):
 
 
 class Design(NamedTuple):
-    """p observations about linear combinations d . f of n utilities (or weights), prepared for sweeps of EP.
+    """p observations of one person (U = 1) about linear combinations d . f of n utilities (or weights), prepared for
+    sweeps of EP.
 
     It generalises `Table`, where d = e_winner - e_loser, and has the same methods; rows share no noise. Made by
-    `make_design`. `D` (p x n): the vectors d; rows are sorted by person.
+    `make_design`. `D` (p x n): the vectors d.
     """
 
     rows: PairRows
-    U: int
-    n: int
     D: Array
-    slices: tuple[slice, ...]
-    """the rows of each person"""
+    U: int = 1
 
     def natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
         t, v = self.rows.times * tau, self.rows.times * nu
-        T, h = np.empty((self.U, self.n, self.n)), np.empty((self.U, self.n))
-        for u, rows in enumerate(self.slices):
-            D = self.D[rows]
-            T[u], h[u] = (D * t[rows, None]).T @ D, D.T @ v[rows]
-        return T, h
+        return ((self.D * t[:, None]).T @ self.D)[None], (self.D.T @ v)[None]
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
-        return np.zeros(self.U)
+        return np.zeros(1)
 
     def site_marginals(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-        m, v = np.empty(len(self.D)), np.empty(len(self.D))
-        for u, rows in enumerate(self.slices):
-            D = self.D[rows]
-            m[rows], v[rows] = D @ mean[u], np.vecdot(D @ cov[u], D)
-        return m, np.maximum(v, 0.0)
+        return self.D @ mean[0], np.maximum(np.vecdot(self.D @ cov[0], self.D), 0.0)
 
 
-def make_design(D: Array, times: Array, user: Ints, users: int, equal: npt.NDArray[np.bool_]) -> Design:
+def make_design(D: Array, times: Array, equal: npt.NDArray[np.bool_]) -> Design:
     """Make a `Design` of p observations about n utilities f: d . f was perceived as positive or, where `equal`, as a
     tie.
 
-    `D` (p x n): the vectors d; `times` (p,): how often each was observed; `user` (p,): the person, in rising order;
-    `users`: number of people; `equal` (p,).
+    `D` (p x n): the vectors d; `times` (p,): how often each was observed; `equal` (p,).
     """
-    p, n = D.shape
-    alone = PairRows(user, np.zeros((p, 2), np.int64), equal, times, np.full(p, -1))
-    ends = np.searchsorted(user, np.arange(users + 1))
-    return Design(alone, users, n, D, tuple(slice(int(a), int(b)) for a, b in pairwise(ends)))
+    p = len(D)
+    return Design(PairRows(np.zeros(p, np.int64), np.zeros((p, 2), np.int64), equal, times, np.full(p, -1)), D)
 
 
 def make_table(rows: PairRows, U: int, n: int) -> Table:
