@@ -456,9 +456,7 @@ class _ClickValue(NamedTuple):
 
 class _Places:
     """Estimates, from lists that were drawn at random, of how often something would be chosen at the first three places
-    of each learner's ranking: by item and place (Li et al. 2018) and by all places so far (McInerney et al. 2020).
-
-    `interaction` reads the decisions; `learners` is the number of learners, L."""
+    of each learner's ranking: by item and place (Li et al. 2018) and by all places so far (McInerney et al. 2020)."""
 
     def __init__(self, interaction: Interaction[Any], learners: int) -> None:
         self._interaction, self._learners = interaction, learners
@@ -523,9 +521,7 @@ class _PlaceValue(NamedTuple):
 
 
 def refused(measure: Measure, reason: str, remedy: str) -> Value:
-    """Return a `Value` without an estimate of `measure`, because the log does not determine it.
-
-    `reason` says in words why not, `remedy` what would make the log determine it."""
+    """Return a `Value` without an estimate of `measure`, because the log does not determine it."""
     return Value(measure.name, None, None, None, 0, 0, 0.0, None, None, None, "", reason, remedy)
 
 

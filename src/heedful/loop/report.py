@@ -119,7 +119,6 @@ def report(history: History, last: int) -> Report:
 def _why_not_compared(words: Words, share: float, learned: Arm, control: Arm, level: bool, mute: bool) -> str:
     """Return in words why the model's lists cannot be compared with those of the control.
 
-    - `words`: those of the loop's kind of feedback
     - `share`: the share of the control in the settings
     - `learned`, `control`: the counts of either sort of lists, and how good they were
     - `level`: whether all lists have the same score

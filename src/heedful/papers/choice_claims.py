@@ -64,7 +64,7 @@ def near(panel: str, label: str, paper: float) -> Check:
 
 
 def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str], form: str = "{:.3f}") -> Check:
-    """Check that, in the plot `panel`, each of the curves `ours` ends lower than each of the curves `others`.
+    """Check that each of the curves `ours` ends lower than each of the curves `others`.
 
     `form` is the format of final means in the text."""
 
@@ -78,7 +78,7 @@ def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str], form:
 
 
 def even(panel: str, a: str, b: str) -> Check:
-    """Check that, in the plot `panel`, the final means of the curves `a` and `b` differ by at most .01 (EVEN)."""
+    """Check that the final means of the curves `a` and `b` differ by at most .01 (EVEN)."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (ends(outcome[panel][label]) for label in (a, b))
@@ -90,8 +90,7 @@ def even(panel: str, a: str, b: str) -> Check:
 
 
 def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
-    """Check that, in the plot `panel`, at least one of the curves `some` ends at most .01 (EVEN) higher than the curve
-    `b`."""
+    """Check that at least one of the curves `some` ends at most .01 (EVEN) higher than the curve `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         other = ends(outcome[panel][b])
@@ -135,8 +134,7 @@ def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int
 
 
 def throughout(panel: str, a: str, b: str) -> Check:
-    """Check that, in the plot `panel`, the curve `a` is lower than the curve `b` at the start and after every
-    question."""
+    """Check that the curve `a` is lower than the curve `b` at the start and after every question."""
 
     def check(outcome: Outcome) -> Verdict:
         lower, upper = (outcome[panel][label].regrets for label in (a, b))

@@ -60,8 +60,7 @@ def _end(result: LineResult, measure: Measure | None) -> Array:
 
 
 def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
-    """Check that, in the plot `panel`, the curve `a` ends lower than the curve `b`, in average regret or in
-    `measure`."""
+    """Check that the curve `a` ends lower than the curve `b`, in average regret or in `measure`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
@@ -73,8 +72,7 @@ def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
 
 
 def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
-    """Check that, in the plot `panel`, each of the curves `labels` ends lower, in average regret, than the curve before
-    it."""
+    """Check that each of the curves `labels` ends lower, in average regret, than the curve before it."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = [regret_at(outcome[panel][label]) for label in labels]
@@ -86,8 +84,8 @@ def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
 
 
 def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> Check:
-    """Check that, in the plot `panel`, the curve `a` is significantly lower than the curve `b` at more than half of the
-    rounds compared, which are evenly spaced on a logarithmic scale from `least` to `most` (0: the last)."""
+    """Check that the curve `a` is significantly lower than the curve `b` at more than half of the rounds compared,
+    which are evenly spaced on a logarithmic scale from `least` to `most` (0: the last)."""
 
     def check(outcome: Outcome) -> Verdict:
         regret_a, regret_b = (average_regret(outcome[panel][label].regrets) for label in (a, b))
@@ -107,8 +105,8 @@ def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> C
 
 
 def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
-    """Check that, in the plot `panel`, the final average regrets of the curves `a` and `b` differ by at most the share
-    `tolerance` of that of `b`."""
+    """Check that the final average regrets of the curves `a` and `b` differ by at most the share `tolerance` of that of
+    `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = regret_at(outcome[panel][a]), regret_at(outcome[panel][b])
@@ -124,8 +122,7 @@ def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
 
 
 def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | None = None) -> Check:
-    """Check that, in the plot `panel`, the curve `a` ends below `factor` times the curve `b`, in average regret or in
-    `measure`."""
+    """Check that the curve `a` ends below `factor` times the curve `b`, in average regret or in `measure`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
@@ -137,8 +134,8 @@ def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | 
 
 
 def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: int | None = None) -> Check:
-    """Check that, in the plot `panel`, the curve `fast` reaches the final average regret of the curve `slow` after the
-    share `share` of the rounds, or after `most` rounds if these are fewer."""
+    """Check that the curve `fast` reaches the final average regret of the curve `slow` after the share `share` of the
+    rounds, or after `most` rounds if these are fewer."""
 
     def check(outcome: Outcome) -> Verdict:
         regret_fast, regret_slow = (average_regret(outcome[panel][label].regrets) for label in (fast, slow))
@@ -157,8 +154,8 @@ def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: i
 
 
 def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
-    """Check that, in the plot `panel`, a run of the curve `a` takes less than the share `share` of the processor time
-    of a run of the curve `b`."""
+    """Check that a run of the curve `a` takes less than the share `share` of the processor time of a run of the curve
+    `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = outcome[panel][a].seconds, outcome[panel][b].seconds

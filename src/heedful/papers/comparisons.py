@@ -33,7 +33,7 @@ NDCG = Measure("average NDCG@5 of rounds 1 to t", lambda regrets, M: 1.0 - avera
 
 
 def higher(panel: str, a: str, b: str) -> Check:
-    """Check that, in the plot `panel`, the curve `a` ends with a higher average NDCG than the curve `b`."""
+    """Check that the curve `a` ends with a higher average NDCG than the curve `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_ndcg(outcome[panel][label])[:, -1] for label in (a, b))
@@ -44,8 +44,8 @@ def higher(panel: str, a: str, b: str) -> Check:
 
 
 def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
-    """Check that, in the plot `panel`, from a tenth of the rounds on, the average NDCG of the curve `a` exceeds that of
-    each of the curves `others` by more than `least`."""
+    """Check that from a tenth of the rounds on, the average NDCG of the curve `a` exceeds that of each of the curves
+    `others` by more than `least`."""
 
     def check(outcome: Outcome) -> Verdict:
         ndcg = _ndcg(outcome[panel][a])
@@ -170,8 +170,8 @@ def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Che
 
 
 def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -> Check:
-    """Check that, in the plot `panel`, none of the curves `labels` has a mean regret that is lower than that of the
-    curve `label` by more than the share `share` of it."""
+    """Check that none of the curves `labels` has a mean regret that is lower than that of the curve `label` by more
+    than the share `share` of it."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = {curve: outcome[panel][curve].regrets.mean(axis=1) for curve in labels}
@@ -189,8 +189,8 @@ def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -
 
 
 def quicker(panel: str, a: str, b: str, share: float) -> Check:
-    """Check that, in the plot `panel`, whose values are seconds, the curve `a` takes less than the share `share` of the
-    time of the curve `b`."""
+    """Check that, in seconds, the curve `a` takes less than the share `share` of the time of the curve
+    `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (outcome[panel][label].regrets[:, -1] for label in (a, b))

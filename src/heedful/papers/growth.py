@@ -37,8 +37,8 @@ def _quarters(result: LineResult) -> tuple[Array, Array, Array]:
 
 
 def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
-    """Check that, in the plot `panel`, after `t` rounds the average regret of each of the curves `labels` is less than
-    half that of the first round."""
+    """Check that after `t` rounds the average regret of each of the curves `labels` is less than half that of the first
+    round."""
 
     def check(outcome: Outcome) -> Verdict:
         results = [outcome[panel][label] for label in labels]
@@ -54,8 +54,8 @@ def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
 
 
 def vanishing(panel: str, labels: Sequence[str]) -> Check:
-    """Check that, in the plot `panel`, the regret of each of the curves `labels` approaches zero. In the last quarter
-    it is less than a tenth of the first ten rounds' and less than 0.8 of the second quarter's."""
+    """Check that the regret of each of the curves `labels` approaches zero. In the last quarter it is less than a tenth
+    of the first ten rounds' and less than 0.8 of the second quarter's."""
 
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
@@ -70,8 +70,8 @@ def vanishing(panel: str, labels: Sequence[str]) -> Check:
 
 
 def stuck(panel: str, labels: Sequence[str]) -> Check:
-    """Check that, in the plot `panel`, none of the curves `labels` approaches zero; the last quarter has more than 0.8
-    of the regret of the second quarter."""
+    """Check that none of the curves `labels` approaches zero; the last quarter has more than 0.8 of the regret of the
+    second quarter."""
 
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
@@ -90,8 +90,8 @@ def _falling(labels: Sequence[str], quarters: Sequence[tuple[Array, Array, Array
 
 
 def steadier(panel: str, labels: Sequence[str]) -> Check:
-    """Check that, in the plot `panel`, the standard error of the average regret of each of the curves `labels` is lower
-    at the end than after ten rounds.
+    """Check that the standard error of the average regret of each of the curves `labels` is lower at the end than after
+    ten rounds.
 
     The Pitman-Morgan test: of paired values, one has the lower variance if their difference and sum are correlated.
     """
@@ -119,8 +119,8 @@ def _test_steadier(values: Array) -> Part:
 
 
 def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
-    """Check that, in the plot `panel`, the cumulative `measure` of the curve `label` grows as log t. The last decade of
-    rounds adds less than 1.8 times what the one before added."""
+    """Check that the cumulative `measure` of the curve `label` grows as log t. The last decade of rounds adds less than
+    1.8 times what the one before added."""
 
     def check(outcome: Outcome) -> Verdict:
         last, before = decades(outcome[panel][label], measure)
@@ -130,8 +130,8 @@ def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
 
 
 def faster_than_log(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
-    """Check that, in the plot `panel`, the cumulative `measure` of the curve `label` grows faster than log t. The last
-    decade of rounds adds more than 1.8 times what the one before added."""
+    """Check that the cumulative `measure` of the curve `label` grows faster than log t. The last decade of rounds adds
+    more than 1.8 times what the one before added."""
 
     def check(outcome: Outcome) -> Verdict:
         last, before = decades(outcome[panel][label], measure)
@@ -155,8 +155,8 @@ def decades(result: LineResult, measure: Measure) -> tuple[Array, Array]:
 
 
 def within_bound(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) -> Check:
-    """Check that, in the plot `panel`, the mean over runs of each of the curves `labels`, in `measure`, is at most its
-    theoretical bound, itself a mean, at every round for which there is one.
+    """Check that the mean over runs of each of the curves `labels`, in `measure`, is at most its theoretical bound,
+    itself a mean, at every round for which there is one.
 
     With one run, or if all runs are equal, the values are compared without a test.
     """

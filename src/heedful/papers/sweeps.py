@@ -22,8 +22,7 @@ are a wide range."""
 
 
 def best_value(panel: str, values: Sequence[float], best: float) -> Check:
-    """Check that in the sweep of the panel `panel` over `values`, the value `best` has a lower average regret than each
-    other value."""
+    """Check that the value `best` has a lower average regret than each other value."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = _ends(outcome, panel, values)
@@ -33,8 +32,8 @@ def best_value(panel: str, values: Sequence[float], best: float) -> Check:
 
 
 def good_values(panel: str, values: Sequence[float]) -> Check:
-    """Check that in the sweep of the panel `panel` over `values`, those with less than twice the lowest regret span at
-    least a factor of 100, and exclude both extremes."""
+    """Check that the values with less than twice the lowest regret span at least a factor of 100, and exclude both
+    extremes."""
 
     def check(outcome: Outcome) -> Verdict:
         sure, possible = good_ranges(outcome, panel, values)

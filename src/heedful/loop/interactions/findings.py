@@ -123,9 +123,7 @@ def basis(comparisons: int, people: int, noun: str) -> str:
 
 
 def lists_sentence(report: Report, noun: str = "list") -> str:
-    """Return a sentence on the lists that `report` is about: how many, whether all or only the newest, since when.
-
-    `noun` is what the loop calls a list, as in `Words.shown`."""
+    """Return a sentence on the lists that `report` is about: how many, whether all or only the newest, since when."""
     since = "" if report.since is None else f", since {utc(report.since)}"
     return f"Looked at: {'all' if report.whole else 'the newest'} {count(report.decisions, noun)}{since}."
 
@@ -147,8 +145,7 @@ def clusters(apart: Difference | None, answers: str = "Answers", noun: str = "li
     """Return the sentence that explains that the interval in `apart` counts people as independent, not lists; () if
     there is no interval.
 
-    `apart` is the difference of two means. `answers` is the plural noun of the feedback, with a capital letter; `noun`
-    is what the loop calls a list."""
+    `answers` is the plural noun of the feedback, with a capital letter; `noun` is what the loop calls a list."""
     if apart is None:
         return ()
     people = f"{apart.people:,} here, where a {noun} shown to nobody in particular counts as one"
@@ -160,7 +157,7 @@ def excluded_sentence(report: Report, words: Words) -> str:
     are none.
 
     Left out are lists that another system made, lists made ahead and never shown, lists that are neither the model's
-    order nor the control's, and answers that were undone. `words` are those of the loop's kind of feedback."""
+    order nor the control's, and answers that were undone."""
     apart = [(report.imported, words.imported), (report.waiting, "made ahead and never shown")]
     of_neither = report.decisions - report.learned.shown - report.control.shown - report.imported - report.waiting
     apart.append(
@@ -180,8 +177,6 @@ def compare_arms(
     """Return the comparison in `report` of learned lists with control lists (in the caller's order), in words and
     pictures.
 
-    - `words`: those of the loop's kind of feedback
-    - `settings`: those of the loop
     - `span`: the (least, greatest) score of a list
     - `notes`: sentences on how this is measured"""
     axis = words.axis or span
@@ -218,8 +213,7 @@ def silence_sentence(report: Report, noun: str) -> tuple[str, ...]:
 def compare(report: Report, words: Words, settings: Settings) -> Verdict:
     """Return the verdict of `report`: whether learned lists are better than control lists (in the caller's order).
 
-    If it cannot be told, the verdict says why and what to do. `words` are those of the loop's kind of feedback,
-    `settings` those of the loop."""
+    If it cannot be told, the verdict says why and what to do."""
     apart = report.difference
     if apart is None:
         why = sentence(report.unsaid)
@@ -255,8 +249,8 @@ def compare(report: Report, words: Words, settings: Settings) -> Verdict:
 def arms_picture(report: Report, words: Words, axis: str | tuple[float, float]) -> Picture | None:
     """Return a picture of the mean score over time, of learned lists and of control lists (in the caller's order).
 
-    `report` holds the series; `words` are those of the loop's kind of feedback; `axis` is the scale of the scores: its
-    name or (lowest, highest). Return None if it would have fewer than two points."""
+    `axis` is the scale of the scores: its name or (lowest, highest). Return None if it would have fewer than two
+    points."""
     learned = mean_points([window.learned for window in report.series])
     control = mean_points([window.control for window in report.series])
     ends = [mean for mean in learned if mean is not None]
@@ -302,9 +296,7 @@ def mean_points(arms: Sequence[Arm]) -> tuple[float | None, ...]:
 
 
 def prediction_section(found: PredictionReport, more: Sequence[str] = ()) -> Section:
-    """Return a section on how well answers were predicted, compared with a baseline.
-
-    `found` has the scores. The section has sentences on them, then the sentences `more`, and a picture over time."""
+    """Return a section on how well answers were predicted, compared with a baseline."""
     return Section("How well does it predict?", (*prediction_sentences(found), *more), prediction_picture(found))
 
 

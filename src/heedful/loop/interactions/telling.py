@@ -74,9 +74,7 @@ _ARMS = {
 
 def unordered(words: Words, arm: str, predicted: Sequence[float | None]) -> str:
     """Return a sentence on why the predictions for a list, in the order shown, do not fall from top to bottom; "" if
-    they do, or if one is missing.
-
-    `words` are those of the loop's kind of feedback, and `arm` is that of the decision."""
+    they do, or if one is missing."""
     known = [value for value in predicted if value is not None]
     if not words.prediction or len(known) < len(predicted) or known == sorted(known, reverse=True):
         return ""
@@ -98,8 +96,7 @@ HOW = {
 def why(told: Why, top: int = 0) -> list[Part]:
     """Return `told`, why an item of a decision had its score, as lines and tables.
 
-    They hold the item's position and score, what each feature contributes, and the feedback that changed the score,
-    with the methods by which these were computed. The table of features has at most `top` rows; 0 for all."""
+    The table of features has at most `top` rows; 0 for all."""
     stood = "was not shown" if told.place is None else f"was shown in place {told.place:,}"
     how = "" if told.place is None else HOW.get(told.arm, "")
     head = f"{told.item} {stood}{how}"
@@ -160,7 +157,7 @@ def position_bias(found: Evaluation) -> list[Part]:
     """Return, as a table and a paragraph, how much people look at the lower of two neighbouring places of a list
     compared with the upper one.
 
-    `found` is an evaluation of learners on a log. Return [] if the log does not allow to estimate it."""
+    Return [] if the log does not allow to estimate it."""
     if found.position_bias is None:
         return []
     rows = [
@@ -177,10 +174,7 @@ def position_bias(found: Evaluation) -> list[Part]:
 
 
 def evaluation(found: Evaluation) -> list[Part]:
-    """Return `found`, how well learners would have predicted the answers in a log, as lines and tables.
-
-    For each measure there is a table with a row for each learner, a sentence on what the measure is the mean of, and
-    reasons why a value is missing or doubtful. Then come the learners' greatest weights."""
+    """Return `found`, how well learners would have predicted the answers in a log, as lines and tables."""
     parts: list[Part] = []
     sure = percent(1.0 - found.alpha, 6)
     for j, measure in enumerate(found.measures):
@@ -220,9 +214,7 @@ def _learned(found: Evaluation) -> Table:
 
 def refusals(found: Evaluation, j: int) -> list[Line]:
     """Return lines that say why the measure with the index `j` cannot be computed for some learners: a line for each
-    reason.
-
-    `found` is an evaluation of learners on a log."""
+    reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for each in found.learners:
         value = each.values[j]
@@ -237,9 +229,7 @@ def refusals(found: Evaluation, j: int) -> list[Line]:
 
 def needed(found: Evaluation, j: int) -> str:
     """Return a sentence, with a space before it, on how many decisions it takes to tell learners from the first by the
-    measure with the index `j`; "" if there is no difference.
-
-    `found` is an evaluation of learners on a log."""
+    measure with the index `j`; "" if there is no difference."""
     told = [
         f"{int(float(f'{n:.2g}')):,} for {each.learner}"
         for each in found.learners
@@ -342,28 +332,20 @@ def picture_table(picture: Picture) -> Table:
 
 
 def health(found: Health) -> list[Part]:
-    """Return `found`, how sound the feedback of a loop is, as lines and tables.
-
-    They hold the alarms with what to do next, what was compared, counts over time, and how well predictions came out. A
-    table without rows is left out."""
+    """Return `found`, how sound the feedback of a loop is, as lines and tables."""
     alarms = [Line(f"ALARM, {each.name}: {each.said} {each.remedy}") for each in found.alarms]
     return there([*(alarms or [sound(found)]), *health_compared(found), *health_over_time(found), calibration(found)])
 
 
 def sound(found: Health) -> Line:
-    """Return the sentence that nothing seems to be wrong with the feedback, with the numbers of decisions and feedback.
-
-    `found` is the health of a loop that has no alarm."""
+    """Return the sentence that nothing seems to be wrong, with the numbers of decisions and feedback."""
     pieces = count(found.feedback, "piece of feedback", "pieces of feedback")
     given = f"{pieces} on {count(found.decisions, 'decision')}"
     return Line(f"Nothing is wrong with {given}, as far as can be seen.")
 
 
 def health_compared(found: Health) -> list[Part]:
-    """Return a table of the tests of the feedback in `found`, and lines about them.
-
-    A row has the share before and since the likeliest change, and the strength of the evidence for a change. The lines
-    say how strong evidence makes an alarm, and which tests cannot say anything and why."""
+    """Return a table of the tests of the feedback in `found`, and lines about them."""
     rows = [
         (each.name, _percent(each.before), _percent(each.after), brief(each.evidence), "alarm" if each.alarm else "no")
         for each in found.signals
@@ -378,9 +360,7 @@ def health_compared(found: Health) -> list[Part]:
 
 
 def health_over_time(found: Health) -> list[Part]:
-    """Return counts of the feedback in `found` over time as a table, and lines that explain the columns.
-
-    The lines also say how much corrections gain, and which people give the most feedback."""
+    """Return counts of the feedback in `found` over time as a table, and lines that explain the columns."""
     return [_windows(found), *_lines(found)]
 
 
@@ -438,9 +418,7 @@ def _lines(found: Health) -> list[Line]:
 
 def calibration(found: Health) -> Table:
     """Return a table that compares predictions with the answers: for each interval of predictions, their mean and the
-    mean of the answers.
-
-    `found` is the health of a loop's feedback, which has these means."""
+    mean of the answers."""
     rows = [
         (
             f"{brief(each.low)} to {brief(each.high)}", f"{each.answers:,}", brief(each.predicted), brief(each.came),
@@ -466,9 +444,7 @@ def _percent(value: float | None) -> str:
 def style(found: Style) -> list[Part]:
     """Return `found`, what a person's edits say about the style of texts that they want, as lines and a table.
 
-    The first line is the prompt. A row of the table has a feature that edits changed, what can be told of it, and in
-    how many edits there was less or more of it than in the draft. Lines say what was corrected by hand, and how sure
-    it is."""
+    The first line is the prompt."""
     rows = []
     for each in found.statements:
         if each.more or each.fewer:
