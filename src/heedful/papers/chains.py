@@ -10,11 +10,10 @@ Joachims, *Coactive Learning*, JAIR 53, 2015.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
+from heedful.diagnostics import sign_test
 from heedful.papers.figure import FAILS, HOLDS, OPEN, Check, Claim, Conclusion, Line, Outcome, Panel, Verdict
 from heedful.papers.panels import CHAINS, distribution
 from heedful.papers.statistics import SIGNIFICANT, Part, all_hold, paired_t_test, percentage, reach, weakest
@@ -55,19 +54,13 @@ def mostly_better(labels: tuple[str, ...]) -> Check:
         for label in labels:
             net = _signs(outcome, label).sum(axis=1)
             better, worse = int((net > 0).sum()), int((net < 0).sum())
-            p = _sign_test(better, worse)
+            p = sign_test(net).p
             conclusions.append(_more(better, worse, p, len(labels)))
             words.append(f"{label}: {better} better, {worse} worse of {net.size} chains, p = {p:.2g}")
         conclusion = FAILS if FAILS in conclusions else HOLDS if conclusions == [HOLDS] * len(conclusions) else OPEN
         return Verdict(conclusion, "; ".join(words))
 
     return check
-
-
-def _sign_test(better: int, worse: int) -> float:
-    from scipy.stats import binomtest
-
-    return float(binomtest(better, better + worse).pvalue) if better + worse else math.nan
 
 
 def _more(better: int, worse: int, p: float, tests: int) -> Conclusion:

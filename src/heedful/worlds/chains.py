@@ -50,21 +50,14 @@ class QueryChain(Protocol):
 
 class Study(NamedTuple):
     """The result of `study` on n query chains: is the feedback ybar (the clicked documents moved to the top) better
-    than the ranking y that was shown ([J15] Figure 1)?
+    than the ranking y that was shown ([J15] Figure 1)? `heedful.diagnostics.sign_test` counts and tests the
+    differences.
 
-    - `differences` (n,): DCG@10(ybar) - DCG@10(y) of each chain.
-    - `better`, `equal`, `worse`: the shares of chains whose difference is above, at and below 0.
-    - `unchanged`: the share of chains with ybar = y among those whose difference is 0; NaN if there are none.
-    - `p`: the p-value of the two-sided sign test of better against worse; NaN if all differences are 0.
+    - `differences` (n,): DCG@10(ybar) - DCG@10(y) of each chain; sums in another order round otherwise.
     - `same` (n,): for each chain, whether ybar = y.
     """
 
     differences: Array
-    better: float
-    equal: float
-    worse: float
-    unchanged: float
-    p: float
     same: npt.NDArray[np.bool_]
 
 
@@ -134,20 +127,7 @@ def study(
         y_bar = chain_feedback(y, hits)
         differences.append(utility(r, y_bar, K) - utility(r, y, K))
         unchanged.append(np.array_equal(y_bar, y))
-    return _summarise(np.array(differences), np.array(unchanged, np.bool_))
-
-
-def _summarise(differences: Array, unchanged: npt.NDArray[np.bool_]) -> Study:
-    from scipy.stats import binomtest
-
-    sign = np.where(np.abs(differences) < 1e-9, 0.0, np.sign(differences))  # sums in another order round otherwise
-    n = max(sign.size, 1)
-    better, worse = int((sign > 0).sum()), int((sign < 0).sum())
-    same = unchanged[sign == 0]
-    p = float(binomtest(better, better + worse).pvalue) if better + worse else float("nan")
-    unchanged_share = float(same.mean()) if same.size else float("nan")
-    equal = sign.size - better - worse
-    return Study(differences, better / n, equal / n, worse / n, unchanged_share, p, unchanged)
+    return Study(np.array(differences, np.float64), np.array(unchanged, np.bool_))
 
 
 def fit_clicks(chains: Iterable[QueryChain]) -> PositionBiased:

@@ -173,18 +173,18 @@ def remove_item(pairs: InteractionMatrix, item: int) -> None:
 
 def items_of(pairs: InteractionMatrix, user: int) -> Ints:
     """Return the indices of the items that the user with index `user` rated in `pairs` (n,), the newest first."""
-    return pairs.item[_places(pairs.of_user, pairs.after_user, user)]
+    return pairs.item[pairs_of(pairs.of_user, pairs.after_user, user)]
 
 
 def users_of(pairs: InteractionMatrix, item: int) -> Ints:
     """Return the indices of the users who rated the item with index `item` in `pairs` (n,), the newest first."""
-    return pairs.user[_places(pairs.of_item, pairs.after_item, item)]
+    return pairs.user[pairs_of(pairs.of_item, pairs.after_item, item)]
 
 
-def _places(newest: Ints, after: Ints, owner: int) -> Ints:
+def pairs_of(newest: Ints, after: Ints, owner: int) -> Ints:
     """Return the positions (n,) of the n pairs of the user (or item) with index `owner`, the newest first."""
     places = []
-    p = newest[owner] if owner < newest.size else -1
+    p = newest[owner] if 0 <= owner < newest.size else -1
     while p >= 0:
         places.append(int(p))
         p = after[p]
