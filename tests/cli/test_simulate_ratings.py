@@ -95,21 +95,6 @@ def test_the_table_says_what_was_done(meals: Path) -> None:
     assert "shown again" in heedful(f"{LINE} --repeats --rounds 5", meals).out
 
 
-def test_ndcg_of_what_would_be_shown(meals: Path) -> None:
-    got = heedful(f"{LINE} --measure ndcg --seeds 2 --rounds 30 --json", meals)
-    setting = rating_setting(open_ratings(meals).table, measure="ndcg", seeds=(0, 1))
-    ends = {}
-    for row in got.json:
-        runs = [trace(setting.learner(row["learner"]), s.world, 30, s.draw, interpreted=True) for s in setting.scenes]
-        ends[row["learner"]] = np.mean(runs)
-        assert row["ndcg_5"][-1] == pytest.approx(np.mean(runs), rel=1e-12)
-        assert 0.5 < row["ndcg_5"][-1] <= 1.0
-    assert got.json[0]["less"]["learner"] == max(SIMPLE, key=lambda name: float(ends[name]))  # the best has most of it
-    table = heedful(f"{LINE} --measure ndcg --seeds 2 --rounds 30", meals).out
-    assert "Average NDCG@5 of rounds 1 to t" in table
-    assert "NDCG of the first 5 of the list, of which the first 1 are shown." in table
-
-
 def test_worlds_that_are_drawn() -> None:
     name = "gaussian:n_users=6,n_items=9,n_factors=2,noise=0.1"
     got = done(f"simulate ratings {name} --learner alb:n_factors=2 --interpreted --rounds 20 --seeds 2 --json")

@@ -9,10 +9,10 @@ import pytest
 
 from heedful.core.fold import trace
 from heedful.data.ratings import RatingTable
-from heedful.experiments.ratings import MEASURES, SIMPLE, is_drawn, make_world, rating_setting
+from heedful.experiments.ratings import SIMPLE, is_drawn, make_world, rating_setting
 from heedful.experiments.run import Run, difference, simulate
 from heedful.spaces.slate import Slate
-from heedful.worlds.offers import RankedList, WarmStart
+from heedful.worlds.offers import WarmStart
 from heedful.worlds.ratings import GAUSSIAN, LowRank, Replay
 
 
@@ -55,17 +55,6 @@ def test_what_is_told_before_does_not_count(table: RatingTable) -> None:
     assert not np.array_equal(scenes[0].world.items, scenes[1].world.items)
 
 
-def test_ndcg_is_of_five_where_fewer_are_shown(table: RatingTable) -> None:
-    setting = rating_setting(table, measure="ndcg")
-    assert (setting.space, setting.measure, setting.rising) == (Slate(5, -2.0, 2.0), "NDCG@5", True)
-    world = setting.scenes[0].world
-    assert isinstance(world, RankedList)
-    assert (world.consumed, world.depth, world.floor) == (1, 5, -2.0)
-    assert rating_setting(table, measure="ndcg", slate=7).space.size == 7
-    above = table._replace(values=table.values + 3.0)
-    assert rating_setting(above, measure="ndcg").scenes[0].world.floor == 0.0  # what cannot be negative is not shifted
-
-
 def test_worlds_by_name() -> None:
     world = make_world("gaussian:n_users=3,noise=0.25", 4)
     assert isinstance(world, LowRank)
@@ -92,7 +81,6 @@ def test_worlds_by_name() -> None:
         ("gaussian:n_users=0", {}, "gaussian: n_users: expected a whole number, 1 to 10000000, got 0"),
         ("gaussian:noise=-1", {}, "gaussian: noise: expected a number from 0 to 1e50, got -1.0"),
         ("gaussian:seed=1", {}, "got 'seed'"),
-        ("gaussian", {"measure": "loss"}, "measure: expected regret or ndcg, got 'loss'"),
         ("gaussian", {"slate": 0}, "slate: expected a whole number, 1 to 1000, got 0"),
         ("gaussian", {"warm": -1}, "warm: expected a whole number, 0 or more, got -1"),
     ],
@@ -109,7 +97,6 @@ def test_learners_of_this_interaction_alone(table: RatingTable) -> None:
         assert setting.learner(name).space == setting.space
     with pytest.raises(ValueError, match=r"expected one that takes ratings \(rating\), got prank, which is ordinal"):
         setting.learner("prank")
-    assert MEASURES == ("regret", "ndcg")
 
 
 def test_a_difference_is_taken_seed_by_seed() -> None:

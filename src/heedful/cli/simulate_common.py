@@ -133,7 +133,7 @@ Against = tuple[str, dict[str, tuple[float, float]]]
 def _best(prepared: PreparedExperiment, curves: dict[str, Curve]) -> str:
     """Return the simple learner of `prepared.yardsticks` whose curve ends best; "" if none was run."""
     ends = {spec: float(curves[spec].mean[-1]) for spec in prepared.yardsticks if spec in curves}
-    return (max if prepared.setting.rising else min)(ends, key=lambda spec: ends[spec]) if ends else ""
+    return min(ends, key=lambda spec: ends[spec]) if ends else ""
 
 
 def _less(best: str, against: tuple[float, float] | None) -> dict[str, object]:
@@ -145,8 +145,8 @@ def _less(best: str, against: tuple[float, float] | None) -> dict[str, object]:
 
 
 def _key(setting: Setting) -> str:
-    """Return the name of what the setting measures as a JSON key: regret, rank_loss, ndcg_5."""
-    return setting.measure.lower().replace(" ", "_").replace("@", "_")
+    """Return the name of what the setting measures as a JSON key: regret, rank_loss."""
+    return setting.measure.replace(" ", "_")
 
 
 def _as_json(

@@ -22,7 +22,7 @@ from heedful.data.ratings import RatingTable
 from heedful.experiments.setting import Kind, Scene, Setting
 from heedful.learners.registry import parameters
 from heedful.spaces.slate import Slate
-from heedful.worlds.offers import RankedList, warm_start
+from heedful.worlds.offers import warm_start
 from heedful.worlds.ratings import (
     LowRank,
     Replay,
@@ -44,13 +44,6 @@ DRAWN: dict[str, Callable[..., LowRank]] = {
 }
 """The worlds with random ratings of Dadkhahi & Negahban 2018 ([A18]), by name; drawn again for every seed."""
 
-MEASURES = ("regret", "ndcg")
-"""What is measured in a round: the best value on offer minus the mean value of the items shown, or the NDCG at `LENGTH`
-of a list."""
-
-LENGTH = 5
-"""How many positions of a list the NDCG counts."""
-
 ROUNDS = 25_000
 """The default number of rounds, from [A18]; fewer if there are not as many ratings."""
 
@@ -68,7 +61,6 @@ def rating_setting(
     repeats: bool = False,
     slate: int = 1,
     warm: int = 0,
-    measure: str = "regret",
     seeds: Sequence[int] = (0,),
 ) -> Setting:
     """Return the experiment in which users rate the items that a learner shows: with the ratings of the table `source`,
@@ -80,17 +72,11 @@ def rating_setting(
     items, which the user consumes and rates. Before round 1 the learner gets `warm` random ratings, drawn with the
     seed; each of `seeds` is a run of its own.
 
-    What is measured in a round, `measure`, is "regret", the best value on offer minus the mean value of the items
-    shown, or "ndcg": the learner makes a list of at least 5 items, of which the first `slate` are consumed, and its
-    NDCG@5 is taken.
-
-    Raise ValueError, naming what is wrong, for an unknown name or measure, for counts that make no sense, and for more
-    `warm` ratings than there are.
+    Raise ValueError, naming what is wrong, for an unknown name, for counts that make no sense, and for more `warm`
+    ratings than there are.
     """
     check_count("slate", slate, most=1000)
     check_count("warm", warm, least=0)
-    if measure not in MEASURES:
-        raise ValueError(f"measure: expected {' or '.join(MEASURES)}, got {measure!r}")
     worlds: list[Any]
     if isinstance(source, str):
         low_rank = [make_world(source, seed) for seed in seeds]
@@ -102,23 +88,17 @@ def rating_setting(
         rounds = ROUNDS if repeats else min(ROUNDS, rounds_in(replay, slate, warm))
     if warm:
         worlds = [warm_start(world, warm, seed) for world, seed in zip(worlds, seeds)]
-    size = slate
-    if measure == "ndcg":
-        size = max(slate, LENGTH)
-        worlds = [RankedList(world, slate, LENGTH, _floor(world, low)) for world in worlds]
-    nothing, name = np.empty(0), "regret" if measure == "regret" else f"NDCG@{LENGTH}"
+    nothing = np.empty(0)
     return Setting(
         n_features=0,
-        space=Slate(size, low, high if high > low else low + 1.0),
+        space=Slate(slate, low, high if high > low else low + 1.0),
         R=math.nan,
         S=math.nan,
         alpha=math.nan,
         rounds=rounds,
         scenes=tuple(Scene(seed, 0, seed, world, nothing) for seed, world in zip(seeds, worlds)),
         kind=RATING,
-        measure=name,
         warm=warm,
-        rising=measure == "ndcg",
     )
 
 
@@ -158,13 +138,6 @@ def _range(name: str, worlds: Sequence[LowRank]) -> tuple[float, float]:
         return -1e50, 1e50
     margin = max(world.width for world in worlds) / 2.0
     return -margin, 1.0 + margin
-
-
-def _floor(world: object, low: float) -> float:
-    """Return the value of an item that counts as no gain in NDCG: 0, or the lowest value of an item if that is
-    negative."""
-    inner = getattr(world, "world", world)
-    return min(0.0, float(inner.Y.min()) if isinstance(inner, LowRank) else low)
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:

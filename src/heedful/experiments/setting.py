@@ -76,7 +76,6 @@ class Setting(NamedTuple):
     - `kind`: the kind of feedback that learners get.
     - `measure`: the name of what is measured in each round, such as "regret".
     - `warm`: how many rounds are played before the first one that counts.
-    - `rising`: whether a greater value of the measure is better.
     """
 
     n_features: int
@@ -89,7 +88,6 @@ class Setting(NamedTuple):
     kind: Kind
     measure: str = "regret"
     warm: int = 0
-    rising: bool = False
 
     def learner(self, spec: str) -> Any:
         """Return the learner that the text `spec` (such as "second-order:gamma=0.1") describes, made for this setting.

@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from heedful.jit.kernel import Ints, top
+from heedful.jit.kernel import DISCOUNTS, Ints, kernel, top
 from heedful.spaces.slate import SlateContext, SlateRatings
-from heedful.worlds.offers import ndcg
-from heedful.worlds.ratings import Replay, ReplayState
+from heedful.worlds.ratings import Replay, ReplayState, rating_of
+
+Array = npt.NDArray[np.float64]
 
 DEPTH = 5
 
@@ -69,3 +71,28 @@ class NdcgWorld(NamedTuple):
 
     def advance(self, state: ReplayState, x: SlateContext, shown: Ints, feedback: SlateRatings) -> ReplayState:
         return self.world.advance(state, x, shown[:1], feedback)
+
+
+@kernel
+def ndcg(world: Replay, x: SlateContext, ranking: Ints, depth: int, floor: float) -> float:
+    """Return the NDCG of a `ranking` of items available in `x`: the sum over the first `depth` of (rating by the
+    user in `world` - `floor`) / log2(position + 1), divided by that sum for the best list; 1 where no available item
+    is rated above `floor`."""
+    available, ranked = np.empty(x.items.size), np.empty(ranking.size)
+    for j in range(x.items.size):
+        available[j] = rating_of(world, x.user, x.items[j]) - floor
+    best = discounted_sum(np.sort(available)[::-1], min(depth, available.size))
+    if best <= 0.0:
+        return 1.0
+    for r in range(ranking.size):
+        ranked[r] = rating_of(world, x.user, ranking[r]) - floor
+    return discounted_sum(ranked, min(depth, ranked.size)) / best
+
+
+@kernel
+def discounted_sum(gains: Array, n: int) -> float:
+    """Return the DCG of a list: the sum of the first `n` of `gains` (m,), each divided by log2(position + 1)."""
+    s = 0.0
+    for r in range(n):
+        s += gains[r] * DISCOUNTS[r]
+    return s

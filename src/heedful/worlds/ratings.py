@@ -80,10 +80,6 @@ class LowRank(NamedTuple):
     def advance(self, state: LowRankState, x: SlateContext, shown: Ints, feedback: SlateRatings) -> LowRankState:
         return LowRankState(state.t + 1)
 
-    def value(self, user: int, item: int) -> float:
-        """The true value of an item is the expected rating."""
-        return self.Y[user, item]  # type: ignore[no-any-return]
-
 
 def gaussian_ratings(
     n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, noise: float = 0.5, seed: int = 0
@@ -228,10 +224,6 @@ class Replay(NamedTuple):
         state.remaining[user] = kept
         n = without_user(state.users, state.n, user) if kept == 0 else state.n
         return ReplayState(state.items, state.remaining, state.users, n)
-
-    def value(self, user: int, item: int) -> float:
-        """The true value of an item is its rating; the user must have rated it."""
-        return rating_of(self, user, item)
 
 
 @kernel

@@ -36,9 +36,6 @@ class Ratings(Experiment):
         repeats: Annotated[bool, Option("Whether what a person consumed may be shown again.")] = False,
         slate: Annotated[int, Option("How many items are shown, and rated, at a time.", least=1, most=1000)] = 1,
         warm: Annotated[int, Option("How many ratings, drawn by the seed, are learned beforehand.", least=0)] = 0,
-        measure: Annotated[
-            str, Option("regret; or ndcg: NDCG@5 of the best five, of which the first are shown.")
-        ] = "regret",
         column: Annotated[
             list[str],
             Option("A column of the table: person, item or rating. May be repeated.", metavar="WHAT=COLUMN"),
@@ -75,7 +72,7 @@ class Ratings(Experiment):
         error.
         """
         from heedful.data.roles import columns_of
-        from heedful.experiments.ratings import LENGTH, ROUNDS, SIMPLE, is_drawn, rating_setting
+        from heedful.experiments.ratings import ROUNDS, SIMPLE, is_drawn, rating_setting
 
         named, drawn, notes = columns_of(column), is_drawn(file), tuple[str, ...]()
         source: RatingTable | str = file
@@ -93,14 +90,13 @@ class Ratings(Experiment):
         else:
             source, found = _read(file, named, twice, densest, _worths(worth), missing)
             notes = (found,)
-        setting = rating_setting(source, repeats=repeats, slate=slate, warm=warm, measure=measure, seeds=seeds)
+        setting = rating_setting(source, repeats=repeats, slate=slate, warm=warm, seeds=seeds)
         words = [
             file if drawn else Path(file).name,
             "" if drawn else "shown again" if repeats else "each shown once",
             f"slates of {slate}" if slate > 1 else "",
             f"{warm:,} told before" if warm else "",
         ]
-        ndcg = f"NDCG of the first {LENGTH} of the list, of which the first {slate} are shown."
         return PreparedExperiment(
             setting,
             ", ".join(filter(None, words)),
@@ -108,7 +104,6 @@ class Ratings(Experiment):
             notes=notes,
             rules=SIMPLE,
             yardsticks=SIMPLE,
-            remark="" if measure == "regret" else ndcg,
             most_rounds=None if drawn or repeats or setting.rounds >= ROUNDS else setting.rounds,
         )
 
