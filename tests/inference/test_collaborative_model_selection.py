@@ -37,7 +37,7 @@ def test_what_is_held_back_and_what_is_told_of_it() -> None:
         seen.append(Told(p, part))
         return seen[-1]
 
-    trials = tune([0.6, 0.9, 0.5, 0.2], fitted, rows, held=0.35, folds=2)
+    trials = tune([0.6, 0.9, 0.5, 0.2], fitted, rows, folds=2)
     assert [t.choice for t in trials] == [0.9, 0.6, 0.5, 0.2]
     assert [t.error for t in trials] == [0.0, 0.0, 0.5, 1.0]
     np.testing.assert_allclose([t.log_probability for t in trials], np.log([0.9, 0.6, 0.5, 0.2]))
@@ -45,9 +45,9 @@ def test_what_is_held_back_and_what_is_told_of_it() -> None:
     assert len(seen) == 8
     for fold in (seen[:4], seen[4:]):
         kept = np.bincount(fold[0].rows.user[~fold[0].rows.equal], minlength=5)
-        assert kept.tolist() == [10 - 3, 5 - 3, 1, 0, 3 - 1]  # of person 1, a share of nine answers with four ties
+        assert kept.tolist() == [10 - 2, 5 - 1, 1, 0, 3 - 1]  # of person 1, a share of nine answers with four ties
         assert fold[0].rows.equal.sum() == 4
-        assert fold[0].asked == 3 + 3 + 1
+        assert fold[0].asked == 2 + 1 + 1
         assert all(np.array_equal(fold[0].rows.times, other.rows.times) for other in fold)
     assert not np.array_equal(seen[0].rows.times, seen[4].rows.times)
 
@@ -94,8 +94,6 @@ def test_refusals() -> None:
     rows = pair_rows([[0, 1]] * 4, user=[0, 1, 2, 3])
     with pytest.raises(ValueError, match="rows: expected at least two answers of somebody"):
         tune([1.0], lambda p, part: Told(p, part), rows)
-    with pytest.raises(ValueError, match=r"held: expected a share between 0 and 1, got 1\.0"):
-        tune([1.0], lambda p, part: Told(p, part), rows, held=1.0)
     with pytest.raises(ValueError, match="candidates: expected"):
         tune([], lambda p, part: Told(p, part), rows)
     with pytest.raises(ValueError, match="folds: expected"):

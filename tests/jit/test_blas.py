@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from heedful.jit import blas
-from heedful.jit.cache import compile_kernel
 from heedful.jit.kernel import kernel
 from heedful.jit.overloads import register
 from heedful.learners.coactive.second_order import project_onto_ball
+from kernels import compile_kernel
 
 
 @pytest.fixture(scope="module")
@@ -95,9 +95,10 @@ def test_a_matrix_that_is_not_definite_is_refused(fast: Any) -> None:
 def test_compiled_reaches_what_a_kernel_calls_in_another_module() -> None:
     program = (
         "import numpy as np\n"
-        "from heedful.jit.cache import compile_kernel\n"
+        "from heedful.jit.cache import kernel_for\n"
         "from heedful.learners.coactive.second_order import project_onto_ball\n"
-        "print(compile_kernel(project_onto_ball)(np.diag([0.25, 1.0]), np.array([4.5, 12.0]), 5.0).round(9).tolist())"
+        "args = np.diag([0.25, 1.0]), np.array([4.5, 12.0]), 5.0\n"
+        "print(kernel_for(project_onto_ball, *args)(*args).round(9).tolist())"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[3.0, 4.0]\n"

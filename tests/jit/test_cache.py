@@ -246,12 +246,6 @@ def test_a_damaged_cache_is_made_again(folder: Path) -> None:
         assert finish(start(folder))["compiled"] == 0
 
 
-@pytest.mark.slow
-def test_compiled_wants_a_marked_function() -> None:
-    with pytest.raises(ValueError, match="expected a function marked with @kernel"):
-        compiling.compile_kernel(np.sum)
-
-
 def test_the_fingerprint_sees_constants_defaults_and_methods() -> None:
     """What decides a rule besides its code: the numbers it names, its defaults, the methods of its classes."""
     import types

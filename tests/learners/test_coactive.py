@@ -14,7 +14,6 @@ from streams import by_hand, context, follow, plain, reaction
 
 import naive
 from budget import examples
-from heedful.jit.cache import compile_kernel
 from heedful.learners.coactive.perceptron import (
     ConvexPerceptron,
     ExponentiatedPerceptron,
@@ -24,6 +23,7 @@ from heedful.learners.coactive.perceptron import (
 )
 from heedful.spaces.assignment import Assignment
 from heedful.spaces.ranking import Ranking
+from kernels import compile_kernel
 
 N = 4
 SPACES = [Ranking(5), Ranking(2), Ranking(1), Assignment(3)]

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from budget import examples
 from heedful.core.fold import copy_arrays
-from heedful.jit.cache import compile_kernel
 from heedful.learners.ratings.interaction_matrix import (
     InteractionMatrix,
     add_rating,
@@ -21,6 +20,7 @@ from heedful.learners.ratings.interaction_matrix import (
     remove_pair,
     users_of,
 )
+from kernels import compile_kernel
 
 Log = list[tuple[int, int, float]]
 

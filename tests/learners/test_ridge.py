@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.jit.cache import compile_kernel
 from heedful.learners.ratings.alb import ALB
 from heedful.learners.ratings.interaction_matrix import add_rating, empty_matrix
 from heedful.learners.ratings.pts import PTS
@@ -24,6 +23,7 @@ from heedful.learners.ratings.ridge import (
     with_users,
 )
 from heedful.spaces.slate import SlateContext, SlateRatings
+from kernels import compile_kernel
 
 RNG = np.random.default_rng(0)
 

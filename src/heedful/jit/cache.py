@@ -349,17 +349,3 @@ def _loop(args: tuple[Any, ...], signature: Any, f: Callable[..., Any] | None = 
             )
     loop: Callable[..., Any] = numba.njit(**OPTIONS)(fold.run if f is None else f)
     return loop
-
-
-def compile_kernel(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function `f`, marked with `@kernel` or `@primitive`, compiled with all that it calls (of a primitive,
-    its loop). The result is not kept on disk.
-
-    Raise ValueError if f is not marked.
-    """
-    loop = getattr(f, "__kernel__", None)
-    if loop is None:
-        raise ValueError(f"f: expected a function marked with @kernel, got {f!r}")
-    register(reachable((), f.__module__))
-    result: Callable[..., Any] = numba.njit(**OPTIONS)(loop)
-    return result

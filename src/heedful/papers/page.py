@@ -6,10 +6,9 @@ import base64
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from heedful.core.notebooks import table
-from heedful.data.frames import frame_of
 from heedful.papers.figure import FAILS, HOLDS, NOT_RUN, OPEN, Figure, Verdict
 
 MARKS = {HOLDS: "yes", FAILS: "no", OPEN: "open", NOT_RUN: "none"}
@@ -41,19 +40,6 @@ class Drawing(NamedTuple):
     """the seconds that the runs took"""
     judged_on: str
     """a sentence on which rounds claims were judged; empty if on all"""
-
-    def to_frame(self, package: str = "pandas") -> Any:
-        """Return the claims with columns says, conclusion and found, as a data frame of pandas or polars or as a
-        pyarrow table, whichever `package` names.
-
-        Raise ModuleNotFoundError if the package is not installed.
-        """
-        judged = list(zip(self.figure.claims, self.verdicts))
-        columns: dict[str, list[Any]] = {
-            "says": [claim.says for claim, _ in judged],
-            "conclusion": [verdict.conclusion for _, verdict in judged],
-        }
-        return frame_of(columns | {"found": [verdict.words for _, verdict in judged]}, package)
 
     def _repr_html_(self) -> str:
         rows = [

@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, describe, is_number
+from heedful.core.validation import check_count
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.cp_fit import CPFit
 from heedful.inference.collaborative.distances import half_median
@@ -22,6 +22,9 @@ from heedful.inference.pairwise import Index, PairRows, take_rows
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
+
+HELD = 0.2
+"""The share of each person's answers that is held out."""
 
 
 class CPHyperparameters(NamedTuple):
@@ -66,24 +69,20 @@ def tune(
     fitted: Callable[[T, PairRows], FittedModel],
     rows: PairRows,
     *,
-    held: float = 0.2,
     folds: int = 1,
-    seed: int = 0,
 ) -> list[Trial[T]]:
     """Compare candidate hyperparameters by the prediction of held-out answers; return the results, best first.
 
-    `fitted(candidate, part)` fits a candidate to part of `rows`; the fit then predicts the held-out rows. `held`: the
-    fraction of each person's answers that is held out, rounded down, but at least one of two; ties are never held out.
-    `folds`: the number of random splits, drawn with `seed`, the same for all candidates. Raise ValueError if an
-    argument is invalid, or if nothing can be held out.
+    `fitted(candidate, part)` fits a candidate to part of `rows`; the fit then predicts the held-out rows. A fifth of
+    each person's answers is held out, rounded down, but at least one of two; ties are never held out. `folds`: the
+    number of random splits, the same for all candidates. Raise ValueError if an argument is invalid, or if nothing can
+    be held out.
     """
-    if not is_number(held, int, float) or not 0.0 < held < 1.0:
-        raise ValueError(f"held: expected a share between 0 and 1, got {describe(held)}")
     check_count("folds", folds)
     check_count("candidates", len(candidates))
     scores = np.zeros((len(candidates), folds, 3))
     for k in range(folds):
-        out = _holdout_mask(rows, held, np.random.default_rng([seed, k]))
+        out = _holdout_mask(rows, np.random.default_rng([0, k]))
         training = take_rows(rows, ~out)
         if not out.any():
             raise ValueError("rows: expected at least two answers of somebody, to hold one back, got none")
@@ -101,14 +100,14 @@ def tune(
     return sorted(trials, key=lambda t: -t.log_probability)
 
 
-def _holdout_mask(rows: PairRows, share: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Return a mask (p,) of a `share` of each person's rows, at least one of two, drawn with `rng`; ties stay."""
+def _holdout_mask(rows: PairRows, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """Return a mask (p,) of the share HELD of each person's rows, at least one of two, drawn with `rng`; ties stay."""
     draw = np.where(rows.equal, 2.0, rng.random(rows.size))
     order = np.lexsort((draw, rows.user))
     have = np.bincount(rows.user)
     place = np.empty(rows.size, np.int64)
     place[order] = np.arange(rows.size) - np.repeat(np.cumsum(have) - have, have)
-    most = np.maximum(np.floor(share * have), np.where(have > 1, 1, 0)).astype(np.int64)
+    most = np.maximum(np.floor(HELD * have), np.where(have > 1, 1, 0)).astype(np.int64)
     return (place < most[rows.user]) & ~rows.equal  # type: ignore[no-any-return]
 
 
