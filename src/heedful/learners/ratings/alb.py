@@ -23,6 +23,7 @@ from heedful.learners.ratings.interaction_matrix import (
     InteractionMatrix,
     add_rating,
     empty_matrix,
+    places_of,
     remove_item,
     users_of,
 )
@@ -179,8 +180,7 @@ def fit_ellipsoid(learner: ALB, state: ALBState, user: int, L: Array, mu: Array)
     of the rated item.
     """
     pairs = state.pairs
-    first = pairs.of_user[user] if user < pairs.of_user.size else -1
-    ridge(pairs, first, pairs.after_user, pairs.item, state.B, learner.penalty, L, mu)
+    ridge(pairs, places_of(pairs.by_user, user), pairs.item, state.B, learner.penalty, L, mu)
     cholesky(L)
     solve_cholesky(L, mu)
     growth = 0.0  # log (det V / det lambda I) / 2
@@ -304,7 +304,7 @@ def fit_item(learner: ALB, pairs: InteractionMatrix, A: Array, B: Array, columns
     factors `A` (Eq. 8, lines 17 and 18), in place in `B` (m x k; m items) and `columns` (k x m)."""
     k = A.shape[1]
     V, v = np.zeros((k, k)), np.zeros(k)
-    ridge(pairs, pairs.of_item[item], pairs.after_item, pairs.user, A, learner.penalty, V, v)
+    ridge(pairs, places_of(pairs.by_item, item), pairs.user, A, learner.penalty, V, v)
     cholesky(V)
     solve_cholesky(V, v)
     for a in range(k):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heedful.jit.kernel import Ints
-from heedful.learners.ratings.interaction_matrix import InteractionMatrix, place_of
+from heedful.learners.ratings.interaction_matrix import InteractionMatrix, place_of, places_of
 from heedful.loop.interactions.contributions import EXACT, none, sort_parts
 from heedful.loop.interactions.rating.model import RatingModel
 from heedful.loop.model import View
@@ -66,22 +66,13 @@ def rating_prediction(view: View[RatingModel], number: int) -> RatingPrediction:
     return RatingPrediction(
         None if found is None else float(found[0]),
         None if spreads is None else spreads[0],
-        *_tally(said, _follow_links(said.of_item, said.after_item, number)),
-        *_tally(said, _follow_links(said.of_user, said.after_user, user)),
+        *_tally(said, places_of(said.by_item, number)),
+        *_tally(said, places_of(said.by_user, user)),
         *_tally(said, [p for p in [place_of(said, user, number) if user >= 0 else -1] if p >= 0]),
     )
 
 
-def _follow_links(newest: Ints, after: Ints, one: int) -> list[int]:
-    """Return the rows, in the table of ratings, of one person or of one item, from its linked list."""
-    found, p = [], int(newest[one]) if 0 <= one < newest.size else -1
-    while p >= 0:
-        found.append(p)
-        p = int(after[p])
-    return found
-
-
-def _tally(said: InteractionMatrix, places: list[int]) -> tuple[float, float | None]:
+def _tally(said: InteractionMatrix, places: Ints | list[int]) -> tuple[float, float | None]:
     """Return (number, mean) of the ratings in the rows `places` of the table `said`; the mean is None if there are
     none."""
     count = float(said.count[places].sum())
