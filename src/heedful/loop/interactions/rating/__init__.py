@@ -284,4 +284,4 @@ def _ratings(read: RatingTable) -> Iterator[AnsweredItem]:
         (user, quoted_user), (item, quoted_item), rating = users[u], items[i], float(value)
         # The content makes the id, so that the same rating is the same event whichever file brings it.
         told = f"[{quoted_user}, {quoted_item}, {rating!r}]".encode()
-        yield AnsweredItem("table-" + hashlib.blake2b(told, digest_size=16).hexdigest(), user, item, "rating", rating)
+        yield AnsweredItem("table-" + hashlib.blake2b(told, digest_size=12).hexdigest(), user, item, "rating", rating)
