@@ -22,8 +22,8 @@ class PairLists(NamedTuple):
     """For each of n users, or of n items, the list of its pairs: their positions in an `InteractionMatrix`.
 
     A list is a stretch of one array, with room for a power of two; it is filled from its end, so that the newest comes
-    first. One that is full moves to the end of the array. A linked list would be read at the speed of the memory, one
-    pair after the other."""
+    first. One that is full moves to a stretch twice as long. A linked list would be read at the speed of the memory,
+    one pair after the other."""
 
     end: Ints
     """where in `places` each list ends (n,)"""
@@ -31,8 +31,11 @@ class PairLists(NamedTuple):
     """how many pairs there are in each list (n,)"""
     places: Ints
     """the lists (p,)"""
+    free: Ints
+    """where in `places` a stretch of 2^i begins that no list has (62,), -1 if there is none; its first number says where
+    the next one does"""
     used: int
-    """how much of `places` is taken"""
+    """how much of `places` lists have, or had"""
 
 
 @declare(grows=True)
@@ -59,7 +62,7 @@ class InteractionMatrix(NamedTuple):
 @kernel
 def empty_lists(n: int) -> PairLists:
     """Return empty lists of `n` users or items."""
-    return PairLists(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(64, np.int64), 0)
+    return PairLists(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(64, np.int64), np.full(62, -1), 0)
 
 
 @noinline
@@ -116,18 +119,27 @@ def place_of(pairs: InteractionMatrix, user: int, item: int) -> int:
 @kernel
 def with_place(lists: PairLists, owner: int, p: int) -> PairLists:
     """Return `lists` in which the position `p` comes first in the list of `owner`; their arrays are written in place,
-    or replaced by longer ones."""
+    or replaced by longer ones, and a list that was read before may be somewhere else."""
     end, size = grow(lists.end, owner + 1, 0), grow(lists.size, owner + 1, 0)
-    places, used, n = lists.places, lists.used, int(size[owner])
+    places, free, used, n = lists.places, lists.free, lists.used, int(size[owner])
     if n & (n - 1) == 0:  # 0 or a power of two: it is full
-        had, used = end[owner], used + max(2 * n, 1)
-        places = grow(places, used, 0)
-        for i in range(1, n + 1):
-            places[used - i] = places[had - i]
-        end[owner] = used
+        had, i, room = end[owner] - n, 0, max(2 * n, 1)
+        while 1 << i < room:
+            i += 1
+        begin = int(free[i])
+        if begin >= 0:
+            free[i] = places[begin]
+        else:
+            begin, used = used, used + room
+            places = grow(places, used, 0)
+        for j in range(n):
+            places[begin + n + j] = places[had + j]
+        if n > 0:
+            places[had], free[i - 1] = free[i - 1], had
+        end[owner] = begin + room
     places[end[owner] - n - 1] = p
     size[owner] = n + 1
-    return PairLists(end, size, places, used)
+    return PairLists(end, size, places, free, used)
 
 
 @noinline
