@@ -32,8 +32,8 @@ class PairLists(NamedTuple):
     places: Ints
     """the lists (p,)"""
     free: Ints
-    """where in `places` a stretch of 2^i begins that no list has (62,), -1 if there is none; its first number says where
-    the next one does"""
+    """where in `places` a stretch of 2^i begins that no list has (62,), -1 if there is none; its first number says
+    where the next one begins"""
     used: int
     """how much of `places` lists have, or had"""
 
