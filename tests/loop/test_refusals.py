@@ -522,7 +522,6 @@ PROGRAMS: dict[str, Callable[[Loop, Any], object]] = {
     "rows: expected a list of objects": lambda loop, value: infer(value),
     "kinds: expected kinds of columns by name": lambda loop, value: infer(ROWS, kinds=value),
     "keep: expected a list of names": lambda loop, value: infer(ROWS, keep=value),
-    "keep: expected names of columns": lambda loop, _: infer(ROWS, keep=["z"]),
     "items: expected a list of objects": lambda loop, value: heedful.rank(VOTES, items=value),
     "pool: expected True or False": lambda loop, value: heedful.rank(VOTES, pool=value),
     "without: expected a list of names": lambda loop, value: heedful.rank(VOTES, without=value),

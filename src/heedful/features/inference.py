@@ -112,11 +112,11 @@ def infer(
     summaries = [_summarise(name, rows) for name in _columns(rows)]
     kinds, keep = kinds or {}, names_of("keep", keep)
     check_mapping("kinds", kinds, "kinds of columns")
-    for option, name in (*(("kinds", name) for name in kinds), *(("keep", name) for name in keep)):
-        if name not in {column.name for column in summaries}:
-            there = cut_list([c.name for c in summaries])
-            raise ValueError(f"{option}: expected names of columns ({there}), got {describe(name)}")
     for name, kind in kinds.items():
+        if name not in {column.name for column in summaries}:
+            raise ValueError(
+                f"kinds: expected names of columns ({cut_list([c.name for c in summaries])}), got {describe(name)}"
+            )
         if kind not in _KINDS:
             raise ValueError(f"kinds: {name}: expected {', '.join(_KINDS)}, got {describe(kind)}")
     identifier = _identifier(summaries, identifier)
