@@ -14,7 +14,7 @@ from heedful.core.fold import copy_arrays
 from heedful.learners.ratings import bmf_model
 from heedful.learners.ratings.bmf import BMF, active_model, learn_rating
 from heedful.learners.ratings.bmf_model import AGAIN, MEAN, RATINGS, SCALE, SQUARES, WEIGHT, WITHIN
-from heedful.learners.ratings.interaction_matrix import items_of, users_of
+from heedful.learners.ratings.interaction_matrix import items_of, places_of, users_of
 from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings
 
 
@@ -218,8 +218,7 @@ def test_a_weight_counts_as_so_many_ratings() -> None:
             for feedback in [given] if once else [SlateRatings(one, given.ratings)] * times:
                 state = learner.update(state, x._replace(user=user), one, feedback)
         states.append(state)
-    for a, b in zip(states[0].pairs, states[1].pairs):
-        np.testing.assert_array_equal(a, b)
+    assert identical(states[0].pairs, states[1].pairs)
     np.testing.assert_allclose(states[0].facts[[WEIGHT, MEAN, SQUARES]], states[1].facts[[WEIGHT, MEAN, SQUARES]])
 
 
@@ -240,9 +239,9 @@ def test_what_is_expected_is_the_sum_of_its_parts() -> None:
     known = learner.deviations(state, SlateContext(2, np.arange(12)))
     assert known.max() < learner.deviations(state, x)[2]
     assert identical(before, state)
-    x, p = SlateContext(2, np.arange(12)), state.pairs.of_user[2]
+    x, places = SlateContext(2, np.arange(12)), places_of(state.pairs.by_user, 2)
     own = learner.parts(state, x)[6][1]
-    rated = state.pairs.item[[p]][0]
+    rated = state.pairs.item[places][0]
     assert own[rated] != 0.0
     never = np.setdiff1d(x.items, items_of(state.pairs, 2))
     np.testing.assert_allclose(own[never], 0.0, atol=1e-12)

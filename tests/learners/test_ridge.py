@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heedful.learners.ratings.alb import ALB
-from heedful.learners.ratings.interaction_matrix import add_rating, empty_matrix
+from heedful.learners.ratings.interaction_matrix import add_rating, empty_matrix, places_of
 from heedful.learners.ratings.pts import PTS
 from heedful.learners.ratings.ridge import (
     BLOCK,
@@ -99,12 +99,12 @@ def test_ridge_sums_over_the_pairs_of_one(k: int) -> None:
     for entry in log:
         pairs = add_rating(pairs, *entry)
     V, r = np.full((k, k), np.nan), np.full(k, np.nan)
-    ridge(pairs, pairs.of_user[0], pairs.after_user, pairs.item, rows, 0.5, V, r)
+    ridge(pairs, places_of(pairs.by_user, 0), pairs.item, rows, 0.5, V, r)
     mine = [(j, y) for i, j, y in log if i == 0]
     wanted = 0.5 * np.eye(k) + sum(np.outer(rows[j], rows[j]) for j, _ in mine)
     np.testing.assert_allclose(np.tril(V), np.tril(wanted), atol=1e-12)
     np.testing.assert_allclose(r, sum(y * rows[j] for j, y in mine), atol=1e-12)
-    ridge(pairs, -1, pairs.after_user, pairs.item, rows, 2.0, V, r)
+    ridge(pairs, places_of(pairs.by_user, 9), pairs.item, rows, 2.0, V, r)
     np.testing.assert_array_equal(np.tril(V), 2.0 * np.eye(k))
     assert not r.any()
 

@@ -681,7 +681,7 @@ def test_a_learner_of_ones_own_is_tried_in_any_loop_that_is_opened_with_its_file
         ValueError, match="learner: expected perceptron, which this loop was made with, got second-order"
     ):
         Loop.open(path, learner=[UP, "second-order"])
-    with pytest.raises(ValueError, match="learner: expected its name, or several names, got 3"):
+    with pytest.raises(ValueError, match=r"learner: expected a list of names, got \[3\]"):
         Loop.open(path, learner=[3])  # type: ignore[list-item]
 
 

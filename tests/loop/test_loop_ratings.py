@@ -177,7 +177,7 @@ def test_an_item_that_is_withdrawn_takes_with_it_what_was_rated(folder: Path, sp
         model = loop.projection.model
         if spec == "item-mean":
             assert (model.shared.learned.counts[1], model.shared.learned.totals[1]) == (0.0, 0.0)
-        assert model.shared.said.of_item[1] == -1
+        assert model.shared.said.by_item.size[1] == 0
         assert loop.verify() == []
         assert "i1" not in loop.decide(person="q", show=4).shown
         with pytest.raises(LookupError, match=r"expected items on offer, .*, got 'i1'"):

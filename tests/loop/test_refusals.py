@@ -3,12 +3,15 @@ that are none or do not fit what was shown, lines, settings and learners."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import heedful
 from heedful import Loop, Settings, infer
 from heedful.data.jsonl import Line
 from heedful.io import import_lines
@@ -501,3 +504,52 @@ def test_a_log_is_not_evaluated_with_a_learner_of_another_kind(
     with BY_NAME[kind].make(folder / "l") as loop, pytest.raises(ValueError, match="learner") as refused:
         loop.evaluate(learner)
     assert str(refused.value).startswith(told)
+
+
+# ---------------------------------------------------------------------------- what comes from a program
+
+ROWS: Any = [{"id": "a", "x": 1.0}, {"id": "b", "x": 2.0}]
+VOTES: Any = [{"winner": "a", "loser": "b", "person": "p"}]
+PROGRAMS: dict[str, Callable[[Loop, Any], object]] = {
+    "path: expected a path": lambda loop, _: loop.note_export("a\0b"),
+    "path: expected a text, got half of a surrogate pair": lambda loop, _: loop.note_export("\ud800"),
+    "path: expected a folder or postgresql://": lambda loop, value: Loop.open(value),
+    "path: expected a folder": lambda loop, _: Loop.open("a\0b"),
+    "read_only: expected True or False": lambda loop, value: Loop.open(loop.path, read_only=value),
+    "learner: expected a list of names": lambda loop, value: Loop.open(loop.path, learner=[value]),
+    "learner: expected its name": lambda loop, value: Loop.create_like("new", loop, learner=value),
+    "other: expected a loop": lambda loop, value: Loop.create_like("new", value),
+    "rows: expected a list of objects": lambda loop, value: infer(value),
+    "kinds: expected kinds of columns by name": lambda loop, value: infer(ROWS, kinds=value),
+    "keep: expected a list of names": lambda loop, value: infer(ROWS, keep=value),
+    "items: expected a list of objects": lambda loop, value: heedful.rank(VOTES, items=value),
+    "pool: expected True or False": lambda loop, value: heedful.rank(VOTES, pool=value),
+    "without: expected a list of names": lambda loop, value: heedful.rank(VOTES, without=value),
+    "columns: expected names of columns by name": lambda loop, value: heedful.rank(VOTES, columns=value),
+    "columns: winner: expected a list of names": lambda loop, value: heedful.rank(VOTES, columns={"winner": value}),
+    "words: expected meanings by name": lambda loop, value: heedful.leaderboard(VOTES, words={value: "first"}),
+    "votes: expected a path": lambda loop, _: heedful.leaderboard("a\0b"),
+    "influence: expected True or False": lambda loop, value: heedful.leaderboard(VOTES, influence=value),
+    "people: expected a list": lambda loop, value: loop.standing(people=value),
+    "without: expected a list": lambda loop, value: loop.standing(without=value),
+}
+
+
+@pytest.mark.parametrize("expected", PROGRAMS)
+def test_what_a_program_gives_is_refused_by_name(expected: str, tmp_path: Path, monkeypatch: Any) -> None:
+    """Also a number where a text or a list belongs, of which Python's own error would name nothing."""
+    monkeypatch.chdir(tmp_path)
+    with choice_loop(tmp_path / "l") as loop:
+        before = state(loop)
+        with pytest.raises(ValueError, match=f"^{re.escape(expected)}"):
+            PROGRAMS[expected](loop, 5)
+        assert state(loop) == before
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_id_of_too_many_digits_is_refused_alone(tmp_path: Path) -> None:
+    """Python writes no number of more than 4,300 digits."""
+    with small_loop(tmp_path / "l") as loop:
+        decision = loop.decide(list(loop.items)[:2])
+        given = [{"decision": decision.id, "id": id, "clicks": [decision.shown[0]]} for id in (10**5000, "e")]
+        assert [each.status for each in loop.feedback_many(given)] == ["rejected", "applied"]

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from compared import study_of_rows
 from heedful import Loop, Settings, infer
 from heedful.loop.decide import DecisionRequest
 from heedful.loop.pending import AGAIN
@@ -617,9 +616,11 @@ def test_users_keep_it_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_loop_of_choices_takes_one_core(tmp_path: Path) -> None:
-    """In a process of its own: the tests have one thread as it is."""
-    path = study_of_rows(tmp_path / "words.heedful", 4)
+def test_a_server_takes_one_core(tmp_path: Path) -> None:
+    """Whatever learner its loop begins with: one that calls a solver may be promoted. In a process of its own: the
+    tests have one thread as it is."""
+    path = tmp_path / "l"
+    small_loop(path).close()
     code = (
         "import asyncio; from concurrent.futures import ThreadPoolExecutor; from threadpoolctl import threadpool_info\n"
         "from heedful import Loop; from heedful.server.loop_worker import LoopWorker\n"

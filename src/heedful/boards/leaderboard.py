@@ -24,7 +24,7 @@ from heedful.boards.score_posterior import DRAWS, ParameterPosterior, infer_scor
 from heedful.boards.standing import alike, board_groups, board_matrix, board_rows, places_of, runs
 from heedful.boards.tastes import effective_people
 from heedful.boards.tie_models import TIE_MODELS, TieModel, probabilities
-from heedful.core.validation import check_between, check_flag, describe
+from heedful.core.validation import check_between, check_flag, describe, names_of
 from heedful.core.wording import count, percent
 from heedful.data.choices import LoadedPairs, read_choices
 from heedful.data.comparisons import join_names
@@ -293,11 +293,10 @@ def leaderboard(
     """
     check_between("sure", sure, 0.5, 0.999)
     check_flag("side", side)
+    check_flag("influence", influence)
     if ties not in TIES:
         raise ValueError(f"ties: expected one of {', '.join(TIES)}, got {describe(ties)}")
-    for option, names in (("adjust", adjust), ("without", without)):
-        if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(x, str) for x in names):
-            raise ValueError(f"{option}: expected a list of names, got {describe(names)}")
+    adjust, without = names_of("adjust", adjust), names_of("without", without)
     if isinstance(votes, Votes):
         if adjust or by is not None or without or columns or words:
             raise ValueError("votes: expected adjust, by, without, columns and words with what is read, got read votes")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from heedful.boards.data_quality import Remark, both_bad, remarks
 from heedful.boards.elo import anchor_of, scores
 from heedful.boards.standing import board_groups, board_matrix, standing, verdict
-from heedful.core.validation import check_between, describe
+from heedful.core.validation import check_between, check_flag, describe, list_of, names_of
 from heedful.core.wording import one_line
 from heedful.data import comparisons
 from heedful.data.choices import LoadedChoices, read_choices
@@ -179,6 +179,9 @@ def rank(
     FileNotFoundError if a file is missing.
     """
     check_between("sure", sure, 0.5, 0.999)
+    if pool is not None:
+        check_flag("pool", pool)
+    without = names_of("without", without)
     if not isinstance(goal, str) or goal not in GOALS:
         raise ValueError(f"goal: expected best or ranking, got {describe(goal)}")
     purpose: Goal = "best" if goal == "best" else "ranking"
@@ -269,7 +272,7 @@ def _with_features(choices: ComparisonTable, items: Any, identifier: str | None)
         return choices, None
     is_file = isinstance(items, str | PathLike)
     name = str(items) if is_file else "items"
-    rows = read_table(Path(items)) if is_file else list(rows_in("items", items))
+    rows = read_table(Path(items)) if is_file else list_of("items", rows_in("items", items), "objects")
     try:
         encoding = infer(rows, identifier=identifier)
         names, X = [encoding.name_of(row) for row in rows], encoding.encode_many(rows).astype(float)

@@ -7,6 +7,7 @@ of the error begins.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -187,6 +188,26 @@ def list_of(name: str, values: object, expected: str) -> list[Any]:
         raise ValueError(f"{name}: expected a list of {expected}, got {describe(values)}")
     entries: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return entries
+
+
+def names_of(name: str, values: object) -> list[str]:
+    """Return `values` as a list of texts. Raise ValueError, beginning with `name`, for anything else."""
+    names = list_of(name, values, "names")
+    if not all(isinstance(each, str) for each in names):
+        raise ValueError(f"{name}: expected a list of names, got {describe(values)}")
+    return names
+
+
+def check_path(name: str, value: object, expected: str = "a path") -> None:
+    """Raise ValueError, beginning with `name`, unless `value` can be the path of a file."""
+    if not isinstance(value, str | os.PathLike) or not isinstance(text := os.fspath(value), str) or "\0" in text:
+        raise ValueError(f"{name}: expected {expected}, got {describe(value)}")
+
+
+def check_mapping(name: str, value: object, expected: str) -> None:
+    """Raise ValueError, beginning with `name`, unless `value` is a mapping from texts; `expected` says to what."""
+    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"{name}: expected {expected} by name, got {describe(value)}")
 
 
 def check_range(name: str, given: Any) -> tuple[float, float]:

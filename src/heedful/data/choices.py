@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from heedful.core.decoding import decoder
-from heedful.core.validation import describe
+from heedful.core.validation import check_mapping, check_path, describe, names_of
 from heedful.data.cells import MOST_TIMES, WORDS, name_in, number_of, person_in, times_in, word
 from heedful.data.choice_pairs import read_pairs
 from heedful.data.comparisons import (
@@ -189,8 +189,12 @@ def read_choices(
 ) -> LoadedPairs | LoadedChoices:
     """Read comparisons from a file, a data frame or rows, as `open_pairs` and `pairs_in` do; `name`: of the argument
     that the `source` is. A role of `columns` may have the name of one column."""
+    check_mapping("columns", columns or {}, "names of columns")
+    check_mapping("words", words or {}, "meanings")
     named = {role: [names] if isinstance(names, str) else names for role, names in (columns or {}).items()}
+    named = {role: names_of(f"columns: {role}", names) for role, names in named.items()}
     if isinstance(source, str | PathLike):
+        check_path(name, source)
         return open_pairs(source, named, words)
     rows = rows_in(name, source)
     if isinstance(rows, Mapping) or not isinstance(rows, Sequence):

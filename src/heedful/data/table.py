@@ -315,7 +315,8 @@ def _csv(path: Path, texts: bool) -> Table:
         return [reading.changes for reading in readings.values()]
 
     def columns(names: Sequence[str]) -> list[CodedColumn]:
-        coded = _columns(path, form, [form.positions[form.header.index(name)] for name in names])
+        at = dict(zip(form.header, form.positions))
+        coded = _columns(path, form, [at[name] for name in names])
         changes = read({name: values for name, (values, _) in zip(names, coded)})
         return [
             CodedColumn([change.get(v, v) for v in values], codes) for (values, codes), change in zip(coded, changes)

@@ -137,12 +137,11 @@ def _win_matrix(table: Table, person: Sequence[str]) -> tuple[str, Rows] | None:
 def _option_columns(table: Table, person: Sequence[str]) -> tuple[str, Rows] | None:
     """Read ballots with a column for each item, whose cells are its ranks; an empty cell is an item not placed."""
     ranked: dict[str, dict[str, int]] = {}
-    for name in table.header:
-        if name not in person:
-            [column] = table.columns([name])
-            ranks = {str(value): _rank(value) for value in column.values if value is not None}
-            if ranks and all(ranks.values()):
-                ranked[name] = ranks
+    names = [name for name in table.header if name not in person]
+    for name, column in zip(names, table.columns(names)):
+        ranks = {str(value): _rank(value) for value in column.values if value is not None}
+        if ranks and all(ranks.values()):
+            ranked[name] = ranks
     if len(ranked) < 2:
         return None
     rows: list[Located] = []

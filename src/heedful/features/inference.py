@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.core.validation import check_count, describe
+from heedful.core.validation import check_count, check_mapping, describe, list_of, names_of
 from heedful.data.catalogue import scaled_moments
 from heedful.data.files import cut_list, is_number, number_in
 from heedful.data.frames import Frame, rows_in
@@ -103,14 +103,15 @@ def infer(
     Raise ValueError if there are no rows, no column names the items, no column has features, `kinds` has an unknown
     column or kind, or a value does not fit the kind of its column.
     """
-    rows = list(rows_in("rows", rows))
+    rows = list_of("rows", rows_in("rows", rows), "objects")
     limits = _Limits(buckets, max_levels)
     check_count("buckets", buckets, most=2**20)
     check_count("max_levels", max_levels, most=2**20)
     if not rows:
         raise ValueError("rows: expected at least one, got none")
     summaries = [_summarise(name, rows) for name in _columns(rows)]
-    kinds = dict(kinds or {})
+    kinds, keep = kinds or {}, names_of("keep", keep)
+    check_mapping("kinds", kinds, "kinds of columns")
     for name, kind in kinds.items():
         if name not in {column.name for column in summaries}:
             raise ValueError(

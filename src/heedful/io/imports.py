@@ -228,7 +228,9 @@ class Importer:
                 left.append((number, each))
                 continue
             fit.append((number, each))
-            drafts.append(PendingEvent(shown[item][0]._replace(id=id, time=when, subject=person, version=version)))
+            alone = shown[item][0]
+            event = Event(0, "decision", id, when, person, None, version, alone.payload, alone.arrays)
+            drafts.append(PendingEvent(event))
         read, numbers = list[PendingEvent | Answer | UnknownDecision](), list[tuple[int, str]]()
         later, replies = now(), projection.submit(drafts)
         repeated = [reply.seq or 0 for reply in replies if reply.status != "applied"]

@@ -297,7 +297,8 @@ def add_scaled(out: Array, x: Floats, scale: float) -> None:
 
 @kernel
 def fetch_row(X: Floats, j: int) -> None:
-    """Prefetch row `j` of `X` (m x n) into the processor's cache, for a later round. Interpreted, it does nothing."""
+    """Prefetch row `j` of `X`, of any shape (m, ...), into the processor's cache, for later. Interpreted, it does
+    nothing."""
 
 
 @kernel

@@ -42,14 +42,15 @@ def _prefetch(builder: Any, pointer: Any, offset: Any, nearness: int) -> None:
 def _fetch_row(typingctx: Any, X: Any, j: Any) -> Any:
     """Emit `kernel.fetch_row` (prefetch row `j` of the array `X`) as prefetch instructions, one for each cache line of
     the row. Raise TypingError if X is not C-contiguous."""
+    from llvmlite import ir
+
     if X.layout != "C":
         raise TypingError(f"fetch_row: expected a C-contiguous array, got {X}")
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         x = context.make_array(sig.args[0])(context, builder, args[0])
-        n, zero = builder.extract_value(x.shape, 1), context.get_constant(types.intp, 0)
-        row = builder.gep(x.data, [builder.mul(args[1], n)])
-        size = builder.mul(n, context.get_constant(types.intp, sig.args[0].dtype.bitwidth // 8))
+        size, zero = builder.extract_value(x.strides, 0), context.get_constant(types.intp, 0)
+        row = builder.gep(builder.bitcast(x.data, ir.IntType(8).as_pointer()), [builder.mul(args[1], size)])
         with cgutils.for_range_slice(builder, zero, size, context.get_constant(types.intp, 64)) as (index, _):
             _prefetch(builder, row, index, 3)
         last = builder.sub(size, context.get_constant(types.intp, 1))

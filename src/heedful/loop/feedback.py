@@ -123,7 +123,8 @@ class FeedbackReader:
             except (Closed, Damaged):
                 raise  # nobody said it
             except ValueError as error:
-                named = str(given) if isinstance(given, str) or is_number(given, int) else ""
+                is_id = isinstance(given, str) or (is_number(given, int) and abs(given) < 2**63)
+                named = str(given) if is_id else ""
                 read.append(self.projection.reject(named, str(error)))
         return read
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from heedful.core.validation import check_between
+from heedful.core.validation import check_between, check_flag, describe
 from heedful.core.wording import count
 from heedful.data.frames import Frame
 from heedful.features.encoding import Encoding
@@ -120,13 +120,15 @@ class Loop:
 
         On offer are `items`, or if that is None the items that `other` has on offer now. `learner` names another
         learner. Errors are those of `create`."""
+        if not isinstance(other, Loop):
+            raise ValueError(f"other: expected a loop, got {describe(other)}")
         place, was = place_of(path), other.manifest
         rows, encoded = offered(other.projection)
         if items is not None:
             rows = check_rows(items)
             encoded = encode_rows(was.encoding, rows, Counter())
         about = was.encoding, was.context, was.crosses, was.settings, was.query
-        manifest = make_manifest(rows, learner or was.learner, *about)
+        manifest = make_manifest(rows, was.learner if learner is None else learner, *about)
         new_loop(place, manifest, rows, encoded)
         return cls.open(place, learner=manifest.learner)
 
@@ -156,6 +158,7 @@ class Loop:
         read_only: bool = False,
     ) -> None:
         self.path = place_of(path)
+        check_flag("read_only", read_only)
         self.projection = Projection(self.path, learner, read_only)
         """the log with its model, through which everything is read and written"""
         self.settings = self.projection.settings

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from heedful.core.validation import describe
+from heedful.core.validation import describe, names_of
 from heedful.loop import records
 from heedful.loop.history import History
 from heedful.loop.interactions.protocol import ItemPrediction
@@ -56,6 +56,8 @@ def standing(history: History, person: str | None, people: Sequence[str] | None,
     for field, given in (("people", people is not None), ("without", bool(without))):
         if person is not None and given:
             raise ValueError(f"{field}: expected none with a person, got some")
+    without = names_of("without", without)
+    people = None if people is None else names_of("people", people)
     if without:
         answered = list(history.reading(None)[0].people.copy())
         if strange := [name for name in without if name not in answered]:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from heedful.core.validation import check_between, check_count
+from heedful.core.validation import check_between, check_count, check_path
 from heedful.core.wording import spelling
 from heedful.data.files import find_unfinished
 from heedful.loop import records
@@ -126,7 +126,9 @@ def exported(history: History) -> list[str]:
 
 def note_export(projection: Projection, path: str | Path) -> None:
     """Note in the log that its events were written to the file `path`, as `Loop.note_export` says."""
-    payload = records.encode({"path": "-" if str(path) == "-" else str(Path(path).absolute())})
+    check_path("path", path)
+    name = records.check_text("path", "-" if str(path) == "-" else str(Path(path).absolute()))
+    payload = records.encode({"path": name})
     event = Event(0, "export", records.new_id(), now(), None, None, projection.published.version, payload)
     try:
         projection.submit([PendingEvent(event)])

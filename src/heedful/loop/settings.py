@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from heedful.core.decoding import decoder
-from heedful.core.validation import check_between, check_count, check_range, describe, is_number
+from heedful.core.validation import check_between, check_count, check_range, describe, is_number, names_of
 from heedful.features import UNSEEN, Encoding, FeatureCross
 from heedful.learners.registry import UnknownLearner, is_own, is_packaged, learner_class
 from heedful.loop import records
@@ -297,11 +297,7 @@ def _check_query(query: object, encoding: Encoding) -> None:
 def named_learners(learner: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return as a tuple the learners that are named when a loop is opened: none, one ("FILE.py:Class") or several.
     Raise ValueError for anything that is not a text."""
-    named = () if learner is None else (learner,) if isinstance(learner, str) else tuple(learner)
-    for spec in named:
-        if not isinstance(spec, str):
-            raise ValueError(f"learner: expected its name, or several names, got {describe(spec)}")
-    return named
+    return () if learner is None else (learner,) if isinstance(learner, str) else tuple(names_of("learner", learner))
 
 
 def built_learner(manifest: Manifest, named: Sequence[str] = ()) -> Any:

@@ -72,8 +72,7 @@ class LoopWorker:
         self._tasks = set[asyncio.Task[Any]]()
         self._own_turn = Turn(*AT_ONCE["loop"])
         self.projection = loop.projection
-        if self._slow:
-            use_one_core()
+        use_one_core()  # also where the learner calls no solver: another one may be promoted
         self._far = isinstance(loop.path, Address)
         """whether the log is in a database, for which the event loop does not wait"""
         self.users = 0

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from heedful.core.validation import check_path
+
 SCHEMES = ("postgresql://", "postgres://")
 _HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._~%-]*)(?::[0-9]*)?"
 _PARTS = re.compile(rf"(\w+://)(?:([^:@/]*)(?::[^@/]*)?@)?({_HOST}(?:,{_HOST})*(?:/[A-Za-z0-9._~%$-]*)?)(?:\?[^@]*)?")
@@ -82,9 +84,10 @@ def place_of(given: str | os.PathLike[str] | Address) -> Place:
     """Return the place that `given` names: the path of a folder, or the `Address` for
     "postgresql://HOST/DATABASE#NAME".
 
-    Raise ValueError for a URL of another scheme."""
+    Raise ValueError for a URL of another scheme, and for what is no path."""
     if isinstance(given, Address):
         return given
+    check_path("path", given, "a folder or postgresql://HOST/DATABASE#NAME")
     if isinstance(given, str) and is_address(given):
         url, _, key = given.rpartition("#")
         if not url or "@" in key:  # then the "#" is in the password

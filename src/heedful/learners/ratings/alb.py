@@ -23,6 +23,7 @@ from heedful.learners.ratings.interaction_matrix import (
     InteractionMatrix,
     add_rating,
     empty_matrix,
+    places_of,
     remove_item,
     users_of,
 )
@@ -170,17 +171,15 @@ class ALB(NamedTuple):
 @noinline
 @no_refcount
 @kernel
-def fit_ellipsoid(learner: ALB, state: ALBState, user: int, L: Array, mu: Array) -> float:
-    """Compute the confidence ellipsoid of the k factors of the user with index `user`, and return its radius c (Eq. 3,
-    4).
+def fit_ellipsoid(learner: ALB, state: ALBState, rated: Ints, L: Array, mu: Array) -> float:
+    """Compute the confidence ellipsoid of the k factors of a user, whose pairs are at the positions `rated` (n,), and
+    return its radius c (Eq. 3, 4).
 
     Its centre is written into `mu` (k,), and the Cholesky factor L of its matrix V = L L' into `L` (k x k, lower
     triangle); V is `penalty` times the identity plus the sum of B_j B_j' over the user's ratings, B_j being the factors
     of the rated item.
     """
-    pairs = state.pairs
-    first = pairs.of_user[user] if user < pairs.of_user.size else -1
-    ridge(pairs, first, pairs.after_user, pairs.item, state.B, learner.penalty, L, mu)
+    ridge(state.pairs, rated, state.pairs.item, state.B, learner.penalty, L, mu)
     cholesky(L)
     solve_cholesky(L, mu)
     growth = 0.0  # log (det V / det lambda I) / 2
@@ -199,7 +198,7 @@ def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, f
     """
     k = state.A.shape[1]
     L, mu, inverse = np.zeros((k, k)), np.zeros(k), np.zeros((k, k))
-    c = fit_ellipsoid(learner, state, user, L, mu)
+    c = fit_ellipsoid(learner, state, places_of(state.pairs.by_user, user), L, mu)
     invert_triangle(L, inverse)
     return mu, inverse, c
 
@@ -278,7 +277,7 @@ def learn_rating(
     k = A.shape[1]
     if is_due(learner, state, user):
         L, mu = np.zeros((k, k)), np.zeros(k)
-        c = fit_ellipsoid(learner, state, user, L, mu)
+        c = fit_ellipsoid(learner, state, places_of(state.pairs.by_user, user), L, mu)
         v = B[item].copy()
         solve_cholesky(L, v)  # V^-1 B_j
         norm = 0.0
@@ -304,7 +303,7 @@ def fit_item(learner: ALB, pairs: InteractionMatrix, A: Array, B: Array, columns
     factors `A` (Eq. 8, lines 17 and 18), in place in `B` (m x k; m items) and `columns` (k x m)."""
     k = A.shape[1]
     V, v = np.zeros((k, k)), np.zeros(k)
-    ridge(pairs, pairs.of_item[item], pairs.after_item, pairs.user, A, learner.penalty, V, v)
+    ridge(pairs, places_of(pairs.by_item, item), pairs.user, A, learner.penalty, V, v)
     cholesky(V)
     solve_cholesky(V, v)
     for a in range(k):

@@ -17,6 +17,7 @@ from heedful.learners.ratings.interaction_matrix import (
     add_rating,
     empty_matrix,
     grow,
+    places_of,
     remove_item,
 )
 from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, check_slate
@@ -168,13 +169,11 @@ def put_own_means(scores: Array, pairs: InteractionMatrix, user: int, items: Int
 
     `scores` (n,) are those of `items` (n,), ascending item indices. Other scores stay as they are.
     """
-    p = pairs.of_user[user] if user < pairs.of_user.size else -1
-    while p >= 0:
+    for p in places_of(pairs.by_user, user):
         if pairs.count[p] > 0.0:
             j = np.searchsorted(items, pairs.item[p])
             if j < items.size and items[j] == pairs.item[p]:
                 scores[j] = pairs.total[p] / pairs.count[p]
-        p = pairs.after_user[p]
 
 
 # ---------------------------------------------------------------------------- the learners

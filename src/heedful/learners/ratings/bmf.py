@@ -356,8 +356,8 @@ def learn_rating(learner: BMF, state: BMFState, t: int, user: int, item: int, ra
     whole = again or fading
     n, m = n_pairs(state.factored, user, item)
     own = pairs_of(pairs, user, item, whole or is_due(n, int(n)), whole or is_due(m, int(m)))
-    N = min(pairs.of_user.size, state.factored.users.mean.shape[0])
-    M = min(pairs.of_item.size, state.factored.items.mean.shape[0])
+    N = min(pairs.by_user.size.size, state.factored.users.mean.shape[0])
+    M = min(pairs.by_item.size.size, state.factored.items.mean.shape[0])
     user, item = (t - 1) % N, (t - 1) % M  # whose turn it is
     n, m = n_pairs(state.factored, user, item)
     turn = pairs_of(pairs, user, item, fading or is_due(n, (t - 1) // N), fading or is_due(m, (t - 1) // M))

@@ -19,14 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.jit.kernel import Ints, kernel, no_refcount, noinline
-from heedful.learners.ratings.interaction_matrix import InteractionMatrix
+from heedful.learners.ratings.interaction_matrix import InteractionMatrix, places_of
 from heedful.learners.ratings.mean_field import (
     PULL,
     GaussianRows,
     Room,
     add_posterior,
     expected_bias,
-    places_of,
     predictive_moments,
     room_for,
     row_posterior,
@@ -298,12 +297,9 @@ def is_due(n: float, count: int) -> bool:
 @kernel
 def pairs_of(pairs: InteractionMatrix, user: int, item: int, whole_user: bool, whole_item: bool) -> RowPairs:
     """Return where in `pairs` those of a `user` and of an `item` are: all of them where the row is to be `whole`."""
-    of_user, of_item = pairs.of_user[user : user + 1], pairs.of_item[item : item + 1]
-    if whole_user:
-        of_user = places_of(int(of_user[0]), pairs.after_user)
-    if whole_item:
-        of_item = places_of(int(of_item[0]), pairs.after_item)
-    return RowPairs(user, item, of_user, of_item, whole_user, whole_item)
+    of_user, of_item = places_of(pairs.by_user, user), places_of(pairs.by_item, item)
+    n, m = of_user.size if whole_user else 1, of_item.size if whole_item else 1
+    return RowPairs(user, item, of_user[:n], of_item[:m], whole_user, whole_item)
 
 
 @noinline
@@ -415,8 +411,7 @@ def add_own_ratings(
     # Knowing a single pair better is worth something only where pairs are rated repeatedly.
     again = facts[AGAIN] / max(facts[RATINGS], 1.0)
     var += again * hyper[PAIR]
-    p = pairs.of_user[x.user] if x.user < pairs.of_user.size else -1
-    while p >= 0:
+    for p in places_of(pairs.by_user, x.user):
         if pairs.count[p] > 0.0:
             c = facts[SCALE] * pairs.count[p]
             j = np.searchsorted(x.items, pairs.item[p])
@@ -426,14 +421,12 @@ def add_own_ratings(
                 if var.size:
                     rest = var[j] - again * hyper[PAIR]
                     var[j] = (1.0 - gain) * (1.0 - gain) * rest + hyper[PAIR] * (1.0 - gain)
-        p = pairs.after_user[p]
 
 
 @kernel
 def total_count(pairs: InteractionMatrix, user: int) -> float:
     """Return the number of ratings in `pairs` of the user with index `user`, each counted by its weight."""
-    p, count = pairs.of_user[user] if user < pairs.of_user.size else -1, 0.0
-    while p >= 0:
+    count = 0.0
+    for p in places_of(pairs.by_user, user):
         count += pairs.count[p]
-        p = pairs.after_user[p]
     return count

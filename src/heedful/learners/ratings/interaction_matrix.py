@@ -1,7 +1,7 @@
 """The sparse user x item matrix of ratings: for every rated pair the number of ratings and their sum.
 
-This is all that most rating learners keep of the past. A pair is a position in arrays that grow; the pairs of a user,
-and those of an item, are linked lists, the newest first. Users and items are indices from 0.
+This is all that most rating learners keep of the past. A pair is a position in arrays that grow; the positions of the
+pairs of a user, and those of an item, stand next to each other, the newest first. Users and items are indices from 0.
 """
 
 from __future__ import annotations
@@ -18,10 +18,30 @@ Array = npt.NDArray[np.float64]
 A = TypeVar("A", Ints, Array)
 
 
+class PairLists(NamedTuple):
+    """For each of n users, or of n items, the list of its pairs: their positions in an `InteractionMatrix`.
+
+    A list is a stretch of one array, with room for a power of two; it is filled from its end, so that the newest comes
+    first. One that is full moves to a stretch twice as long. A linked list would be read at the speed of the memory,
+    one pair after the other."""
+
+    end: Ints
+    """where in `places` each list ends (n,)"""
+    size: Ints
+    """how many pairs there are in each list (n,)"""
+    places: Ints
+    """the lists (p,)"""
+    free: Ints
+    """where in `places` a stretch of 2^i begins that no list has (62,), -1 if there is none; its first number says
+    where the next one begins"""
+    used: int
+    """how much of `places` lists have, or had"""
+
+
 @declare(grows=True)
 class InteractionMatrix(NamedTuple):
-    """The sparse matrix of ratings: arrays with one element for each rated pair of a user and an item, and linked lists
-    of each user's and each item's pairs.
+    """The sparse matrix of ratings: arrays with one element for each rated pair of a user and an item, and a list of
+    each user's and each item's pairs.
 
     The first `used` elements of the arrays (P,) hold the pairs, of the indices `user` and `item`.
     """
@@ -32,15 +52,17 @@ class InteractionMatrix(NamedTuple):
     """the number of ratings of each pair, as the sum of their weights"""
     total: Array
     """the sum of the ratings of each pair, each times its weight"""
-    after_user: Ints
-    """for each pair the position of the next older pair of the same user, -1 after the last"""
-    after_item: Ints
-    """for each pair the position of the next older pair of the same item, -1 after the last"""
-    of_user: Ints
-    """the position of the newest pair of each of U users (U,), -1 where there is none"""
-    of_item: Ints
-    """the position of the newest pair of each of M items (M,), -1 where there is none"""
+    by_user: PairLists
+    """the lists of users"""
+    by_item: PairLists
+    """the lists of items"""
     used: int
+
+
+@kernel
+def empty_lists(n: int) -> PairLists:
+    """Return empty lists of `n` users or items."""
+    return PairLists(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(64, np.int64), np.full(62, -1), 0)
 
 
 @noinline
@@ -48,11 +70,20 @@ class InteractionMatrix(NamedTuple):
 def empty_matrix(users: int, items: int) -> InteractionMatrix:
     """Return a matrix without ratings, with room for `users` users and `items` items; it grows when more come."""
     n = 64
-    of_user, of_item = np.full(users, -1), np.full(items, -1)
     return InteractionMatrix(
-        np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n), np.zeros(n),
-        np.full(n, -1), np.full(n, -1), of_user, of_item, 0,
+        np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n), np.zeros(n), empty_lists(users), empty_lists(items),
+        0,
     )  # fmt: skip
+
+
+@kernel
+def places_of(lists: PairLists, owner: int) -> Ints:
+    """Return the positions (n,) of the n pairs of the user or item with the index `owner`, the newest first: a part of
+    `lists`. There are none for an index that was never met, or below 0."""
+    if owner < 0 or owner >= lists.size.size:
+        return lists.places[:0]
+    end = lists.end[owner]
+    return lists.places[end - lists.size[owner] : end]
 
 
 @noinline
@@ -68,35 +99,47 @@ def grow(a: A, size: int, fill: float) -> A:
     return out
 
 
-@noinline
-@kernel
-def with_room(pairs: InteractionMatrix, user: int, item: int) -> InteractionMatrix:
-    """Return the matrix `pairs` with room for the user and the item of these indices and for one more pair; arrays that
-    are long enough are shared with `pairs`."""
-    size = pairs.used + 1
-    return InteractionMatrix(
-        grow(pairs.user, size, 0), grow(pairs.item, size, 0),
-        grow(pairs.count, size, 0.0), grow(pairs.total, size, 0.0),
-        grow(pairs.after_user, size, -1), grow(pairs.after_item, size, -1),
-        grow(pairs.of_user, user + 1, -1), grow(pairs.of_item, item + 1, -1),
-        pairs.used,
-    )  # fmt: skip
-
-
 @kernel
 def place_of(pairs: InteractionMatrix, user: int, item: int) -> int:
     """Return the position in the arrays of `pairs` of the pair of the user and the item with these indices, or -1 if
     the user never rated the item."""
-    if user >= pairs.of_user.size or item >= pairs.of_item.size:
-        return -1
-    p, q = pairs.of_user[user], pairs.of_item[item]
-    while p >= 0 and q >= 0:  # the shorter of the two lists is enough
-        if pairs.item[p] == item:
-            return int(p)
-        if pairs.user[q] == user:
-            return int(q)
-        p, q = pairs.after_user[p], pairs.after_item[q]
+    mine, theirs = places_of(pairs.by_user, user), places_of(pairs.by_item, item)
+    if mine.size <= theirs.size:
+        for p in mine:
+            if pairs.item[p] == item:
+                return int(p)
+    else:
+        for p in theirs:
+            if pairs.user[p] == user:
+                return int(p)
     return -1
+
+
+@noinline
+@kernel
+def with_place(lists: PairLists, owner: int, p: int) -> PairLists:
+    """Return `lists` in which the position `p` comes first in the list of `owner`; their arrays are written in place,
+    or replaced by longer ones, and a list that was read before may be somewhere else."""
+    end, size = grow(lists.end, owner + 1, 0), grow(lists.size, owner + 1, 0)
+    places, free, used, n = lists.places, lists.free, lists.used, int(size[owner])
+    if n & (n - 1) == 0:  # 0 or a power of two: it is full
+        had, i, room = end[owner] - n, 0, max(2 * n, 1)
+        while 1 << i < room:
+            i += 1
+        begin = int(free[i])
+        if begin >= 0:
+            free[i] = places[begin]
+        else:
+            begin, used = used, used + room
+            places = grow(places, used, 0)
+        for j in range(n):
+            places[begin + n + j] = places[had + j]
+        if n > 0:
+            places[had], free[i - 1] = free[i - 1], had
+        end[owner] = begin + room
+    places[end[owner] - n - 1] = p
+    size[owner] = n + 1
+    return PairLists(end, size, places, free, used)
 
 
 @noinline
@@ -107,15 +150,13 @@ def with_pair(pairs: InteractionMatrix, user: int, item: int) -> InteractionMatr
     The arrays of `pairs` are written in place; those that are full are replaced by longer copies, so use only the
     matrix that is returned.
     """
-    pairs = with_room(pairs, user, item)
     p = pairs.used
-    pairs.user[p], pairs.item[p] = user, item
-    pairs.after_user[p], pairs.after_item[p] = pairs.of_user[user], pairs.of_item[item]
-    pairs.of_user[user] = pairs.of_item[item] = p
+    users, items = grow(pairs.user, p + 1, 0), grow(pairs.item, p + 1, 0)
+    count, total = grow(pairs.count, p + 1, 0.0), grow(pairs.total, p + 1, 0.0)
+    users[p], items[p] = user, item
     return InteractionMatrix(
-        pairs.user, pairs.item, pairs.count, pairs.total, pairs.after_user, pairs.after_item,
-        pairs.of_user, pairs.of_item, p + 1,
-    )  # fmt: skip
+        users, items, count, total, with_place(pairs.by_user, user, p), with_place(pairs.by_item, item, p), p + 1
+    )
 
 
 @noinline
@@ -135,19 +176,15 @@ def add_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, we
 
 
 @kernel
-def unlink(newest: Ints, after: Ints, owner: int, p: int) -> None:
-    """Remove the pair at position `p` from the linked list of the user or item with index `owner`, in place.
-
-    `newest` has the position of the newest pair of each user or item, `after` the next older one of each pair.
-    """
-    if newest[owner] == p:
-        newest[owner] = after[p]
-    else:
-        q = newest[owner]
-        while after[q] != p:
-            q = after[q]
-        after[q] = after[p]
-    after[p] = -1
+def drop_place(lists: PairLists, owner: int, p: int) -> None:
+    """Remove the position `p` from the list of the user or item with index `owner`, in place."""
+    places = places_of(lists, owner)
+    i = 0
+    while places[i] != p:
+        i += 1
+    for j in range(i, 0, -1):
+        places[j] = places[j - 1]
+    lists.size[owner] -= 1
 
 
 @noinline
@@ -157,8 +194,8 @@ def remove_pair(pairs: InteractionMatrix, p: int) -> None:
 
     Its position stays empty, so that other arrays with an entry for each pair stay valid.
     """
-    unlink(pairs.of_user, pairs.after_user, pairs.user[p], p)
-    unlink(pairs.of_item, pairs.after_item, pairs.item[p], p)
+    drop_place(pairs.by_user, pairs.user[p], p)
+    drop_place(pairs.by_item, pairs.item[p], p)
     pairs.user[p] = pairs.item[p] = 0
     pairs.count[p] = pairs.total[p] = 0.0
 
@@ -167,25 +204,15 @@ def remove_pair(pairs: InteractionMatrix, p: int) -> None:
 @kernel
 def remove_item(pairs: InteractionMatrix, item: int) -> None:
     """Remove all ratings of the item with index `item` from the matrix `pairs`, in place."""
-    while item < pairs.of_item.size and pairs.of_item[item] >= 0:
-        remove_pair(pairs, pairs.of_item[item])
+    while (places := places_of(pairs.by_item, item)).size:
+        remove_pair(pairs, places[0])
 
 
 def items_of(pairs: InteractionMatrix, user: int) -> Ints:
     """Return the indices of the items that the user with index `user` rated in `pairs` (n,), the newest first."""
-    return pairs.item[pairs_of(pairs.of_user, pairs.after_user, user)]
+    return pairs.item[places_of(pairs.by_user, user)]
 
 
 def users_of(pairs: InteractionMatrix, item: int) -> Ints:
     """Return the indices of the users who rated the item with index `item` in `pairs` (n,), the newest first."""
-    return pairs.user[pairs_of(pairs.of_item, pairs.after_item, item)]
-
-
-def pairs_of(newest: Ints, after: Ints, owner: int) -> Ints:
-    """Return the positions (n,) of the n pairs of the user (or item) with index `owner`, the newest first."""
-    places = []
-    p = newest[owner] if 0 <= owner < newest.size else -1
-    while p >= 0:
-        places.append(int(p))
-        p = after[p]
-    return np.array(places, np.int64)
+    return pairs.user[places_of(pairs.by_item, item)]

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.kernel import Ints, kernel, no_refcount, noinline, primitive
+from heedful.jit.kernel import Ints, fetch_row, kernel, no_refcount, noinline, primitive
 from heedful.learners.ratings.interaction_matrix import InteractionMatrix
 from heedful.learners.ratings.ridge import cholesky, gram, invert_triangle, normals_of, solve_cholesky
 
@@ -100,27 +100,6 @@ def room_for(K: int, P: int, n: int) -> Room:
 # ---------------------------------------------------------------------------- a row from its pairs
 
 
-@kernel
-def places_of(first: int, after: Ints) -> Ints:
-    """Return the positions (n,) of the n pairs in the linked list of a user's or an item's pairs, in the order of the
-    list.
-
-    `first` is the position of the first pair (-1: no pairs), `after` (P,) has for each of all P pairs the position of
-    the next one in its list, -1 for the last.
-    """
-    n, p = 0, first
-    while p >= 0:
-        n += 1
-        p = after[p]
-    out = np.empty(n, np.int64)
-    n, p = 0, first
-    while p >= 0:
-        out[n] = p
-        n += 1
-        p = after[p]
-    return out
-
-
 def _row_sums_loop(
     places: Ints,
     pairs: InteractionMatrix,
@@ -136,6 +115,11 @@ def _row_sums_loop(
     K = h.size
     A[:] = 0.0
     h[:] = 0.0
+    for p in places:
+        fetch_row(Z, other[p])
+        fetch_row(C, other[p])
+        fetch_row(pairs.count, p)
+        fetch_row(pairs.total, p)
     for p in places:
         c = pairs.count[p]
         if c > 0.0:

@@ -19,6 +19,7 @@ from heedful.learners.ratings.interaction_matrix import (
     InteractionMatrix,
     add_rating,
     empty_matrix,
+    places_of,
     remove_item,
 )
 from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, check_slate
@@ -199,7 +200,7 @@ class NMFBandit(NamedTuple):
         U = with_positive(state.U, x.user + 1, state.seed, 0)
         V = with_positive(state.V, x.items[-1] + 1, state.seed, 1)
         pairs, low, users = state.pairs, state.low, state.users
-        if x.user >= pairs.of_user.size or pairs.of_user[x.user] < 0:
+        if places_of(pairs.by_user, x.user).size == 0:
             users += 1
         bounded = self.space.low > UNBOUNDED
         for r in range(feedback.items.size):
@@ -229,4 +230,4 @@ class NMFBandit(NamedTuple):
         if item < state.V.shape[0]:
             for a in range(self.n_factors):
                 state.V[item, a] = uniform(state.seed, item, 2 * a + 1)
-        return state._replace(users=int((state.pairs.of_user >= 0).sum()))
+        return state._replace(users=int((state.pairs.by_user.size > 0).sum()))

@@ -22,6 +22,7 @@ from heedful.learners.ratings.interaction_matrix import (
     InteractionMatrix,
     add_rating,
     empty_matrix,
+    places_of,
     remove_item,
 )
 from heedful.learners.ratings.ridge import cholesky, normals_of, ridge, solve_cholesky
@@ -54,18 +55,18 @@ class PTSState(NamedTuple):
 @noinline
 @kernel
 def posterior(
-    pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, penalty: float, L: Array, mu: Array
+    pairs: InteractionMatrix, places: Ints, other: Ints, rows: Array, penalty: float, L: Array, mu: Array
 ) -> None:
     """Write the Gaussian conditional distribution N(mu, Lambda^-1) of the k factors of one user (or item), given the
     other side.
 
     mu is written into `mu` (k,), and the Cholesky factor L of sigma^2 Lambda = L L' into `L` (k x k, lower triangle);
-    Lambda is the precision matrix, sigma the standard deviation of the noise of a rating. `first` is the position in
-    `pairs` of the user's (or item's) newest pair, `after` has the position of the next pair for each, -1 at the end.
-    `rows` (m x k) are the factors of the m items (or users) of the other side, and `other` has the index of the row for
-    each pair. `penalty` is sigma^2 / spread^2, with the prior standard deviation spread of factors.
+    Lambda is the precision matrix, sigma the standard deviation of the noise of a rating. `places` (n,) are those of
+    the user's (or item's) pairs among all `pairs`. `rows` (m x k) are the factors of the m items (or users) of the
+    other side, and `other` has the index of the row for each pair. `penalty` is sigma^2 / spread^2, with the prior
+    standard deviation spread of factors.
     """
-    ridge(pairs, first, after, other, rows, penalty, L, mu)
+    ridge(pairs, places, other, rows, penalty, L, mu)
     cholesky(L)
     solve_cholesky(L, mu)
 
@@ -222,9 +223,8 @@ class PTS(NamedTuple):
             d += 1
         V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)[d]
         pairs = state.pairs
-        first = pairs.of_user[x.user] if x.user < pairs.of_user.size else -1
         L, mu, u = np.empty((k, k)), np.empty(k), np.empty(k)
-        posterior(pairs, first, pairs.after_user, pairs.item, V, self.penalty(), L, mu)
+        posterior(pairs, places_of(pairs.by_user, x.user), pairs.item, V, self.penalty(), L, mu)
         draw_gaussian(mu, L, self.sigma, rng.standard_normal(k), u)
         return row_scores(V, x.items, u)
 
@@ -256,10 +256,10 @@ class PTS(NamedTuple):
         k, D = self.n_factors, self.n_particles
         L, mu, z = np.empty((k, k)), np.empty(k), np.empty(2 * k)
         v = np.empty(k)
-        first = pairs.of_user[user] if user < pairs.of_user.size else -1
+        rated = places_of(pairs.by_user, user)
         G, h = np.empty((D, k, k)), np.empty((D, k))  # sigma^2 Lambda, and the right-hand side sum s v
         for d in range(D):
-            ridge(pairs, first, pairs.after_user, pairs.item, V[d], self.penalty(), G[d], h[d])
+            ridge(pairs, rated, pairs.item, V[d], self.penalty(), G[d], h[d])
             copy_into(G[d], h[d], L, mu)
             cholesky(L)
             solve_cholesky(L, mu)
@@ -287,7 +287,7 @@ class PTS(NamedTuple):
             cholesky(G[d])
             solve_cholesky(G[d], h[d])
             draw_gaussian(h[d], G[d], self.sigma, z[:k], U[d, user])
-            posterior(pairs, pairs.of_item[item], pairs.after_item, pairs.user, U[d], self.penalty(), L, mu)
+            posterior(pairs, places_of(pairs.by_item, item), pairs.user, U[d], self.penalty(), L, mu)
             draw_gaussian(mu, L, self.sigma, z[k:], V[d, item])
         return PTSState(pairs, U, V, weights, state.seed, state.learned + 1, state.t)
 

@@ -34,17 +34,14 @@ _MASK = 2**64 - 1
 @noinline
 @no_refcount
 @kernel
-def ridge(
-    pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, penalty: float, V: Array, r: Array
-) -> None:
+def ridge(pairs: InteractionMatrix, places: Ints, other: Ints, rows: Array, penalty: float, V: Array, r: Array) -> None:
     """Sum up the normal equations V beta = r of a ridge regression of one user's (or item's) ratings on k factors, in
     place.
 
     V = penalty I + sum c z z' is written into `V` (k x k, lower triangle), and r = sum s z into `r` (k,). The sums run
-    over the pairs of the user (or item): c is the number and s the sum of the ratings of a pair, z the factors of its
-    item (or user). `first` is the position in `pairs` of the first pair (-1: none) and `after` (P,) has that of the
-    next one for each of all P pairs. `rows` (m x k) are the factors of the m items (or users), `other` (P,) the index
-    of the row for each pair.
+    over the pairs of the user (or item), at `places` (n,) of all P `pairs`: c is the number and s the sum of the
+    ratings of a pair, z the factors of its item (or user). `rows` (m x k) are the factors of the m items (or users),
+    `other` (P,) the index of the row for each pair.
     """
     k = r.size
     for a in range(k):
@@ -53,10 +50,9 @@ def ridge(
             V[a, b] = 0.0
         V[a, a] = penalty
     if k == 5:
-        ridge_of_five(pairs, first, after, other, rows, V, r)
+        ridge_of_five(pairs, places, other, rows, V, r)
         return
-    p = first
-    while p >= 0:
+    for p in places:
         c, s = pairs.count[p], pairs.total[p]
         if c > 0.0:
             z = rows[other[p]]
@@ -65,22 +61,19 @@ def ridge(
                 cz = c * z[a]
                 for b in range(a + 1):
                     V[a, b] += cz * z[b]
-        p = after[p]
 
 
 @noinline
 @no_refcount
 @kernel
-def ridge_of_five(
-    pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, V: Array, r: Array
-) -> None:
+def ridge_of_five(pairs: InteractionMatrix, places: Ints, other: Ints, rows: Array, V: Array, r: Array) -> None:
     """Add the sums of `ridge` (same arguments) to `V` and `r` for k = 5 factors, as many as [A18] uses. The twenty sums
     stay in registers, which takes a third of the time."""
     r0, r1, r2, r3, r4 = r[0], r[1], r[2], r[3], r[4]
     v00, v11, v22, v33, v44 = V[0, 0], V[1, 1], V[2, 2], V[3, 3], V[4, 4]
     v10, v20, v21, v30, v31, v32, v40, v41, v42, v43 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    p, count, total = first, pairs.count, pairs.total
-    while p >= 0:
+    count, total = pairs.count, pairs.total
+    for p in places:
         c, s, j = count[p], total[p], other[p]
         if c > 0.0:
             z0, z1, z2, z3, z4 = rows[j, 0], rows[j, 1], rows[j, 2], rows[j, 3], rows[j, 4]
@@ -89,7 +82,6 @@ def ridge_of_five(
             v00, v10, v11, v20, v21 = v00 + c0 * z0, v10 + c1 * z0, v11 + c1 * z1, v20 + c2 * z0, v21 + c2 * z1
             v22, v30, v31, v32, v33 = v22 + c2 * z2, v30 + c3 * z0, v31 + c3 * z1, v32 + c3 * z2, v33 + c3 * z3
             v40, v41, v42, v43, v44 = v40 + c4 * z0, v41 + c4 * z1, v42 + c4 * z2, v43 + c4 * z3, v44 + c4 * z4
-        p = after[p]
     r[0], r[1], r[2], r[3], r[4] = r0, r1, r2, r3, r4
     V[0, 0], V[1, 1], V[2, 2], V[3, 3], V[4, 4] = v00, v11, v22, v33, v44
     V[1, 0], V[2, 0], V[2, 1], V[3, 0], V[3, 1], V[3, 2] = v10, v20, v21, v30, v31, v32

@@ -32,14 +32,14 @@ _REFUSE = "SELECT RAISE(ABORT, 'the log is append-only')"
 TRIGGERS = tuple(
     (f"{table}_{name}", f"CREATE TRIGGER {table}_{name} BEFORE {act} ON {table} {when} BEGIN {_REFUSE}; END")
     for table, taken in (
-        ("event", "seq = NEW.seq OR (kind = NEW.kind AND id = NEW.id)"),
-        ("forgotten", "digest = NEW.digest"),
-        ("secret", "name = NEW.name"),
+        ("event", ("seq = NEW.seq", "kind = NEW.kind AND id = NEW.id")),
+        ("forgotten", ("digest = NEW.digest",)),
+        ("secret", ("name = NEW.name",)),
     )
     for name, act, when in (
         ("keeps", "UPDATE", ""),
         ("stays", "DELETE", ""),
-        ("adds", "INSERT", f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {taken})"),
+        ("adds", "INSERT", f"WHEN {' OR '.join([f'EXISTS (SELECT 1 FROM {table} WHERE {same})' for same in taken])}"),
     )
 )
 SCHEMA = Schema("log", TABLES, TRIGGERS, APPLICATION)

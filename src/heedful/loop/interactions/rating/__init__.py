@@ -20,6 +20,7 @@ from heedful.data.roles import fitting
 from heedful.evaluation import answers
 from heedful.evaluation.expected import Expected, absolute_error, value_order
 from heedful.jit.kernel import Floats, Ints
+from heedful.learners.ratings.interaction_matrix import places_of
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, Ragged
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.options import LoopOption
@@ -186,13 +187,11 @@ class Rating(Interaction[RatingModel]):
 
     def own_answers(self, view: View[Any]) -> dict[int, str]:
         said, found, own = view.shared.said, dict[int, str](), view.person
-        p = int(said.of_user[own.state]) if own is not None and own.state < said.of_user.size else -1
-        while p >= 0:
+        for p in places_of(said.by_user, -1 if own is None else own.state):
             if said.count[p] >= CONSUMED:
                 found[int(said.item[p])] = f"said {said.total[p] / said.count[p]:.3g}".replace("-", "−")
             elif said.count[p] > 0.0:
                 found[int(said.item[p])] = "looked at"
-            p = int(said.after_user[p])
         return found
 
     def counts(self, shared: RatingState, items: int) -> str:
@@ -285,4 +284,4 @@ def _ratings(read: RatingTable) -> Iterator[AnsweredItem]:
         (user, quoted_user), (item, quoted_item), rating = users[u], items[i], float(value)
         # The content makes the id, so that the same rating is the same event whichever file brings it.
         told = f"[{quoted_user}, {quoted_item}, {rating!r}]".encode()
-        yield AnsweredItem("table-" + hashlib.blake2b(told, digest_size=16).hexdigest(), user, item, "rating", rating)
+        yield AnsweredItem("table-" + hashlib.blake2b(told, digest_size=12).hexdigest(), user, item, "rating", rating)

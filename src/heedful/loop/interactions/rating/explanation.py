@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heedful.jit.kernel import Ints
-from heedful.learners.ratings.interaction_matrix import InteractionMatrix, pairs_of, place_of
+from heedful.learners.ratings.interaction_matrix import InteractionMatrix, place_of, places_of
 from heedful.loop.interactions.contributions import EXACT, none, sort_parts
 from heedful.loop.interactions.rating.model import RatingModel
 from heedful.loop.model import View
@@ -63,17 +63,16 @@ def rating_prediction(view: View[RatingModel], number: int) -> RatingPrediction:
     found = view.model.ratings(view, item)
     spreads = view.model.spreads(view, item)
     user = -1 if view.person is None else view.person.state
-    own: Ints = np.array([-1 if user < 0 else place_of(said, user, number)], np.int64)
     return RatingPrediction(
         None if found is None else float(found[0]),
         None if spreads is None else spreads[0],
-        *_tally(said, pairs_of(said.of_item, said.after_item, number)),
-        *_tally(said, pairs_of(said.of_user, said.after_user, user)),
-        *_tally(said, own[own >= 0]),
+        *_tally(said, places_of(said.by_item, number)),
+        *_tally(said, places_of(said.by_user, user)),
+        *_tally(said, [p for p in [place_of(said, user, number) if user >= 0 else -1] if p >= 0]),
     )
 
 
-def _tally(said: InteractionMatrix, places: Ints) -> tuple[float, float | None]:
+def _tally(said: InteractionMatrix, places: Ints | list[int]) -> tuple[float, float | None]:
     """Return (number, mean) of the ratings in the rows `places` of the table `said`; the mean is None if there are
     none."""
     count = float(said.count[places].sum())

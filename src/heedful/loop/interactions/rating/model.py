@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import Floats, Ints
-from heedful.learners.ratings.interaction_matrix import empty_matrix, grow, remove_item
+from heedful.learners.ratings.interaction_matrix import empty_matrix, grow, places_of, remove_item
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions.numbered import Numbered
 from heedful.loop.interactions.rating.compiled import RatingState, is_there, take_in
@@ -61,13 +61,10 @@ class RatingModel(Numbered[RatingState]):
         """Return the numbers of the items that this person has rated, or acted on with weights that sum to 1."""
         if view.person is None:
             return np.zeros(0, np.int64)
-        said, found, user = view.shared.said, [], view.person.state
-        p = said.of_user[user] if user < said.of_user.size else -1
-        while p >= 0:
-            if said.count[p] >= CONSUMED:
-                found.append(said.item[p])
-            p = said.after_user[p]
-        return np.array(found, np.int64)
+        said = view.shared.said
+        places = places_of(said.by_user, view.person.state)
+        rated: Ints = said.item[places[said.count[places] >= CONSUMED]]
+        return rated
 
     def propose(self, view: View[Any], numbers: Ints, size: int, rng: np.random.Generator) -> Ints:
         """Return the numbers of the `size` items that the learner shows, out of those with the sorted `numbers`
