@@ -64,7 +64,6 @@ def test_a_model_that_is_no_function_of_its_log_fails(folder: Path, monkeypatch:
         "the_same_id_is_the_same_decision",
         "what_is_no_answer_changes_nothing",
         "an_explanation_is_of_the_model_at_that_time",
-        "another_learner_is_a_name",
     ]
 
 

@@ -55,9 +55,8 @@ class Bound(NamedTuple):
     theorem: str
     """the theorem by name, such as "Theorem 1" or "Theorem 5", with its corollary if one is meant"""
     measure: str
-    """what is bounded: "REG", the average regret, or "CREG", the average of a convex loss of the regret"""
-    loss: str
-    """the loss: "linear", or "quadratic" for (theta - M)^2, where M = R |w*| (`Facts`)"""
+    """what is bounded: "REG", the average regret, or "CREG", the average of the loss (theta - M)^2 of theta, minus the
+    regret, where M = R |w*| (`Facts`)"""
     hypotheses: tuple[Hypothesis, ...]
     """the hypotheses of the theorem, and whether each holds"""
     values: Array
@@ -83,7 +82,7 @@ def bounds(learner: object, facts: Facts) -> tuple[Bound, ...]:
     if isinstance(learner, ExponentiatedPerceptron):
         return (exponentiated_bound(learner, facts),)
     if isinstance(learner, ConvexPerceptron):
-        return convex_bound(learner, facts, "linear"), convex_bound(learner, facts, "quadratic")
+        return convex_bound(learner, facts, "REG"), convex_bound(learner, facts, "CREG")
     if isinstance(learner, SecondOrderPerceptron):
         return (second_order_bound(learner, facts),)
     return ()
@@ -102,9 +101,7 @@ def perceptron_bound(learner: PreferencePerceptron, facts: Facts) -> Bound:
     theorem = ("Corollary 2" if facts.expected else "Theorem 1") if learner.batch == 1 else "Lemma 4"
     constant = 2.0 * facts.R * _norm(facts.w_star) * math.sqrt(learner.batch)
     values = _mean(facts.slack) / facts.alpha + constant / (facts.alpha * np.sqrt(_rounds(facts)))
-    return _bound(
-        _theorem_name(theorem, learner.batch > 1 and facts.expected), "linear", _general(learner, facts), values
-    )
+    return _bound(_theorem_name(theorem, learner.batch > 1 and facts.expected), "REG", _general(learner, facts), values)
 
 
 def exponentiated_bound(learner: ExponentiatedPerceptron, facts: Facts) -> Bound:
@@ -129,31 +126,31 @@ def exponentiated_bound(learner: ExponentiatedPerceptron, facts: Facts) -> Bound
     rest = 2.0 * math.log(learner.dimension()) * learner.bound * root + learner.bound * t / root
     l1 = float(np.abs(facts.w_star).sum())
     values = _mean(facts.slack) / facts.alpha + l1 * rest / (facts.alpha * t)
-    return _bound(_theorem_name("Theorem 5", facts.expected), "linear", hypotheses, values)
+    return _bound(_theorem_name("Theorem 5", facts.expected), "REG", hypotheses, values)
 
 
-def convex_bound(learner: ConvexPerceptron, facts: Facts, loss: str) -> Bound:
-    """Evaluate Theorem 6, the bound of the convex preference perceptron after each round t, for the `loss` "linear" or
-    "quadratic".
+def convex_bound(learner: ConvexPerceptron, facts: Facts, measure: str) -> Bound:
+    """Evaluate Theorem 6, the bound of the convex preference perceptron on `measure` ("REG" or "CREG") after each
+    round t.
 
         2 G mean xi+ / alpha + G / alpha (D2 / (2 sqrt t) + D2 / t + 4 R^2 / sqrt t),   D2 = (2 radius)^2
 
     xi+ is max(0, xi) of the slacks xi; these, alpha, w* and the bound R of |phi| are those of `facts`, radius is the
     learner's. (The paper prints |B|, the diameter, in place of its square D2.) G bounds the slope of the loss:
 
-    - linear: G = 1, and CREG (the mean loss) is REG (the mean regret).
-    - quadratic: G = 6 M, with M = R |w*|. The loss is (theta - M)^2 for theta from -2M to M, where theta is minus the
+    - REG, whose loss is linear: G = 1.
+    - CREG: G = 6 M, with M = R |w*|. The loss is (theta - M)^2 for theta from -2M to M, where theta is minus the
       regret, which lies in [-2M, 0]. Continued with slope -6M on the left and 0 on the right, it is a loss as the
       theorem requires.
     """
     facts = _divisible(facts)
-    G = 1.0 if loss == "linear" else 6.0 * facts.R * _norm(facts.w_star)
+    G = 1.0 if measure == "REG" else 6.0 * facts.R * _norm(facts.w_star)
     t, d2 = _rounds(facts), (2.0 * learner.radius) ** 2
     root = np.sqrt(t)
     first = 2.0 * _mean(np.maximum(facts.slack, 0.0))
     values = G / facts.alpha * (first + d2 / (2.0 * root) + d2 / t + 4.0 * facts.R**2 / root)
     hypotheses = (*_general(learner, facts), _in_the_ball(learner, facts))
-    return _bound(_theorem_name("Theorem 6", facts.expected), loss, hypotheses, values)
+    return _bound(_theorem_name("Theorem 6", facts.expected), measure, hypotheses, values)
 
 
 def second_order_bound(learner: SecondOrderPerceptron, facts: Facts) -> Bound:
@@ -197,7 +194,7 @@ def second_order_bound(learner: SecondOrderPerceptron, facts: Facts) -> Bound:
     noise = gamma * _mean(clipped**2) / (2.0 * alpha**2) + 2.0 * _mean(clipped) / alpha
     logs = np.log(4.0 * facts.R**2 * t * gamma / eps + 1.0)
     values = G * (noise + eps * d2 / (t * alpha) + learner.n_features * logs / (2.0 * t * gamma * alpha))
-    return _bound(_theorem_name("Theorem 8", facts.expected), "quadratic", hypotheses, values)
+    return _bound(_theorem_name("Theorem 8", facts.expected), "CREG", hypotheses, values)
 
 
 def lower_bound(horizon: int) -> float:
@@ -228,10 +225,9 @@ def _in_the_ball(learner: ConvexPerceptron | SecondOrderPerceptron, facts: Facts
     return Hypothesis(f"w* is in the ball: |w*| = {_norm(facts.w_star):.3g}, radius {learner.radius:.3g}", inside)
 
 
-def _bound(theorem: str, loss: str, hypotheses: tuple[Hypothesis, ...], values: Array) -> Bound:
+def _bound(theorem: str, measure: str, hypotheses: tuple[Hypothesis, ...], values: Array) -> Bound:
     holds = all(hypothesis.holds for hypothesis in hypotheses)
-    measure = "REG" if loss == "linear" else "CREG"
-    return Bound(theorem, measure, loss, hypotheses, values if holds else np.full(values.shape, np.nan))
+    return Bound(theorem, measure, hypotheses, values if holds else np.full(values.shape, np.nan))
 
 
 def _theorem_name(theorem: str, expected: bool) -> str:

@@ -146,7 +146,7 @@ class _Inquiry:
         given, undone = self._count()
         found: list[Influence] | None = None
         by: EventMethod = "none"
-        if math.isnan(now.own) and not self._gives_scores(self._model):
+        if math.isnan(now.own) and interaction.item_scores(view, self._x, [self._place]) is None:
             told, found = f"{type(self._interaction.learner).__name__} gives items no score", []
         elif (steps := self._affordable(budget)) is not None:
             found = self._leave_one_out(steps, now, budget)
@@ -192,9 +192,6 @@ class _Inquiry:
     def _view(self, model: Any) -> View[Any]:
         view: View[Any] = model.view(self._decision.person)
         return view
-
-    def _gives_scores(self, model: Any) -> bool:
-        return self._interaction.item_scores(self._view(model), self._x, [self._place]) is not None
 
     def _scores(self, model: Any) -> _Scores:
         places = [self._place] if self._other is None else [self._place, self._other]

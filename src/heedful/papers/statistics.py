@@ -109,16 +109,10 @@ def one_holds(parts: Sequence[Part]) -> Conclusion:
     number of parts; FAILS if all fail; else OPEN.
 
     Raise ValueError for a part that has a `low`."""
-    against = all_hold([_contradict(part) for part in parts])
+    if any(part.low > -math.inf for part in parts):
+        raise ValueError("low: expected none in a part of a claim of which one has to hold")
+    against = all_hold([Part(part.test, low=part.high) for part in parts])
     return {HOLDS: FAILS, FAILS: HOLDS, OPEN: OPEN}[against]
-
-
-def _contradict(part: Part) -> Part:
-    """Return the part of a claim that a difference is not below the `high` of `part`. Raise ValueError if the part has
-    a `low`."""
-    if part.low > -math.inf:
-        raise ValueError(f"low: expected none, got {part.low!r}")
-    return Part(part.test, low=part.high)
 
 
 def verdict_on_all(parts: Mapping[str, Part], words: str = "") -> Verdict:

@@ -483,13 +483,6 @@ def exported_and_imported_it_learns_the_same(case: KindCase, folder: Path) -> No
         _equal(other.verify(), [], "verify")
 
 
-def another_learner_is_a_name(case: KindCase, folder: Path) -> None:
-    """`Loop.evaluate` refuses anything else."""
-    with case.make(folder / "loop") as loop:
-        wrong: Any = 5
-        _raises(ValueError, "learner: expected its name, such as", lambda: loop.evaluate(wrong))
-
-
 CHECKS: tuple[Callable[[KindCase, Path], None], ...] = (
     a_loop_begins_with_nothing,
     an_item_that_was_never_put_is_unknown,
@@ -505,6 +498,5 @@ CHECKS: tuple[Callable[[KindCase, Path], None], ...] = (
     a_lesson_that_the_learner_raises_on_is_left_out,
     an_explanation_is_of_the_model_at_that_time,
     exported_and_imported_it_learns_the_same,
-    another_learner_is_a_name,
 )
 """each check, a function of the case and of an empty folder"""

@@ -107,10 +107,6 @@ class Findings(NamedTuple):
     notes: tuple[str, ...] = ()
     """sentences on how it was measured"""
 
-    def with_section(self, section: Section) -> Findings:
-        """Return these findings with a `section` more at the end."""
-        return self._replace(sections=(*self.sections, section))
-
 
 # ---------------------------------------------------------------------------- words
 

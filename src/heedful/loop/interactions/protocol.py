@@ -419,7 +419,8 @@ class Interaction(Protocol[M]):
         told = compare_arms(found, self.words, self.manifest.settings, self.span, notes)
         if found.prediction is None:
             return told
-        return told.with_section(prediction_section(found.prediction, self.prediction_sentences(found.prediction)))
+        section = prediction_section(found.prediction, self.prediction_sentences(found.prediction))
+        return told._replace(sections=(*told.sections, section))
 
     def prediction_sentences(self, found: PredictionReport) -> Sequence[str]:
         """Return further sentences on how well answers were predicted, for the report; `found` has the numbers."""

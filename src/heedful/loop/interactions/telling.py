@@ -192,7 +192,8 @@ def evaluation(found: Evaluation) -> list[Part]:
         parts.append(Table(title, columns, tuple(rows), (0, 2, 3, 4)))
         known = next(value for value in values if value.comparisons)
         by = basis(known.comparisons, known.people, measure.counts)
-        weighed = f" (effective sample size {known.effective:,.0f})" if is_weighted(known) else ""
+        alike = abs(known.effective - known.comparisons) <= 0.5
+        weighed = "" if alike else f" (effective sample size {known.effective:,.0f})"
         parts += [Line(measure.about), Line(f"{by}{weighed}.{needed(found, j)}"), *untold]
         parts += _weights(found.learners, values)
     if any(isinstance(part, Table) for part in parts):
@@ -257,10 +258,6 @@ def _weights(learners: Sequence[LearnerEvaluation], values: Sequence[Value]) -> 
     )
     table = Table.named("Weights", "learner", WEIGHT_COLUMNS, weighted)
     return [table, Line(about), *warnings] if weighted else [*warnings]
-
-
-def is_weighted(value: Value) -> bool:
-    return abs(value.effective - value.comparisons) > 0.5
 
 
 def value_texts(value: Value, share: bool) -> tuple[str, str, str]:
