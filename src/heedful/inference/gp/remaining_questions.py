@@ -94,7 +94,7 @@ def estimate_remaining(
     questions were asked. `seed` makes the draws. `stop`: the result of `stopping`, if known already.
 
     The forecast is that of `stopping` without `answers`, and approximate: of a mixture, Gaussians with a weight below
-    LEAST_WEIGHT (.02) are left out. Rollouts compare at most PLAYED (40) items: those most likely to be the best or,
+    LEAST_WEIGHT (.05) are left out. Rollouts compare at most PLAYED (40) items: those most likely to be the best or,
     for "ranking", evenly spaced ones, with the count scaled up. The numbers of items do not matter. Raise ValueError,
     naming the argument, if one is invalid.
     """

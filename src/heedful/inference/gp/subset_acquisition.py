@@ -111,7 +111,7 @@ def next_set(
 
 
 def _greedy_sets(posterior: Posterior, rule: str, size: int, used: set[tuple[int, ...]]) -> Iterator[Ints]:
-    """Yield sets of `size` items not in `gone`, each grown greedily from a pair, the pairs in order of their scores."""
+    """Yield sets of `size` items not in `used`, each grown greedily from a pair, the pairs in order of their scores."""
     n = posterior.mean.size
     pairs: list[tuple[int, int]] = []
     while len(pairs) < n * (n - 1) // 2:
