@@ -88,12 +88,12 @@ def places_of(lists: PairLists, owner: int) -> Ints:
 
 @noinline
 @kernel
-def grow(a: A, size: int, fill: float) -> A:
-    """Return the array `a` (n,) if it has at least `size` elements, else a copy of length 2 `size`; its new elements
-    are `fill`."""
+def grow(a: A, size: int, fill: float, spare: float = 1.0) -> A:
+    """Return the array `a` (n,) if it has at least `size` elements, else a copy of length (1 + `spare`) `size`; its new
+    elements are `fill`."""
     if a.size >= size:
         return a
-    out = np.empty(2 * size, a.dtype)
+    out = np.empty(size + int(spare * size), a.dtype)
     for i in range(out.size):  # not slices: compiled, an assignment of one to another takes a second to compile
         out[i] = a[i] if i < a.size else fill
     return out
@@ -131,7 +131,7 @@ def with_place(lists: PairLists, owner: int, p: int) -> PairLists:
             free[i] = places[begin]
         else:
             begin, used = used, used + room
-            places = grow(places, used, 0)
+            places = grow(places, used, 0, 0.25)  # lists have spare room themselves
         for j in range(n):
             places[begin + n + j] = places[had + j]
         if n > 0:
