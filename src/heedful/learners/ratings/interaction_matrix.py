@@ -88,9 +88,9 @@ def places_of(lists: PairLists, owner: int) -> Ints:
 
 @noinline
 @kernel
-def grow(a: A, size: int, fill: float, spare: float = 1.0) -> A:
+def grow(a: A, size: int, fill: float, spare: float = 0.25) -> A:
     """Return the array `a` (n,) if it has at least `size` elements, else a copy of length (1 + `spare`) `size`; its new
-    elements are `fill`."""
+    elements are `fill`. Whoever keeps the state before a rating copies all of it."""
     if a.size >= size:
         return a
     out = np.empty(size + int(spare * size), a.dtype)
@@ -120,7 +120,7 @@ def place_of(pairs: InteractionMatrix, user: int, item: int) -> int:
 def with_place(lists: PairLists, owner: int, p: int) -> PairLists:
     """Return `lists` in which the position `p` comes first in the list of `owner`; their arrays are written in place,
     or replaced by longer ones, and a list that was read before may be somewhere else."""
-    end, size = grow(lists.end, owner + 1, 0), grow(lists.size, owner + 1, 0)
+    end, size = grow(lists.end, owner + 1, 0, 1.0), grow(lists.size, owner + 1, 0, 1.0)
     places, free, used, n = lists.places, lists.free, lists.used, int(size[owner])
     if n & (n - 1) == 0:  # 0 or a power of two: it is full
         had, i, room = end[owner] - n, 0, max(2 * n, 1)
@@ -131,7 +131,7 @@ def with_place(lists: PairLists, owner: int, p: int) -> PairLists:
             free[i] = places[begin]
         else:
             begin, used = used, used + room
-            places = grow(places, used, 0, 0.25)  # lists have spare room themselves
+            places = grow(places, used, 0)
         for j in range(n):
             places[begin + n + j] = places[had + j]
         if n > 0:
