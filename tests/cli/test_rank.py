@@ -255,9 +255,9 @@ def test_anchors_that_are_none(votes: Path, anchor: str, message: str) -> None:
     assert re.fullmatch(f"heedful: --anchor: {message}\n", got.err)
 
 
-def test_the_ranking_and_all_pairs_as_csv(votes: Path, tmp_path: Path) -> None:
-    ranking, pairs = tmp_path / "ranking.csv", tmp_path / "pairs.csv"
-    got = done("rank {} --no-arena --csv {} --pairs {} --json", votes, ranking, pairs)
+def test_the_ranking_as_csv_and_its_matrix(votes: Path, tmp_path: Path) -> None:
+    ranking = tmp_path / "ranking.csv"
+    got = done("rank {} --no-arena --csv {} --json", votes, ranking)
     rows = list(csv.DictReader(ranking.open(encoding="utf-8", newline="")))
     assert [row["item"] for row in rows] == ["'=opus", "max", "mini", "tiny"]  # no formula for a spreadsheet
     for place, (row, told) in enumerate(zip(rows, got.json["ranking"]), 1):
@@ -265,22 +265,10 @@ def test_the_ranking_and_all_pairs_as_csv(votes: Path, tmp_path: Path) -> None:
         for name in (each for each in ROW if each not in ("place", "item", "better_than_next", "told_apart")):
             assert float(row[name]) == pytest.approx(told[name])
         assert row["told_apart"] == {True: "yes", False: "no", None: ""}[told["told_apart"]]
-    told = list(csv.DictReader(pairs.open(encoding="utf-8", newline="")))
-    assert list(told[0]) == ["first", "second", "first_won", "second_won", "ties", "p_first_beats", "p_first_better"]
-    assert [(row["first"], row["second"]) for row in told][:4] == [
-        ("'=opus", "max"),
-        ("'=opus", "mini"),
-        ("'=opus", "tiny"),
-        ("max", "mini"),
-    ]
-    assert len(told) == 6
-    matrix = got.json["matrix"]
-    assert [float(told[0][name]) for name in ("first_won", "second_won", "ties", "p_first_beats")] == pytest.approx(
-        [matrix["wins"][0][1], matrix["wins"][1][0], matrix["ties"][0][1], matrix["beats"][0][1]]
-    )
-    found = estimate(open_choices(votes).choices)
-    a, b = (found.choices.items.index(name) for name in ("=opus", "max"))
-    assert float(told[0]["p_first_better"]) == pytest.approx(float(found.posterior.better(a, b)))
+    found, matrix = estimate(open_choices(votes).choices), got.json["matrix"]
+    a, b = (found.choices.items.index(name) for name in matrix["items"][:2])
+    assert matrix["items"] == ["=opus", "max", "mini", "tiny"]
+    assert matrix["beats"][0][1] == pytest.approx(float(found.posterior.beats(a, b)))
 
 
 @pytest.mark.parametrize("width", [60, 70, 80, 100])
@@ -305,13 +293,12 @@ def test_names_have_room_in_a_narrow_terminal(tmp_path: Path, width: int) -> Non
 
 @pytest.mark.slow
 def test_the_next_choice_of_many_people_is_that_of_somebody_new(tmp_path: Path) -> None:
-    heedful("rank {} --pairs {} --csv {}", TEAS, tmp_path / "pairs.csv", tmp_path / "ranking.csv")
+    matrix = heedful("rank {} --csv {} --json", TEAS, tmp_path / "ranking.csv").json["matrix"]
     found = estimate(open_choices(TEAS).choices)
     new, items = found.belief.new(), found.choices.items
-    for row in csv.DictReader((tmp_path / "pairs.csv").open(encoding="utf-8", newline="")):
-        a, b = items.index(row["first"]), items.index(row["second"])
-        assert float(row["p_first_beats"]) == pytest.approx(float(new.beats(a, b)))
-        assert float(row["p_first_better"]) == pytest.approx(float(found.posterior.better(a, b)))
+    order = [items.index(name) for name in matrix["items"]]
+    for a, row in zip(order, matrix["beats"]):
+        assert row == pytest.approx([float(new.beats(a, b)) for b in order])
     assert "best_if_new" in (tmp_path / "ranking.csv").read_text().splitlines()[0]
 
 
@@ -347,8 +334,8 @@ def test_what_is_read_is_not_written_over(votes: Path, tmp_path: Path) -> None:
         == f"--csv: expected a file of its own, got that of the choices, {str(votes)!r}"
     )
     assert votes.read_bytes() == before
-    got = heedful("rank {} --csv {} --pairs {}", votes, tmp_path / "x.csv", tmp_path / "x.csv")
-    assert "--pairs: expected a file of its own, got that of --csv" in got.err
+    got = heedful("rank {} --csv {} --votes {}", votes, tmp_path / "x.csv", tmp_path / "x.csv")
+    assert "--votes: expected a file of its own, got that of --csv" in got.err
     assert not (tmp_path / "x.csv").exists()
 
 

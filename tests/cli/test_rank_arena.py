@@ -95,9 +95,9 @@ def test_what_is_printed(votes: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_board_as_csv_and_all_pairs(votes: Path, tmp_path: Path) -> None:
-    out, pairs = tmp_path / "board.csv", tmp_path / "pairs.csv"
-    told = done("rank {} --by category --csv {} --pairs {} --json", votes, out, pairs).json
+def test_the_board_as_csv_and_its_matrix(votes: Path, tmp_path: Path) -> None:
+    out = tmp_path / "board.csv"
+    told = done("rank {} --by category --csv {} --json", votes, out).json
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["item"] for row in rows[:4]] == [row["item"] for row in told["ranking"]]
@@ -107,15 +107,11 @@ def test_the_board_as_csv_and_all_pairs(votes: Path, tmp_path: Path) -> None:
         [row["place_low"], row["place_high"]] for row in told["ranking"]
     ]
     assert [row["category"] for row in rows] == [""] * 4 + [name for name in told["categories"] for _ in range(4)]
-    with pairs.open(newline="") as file:
-        met = list(csv.DictReader(file))
-    assert len(met) == 6
-    first = battles()
+    matrix, first = told["matrix"], battles()
     won = sum({row["model_a"], row["model_b"]} == {"large", "tiny"} and row[row["winner"]] == "large" for row in first
               if row["winner"] in ("model_a", "model_b"))  # fmt: skip
-    [row] = [row for row in met if (row["first"], row["second"]) == ("large", "tiny")]
-    assert int(row["first_won"]) == won
-    assert sum(int(row[name]) for row in met for name in ("first_won", "second_won", "ties")) == 300
+    assert matrix["wins"][matrix["items"].index("large")][matrix["items"].index("tiny")] == won
+    assert np.sum(matrix["wins"]) + np.sum(matrix["ties"]) / 2 == 300
 
 
 @pytest.mark.slow
@@ -274,7 +270,7 @@ def test_options_that_make_no_sense(votes: Path, tmp_path: Path, options: str, m
 
 
 def test_no_file_is_written_over_another(votes: Path) -> None:
-    for option in ("--csv", "--pairs", "--votes"):
+    for option in ("--csv", "--votes"):
         assert f"{option}: expected a file of its own, got that of the choices" in refusal(
             f"rank {{}} {option} {{}}", votes, votes
         )
@@ -299,9 +295,7 @@ def test_a_malformed_file_is_named_and_nothing_is_written(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    got = heedful(
-        "rank {} --arena --csv {} --pairs {} --page {}", path, *(tmp_path / f"o.{x}" for x in ("csv", "p.csv", "html"))
-    )
+    got = heedful("rank {} --arena --csv {} --page {}", path, *(tmp_path / f"o.{x}" for x in ("csv", "html")))
     assert got.code == 2
     assert got.out == ""
     said = " ".join(got.err.split())

@@ -1,57 +1,14 @@
-"""The files that `heedful rank` writes: the ranking and all pairs as CSV, and a plot."""
+"""The plot that `heedful rank` writes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heedful.core.wording import one_line
-from heedful.data.spreadsheet import write_table
 
 if TYPE_CHECKING:
-    from heedful.boards.leaderboard import Leaderboard
-    from heedful.boards.ranking import PreferenceRanking
     from heedful.results.board import Board
-
-PAIRS = ("first", "second", "first_won", "second_won", "ties", "p_first_beats", "p_first_better")
-
-
-def write_pairs(path: Path, found: Leaderboard | PreferenceRanking) -> None:
-    """Write the pairs of items to the CSV file `path`, the item that is ranked higher first: of a leaderboard those
-    that met, of a ranking of choices all.
-
-    The columns are `PAIRS`: wins of each, ties, the probability that the first wins the next comparison that is no tie,
-    and, but for leaderboards, the probability that its utility is greater.
-    """
-    from heedful.boards.ranking import PreferenceRanking
-
-    if isinstance(found, PreferenceRanking):
-        write_table(path, PAIRS, _pairs(found))
-    else:
-        write_table(path, PAIRS[:-1], _pairs_of_votes(found))
-
-
-def _pairs_of_votes(found: Leaderboard) -> Iterator[list[object]]:
-    place = found.by_number("place")
-    a, b, won, lost, ties = (column.copy() for column in found.pairs)
-    turned = place[a] > place[b]
-    a[turned], b[turned] = b[turned], a[turned].copy()
-    won[turned], lost[turned] = lost[turned], won[turned].copy()
-    at = (place[a] * (len(found.models) + 1) + place[b]).argsort(kind="stable")
-    columns = [column[at].tolist() for column in (a, b, won, lost, ties, found.beats(a, b))]
-    for first, second, *rest in zip(*columns):
-        yield [found.models[first], found.models[second], *rest]
-
-
-def _pairs(found: PreferenceRanking) -> Iterator[list[object]]:
-    order, names = found.order, found.items
-    for place, i in enumerate(order[:-1].tolist()):
-        others = order[place + 1 :]
-        columns = [found.wins[i, others], found.wins[others, i], found.ties[i, others]]
-        counts = [column.astype(int).tolist() for column in columns]
-        beats, better = found.chooser.beats(i, others).tolist(), found.posterior.better(i, others).tolist()
-        yield from ([names[place], *row] for row in zip(names[place + 1 :], *counts, beats, better))
 
 
 def draw(path: Path, board: Board, title: str, top: int) -> None:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.board import show_leaderboard, show_ranking
-from heedful.cli.board_files import draw, write_pairs
-from heedful.cli.common import Json, Without, holds_loop
-from heedful.cli.common import pairs as pairs_of
+from heedful.cli.board_files import draw
+from heedful.cli.common import Json, Without, holds_loop, pairs
 from heedful.cli.console import BadInput, check_extra, notes, print_json, reading_input
 from heedful.cli.output import check_path
 from heedful.data.spreadsheet import rows_of, write_table
@@ -107,10 +106,6 @@ def rank(
     votes: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Of `heedful compare --models`: write its votes into this .csv.")
     ] = None,
-    pairs: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write all pairs: wins, ties, probabilities, into this file: .csv."),
-    ] = None,
     json: Json = False,
 ) -> None:
     """The columns of the file are recognised by their names. It may have winner and loser; or first, second and answer,
@@ -135,10 +130,9 @@ def rank(
     with reading_input():
         check_path("--plot", plot, (".png", ".svg", ".pdf"))
         check_path("--csv", csv, (".csv",))
-        check_path("--pairs", pairs, (".csv",))
         check_path("--page", page, (".html", ".htm"))
         check_path("--votes", votes, (".csv",))
-        _refuse_same(file, items, {"--csv": csv, "--pairs": pairs, "--page": page, "--votes": votes})
+        _refuse_same(file, items, {"--csv": csv, "--page": page, "--votes": votes})
     if plot is not None:
         check_extra("matplotlib", "plot", "--plot")
     of_people = {"--items": items, "--identifier": identifier, "--person": person, "--pool": pool}
@@ -161,7 +155,7 @@ def rank(
         elif votes is not None:
             raise BadInput(f"--votes: expected an arena that heedful compare --models made, got {str(file)!r}")
         else:
-            words = pairs_of("--answer", "WORD=MEANING, such as 0=first", answer or ())
+            words = pairs("--answer", "WORD=MEANING, such as 0=first", answer or ())
             loaded = open_pairs(file, columns_of(column or ()), words)
         voted = _as_arena(loaded, arena, _given(of_people), _given(of_arena))
     options: dict[str, Any] = {"sure": sure, "anchor": _anchor(anchor), "name": str(file)}
@@ -188,7 +182,7 @@ def rank(
 
         remark = left_out(without, before.items[0], found.items[0])
         found = found._replace(remarks=(*found.remarks, remark))
-    _give(found, csv, pairs, page, plot, top, json)
+    _give(found, csv, page, plot, top, json)
 
 
 def _given(options: Mapping[str, object]) -> list[str]:
@@ -219,7 +213,6 @@ def _as_arena(
 def _give(
     found: Leaderboard | PreferenceRanking,
     csv: Path | None,
-    pairs: Path | None,
     page: Path | None,
     plot: Path | None,
     top: int,
@@ -231,8 +224,6 @@ def _give(
     if csv is not None:
         fields = found.board.fields() if isinstance(found, PreferenceRanking) else found.fields()
         write_table(csv, list(fields), rows_of(fields))
-    if pairs is not None:
-        write_pairs(pairs, found)
     if page is not None and not isinstance(found, PreferenceRanking):
         from heedful.studies.board_page import board_page
 
