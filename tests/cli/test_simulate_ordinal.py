@@ -148,7 +148,7 @@ def test_compiled_is_as_interpreted(films_file: Path) -> None:
             "learner: expected one that predicts grades (ordinal), got perceptron, which is coactive",
         ),
         ("--target rating --learner prank --learner prank", "--learner: expected each once, got prank 2 times"),
-        ("--target rating --out runs.txt", "--out: expected a name that ends in .csv or .npz, got 'runs.txt'"),
+        ("--target rating --out runs.txt", "--out: expected a name that ends in .csv, got 'runs.txt'"),
     ],
 )
 def test_bad_input_is_a_sentence(films_file: Path, extra: str, told: str) -> None:

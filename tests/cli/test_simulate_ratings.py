@@ -181,7 +181,7 @@ def test_the_learner_of_the_page(meals: Path) -> None:
         ("--twice first", "--twice: expected refuse, last or mean, got 'first'"),
         ("--column person=age", "meals.csv: person: expected one of the columns who, what, stars, got 'age'"),
         ("--warm 60", "warm: expected a whole number, 1 to 59, got 60"),
-        ("--out runs.txt", "--out: expected a name that ends in .csv or .npz, got 'runs.txt'"),
+        ("--out runs.txt", "--out: expected a name that ends in .csv, got 'runs.txt'"),
     ],
 )
 def test_bad_input_is_a_sentence(meals: Path, extra: str, told: str) -> None:

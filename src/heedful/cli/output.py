@@ -44,23 +44,9 @@ def check_plot(plot: Path | None) -> None:
 def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = "regret") -> None:
     """Write what was measured in every round of every run, with full precision.
 
-    Columns are learner, seed, person (if `people` is true), round, from 1, and `measure`. A path that ends in .npz gets
-    arrays of these names. Otherwise it is a CSV file, in which no cell is taken for a formula by a spreadsheet program.
+    The file at `path` is CSV, with columns learner, seed, person (if `people` is true), round, from 1, and `measure`.
     """
     names = ["learner", "seed", "person", "round", measure] if people else ["learner", "seed", "round", measure]
-    if path.suffix.lower() == ".npz":
-        import numpy as np
-
-        columns = {
-            "learner": np.concatenate([np.full(run.regrets.size, run.learner) for run in runs]),
-            "seed": np.concatenate([np.full(run.regrets.size, run.seed) for run in runs]),
-            "person": np.concatenate([np.full(run.regrets.size, run.person) for run in runs]),
-            "round": np.concatenate([np.arange(1, run.regrets.size + 1) for run in runs]),
-            measure: np.concatenate([run.regrets for run in runs]),
-        }
-        arrays: dict[str, Any] = {name: columns[name] for name in names}
-        np.savez_compressed(path, **arrays)
-        return
     keys = [[run.learner, run.seed, run.person] if people else [run.learner, run.seed] for run in runs]
     rounds = ([*one, t, cost] for one, run in zip(keys, runs) for t, cost in enumerate(run.regrets.tolist(), 1))
     write_table(path, names, rounds)

@@ -53,14 +53,14 @@ def simulate_command(experiment: Experiment) -> Callable[..., None]:
         jobs: Jobs = None,
         interpreted: Interpreted = None,
         plot: Annotated[Path | None, typer.Option(help="Draw the average against rounds into this file.")] = None,
-        out: Annotated[Path | None, typer.Option(help="Write the measure of every round: .csv or .npz.")] = None,
+        out: Annotated[Path | None, typer.Option(help="Write the measure of every round: .csv.")] = None,
         json: Json = False,
         **options: object,
     ) -> None:
         request = SimulateRequest(learner, rounds, engine, jobs, interpreted, plot, out, json)
         check_option(engine)
         with reading_input():
-            check_path("--out", out, (".csv", ".npz"))
+            check_path("--out", out, (".csv",))
             check_plot(plot)
             check_once("--learner", learner)
             try:
