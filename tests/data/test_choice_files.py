@@ -350,8 +350,8 @@ def test_other_views_of_the_same_answers() -> None:
     assert wider.items == ("new", '"c"', "b, too", "a")
     assert InAnyOrder(by_name(wider)) == list(by_name(choices))
     for wrong, message in (
-        (lambda: without_people(choices, ["eve"]), "people: expected one of 'ann', 'bob', got 'eve'"),
-        (lambda: without_people(choices, ["ann", "bob"]), "people: expected one whose answers are left, got none"),
+        (lambda: without_people(choices, ["eve"]), "without: expected one of 'ann', 'bob', got 'eve'"),
+        (lambda: without_people(choices, ["ann", "bob"]), "without: expected one whose answers are left, got none"),
         (
             lambda: with_items(choices, ["a", "b, too"]),
             "items: expected all that were answered about, got none called '\"c\"'",

@@ -250,7 +250,7 @@ def _whose(choices: ComparisonTable, pool: bool | None, without: Sequence[str], 
     if without:
         if choices.people == ("",):
             raise ValueError(f"without: expected answers that name people, got none of {without[0]!r}")
-        choices = comparisons.without_people(choices, without, "without")
+        choices = comparisons.without_people(choices, without)
     if pool:
         choices = comparisons.pool_people(choices)
     if person is not None and (person not in choices.people or choices.people == ("",)):

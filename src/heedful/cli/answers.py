@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import typer
 
-from heedful.cli.common import shell_quote
 from heedful.cli.console import note, print_json, say
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def print_answers(answers: Sequence[Answer], json: bool, named: Sequence[str] = 
 
 def say_way_back(name: str, answer: Answer) -> None:
     """Print the command that takes a promotion or a rollback in the loop `name` back; `answer` is the loop's to it."""
-    say(f"To go back on this: {shell_quote(['heedful', 'rollback', name, str((answer.seq or 1) - 1)])}")
+    say(f"To go back on this: {shlex.join(['heedful', 'rollback', name, str((answer.seq or 1) - 1)])}")
 
 
 def _in_words(answer: Answer) -> str:

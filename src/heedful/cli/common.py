@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -121,7 +122,7 @@ def find_loop(name: str) -> Place:
         return folder
     if not holds_loop(folder):
         wrong = "this folder holds no loop" if kind_of(folder) == "folder" else "no such loop"
-        raise BadInput(f"{folder}: {wrong}; make one: {shell_quote(['heedful', 'init', name, 'ITEMS.csv'])}")
+        raise BadInput(f"{folder}: {wrong}; make one: {shlex.join(['heedful', 'init', name, 'ITEMS.csv'])}")
     return folder
 
 
@@ -297,21 +298,14 @@ def check_absent(options: Mapping[str, object], expected: str) -> None:
             raise BadInput(f"{option}: {expected.format(repr(value))}")
 
 
-def check_once(name: str, texts: Sequence[str]) -> None:
-    """Raise BadInput, beginning with the `name` of an option, if one of the `texts` after it comes twice."""
+def check_learners(texts: Sequence[str]) -> None:
+    """Raise BadInput if one of the `texts` of several --learner comes twice."""
     for text in texts:
         if (n := texts.count(text)) > 1:
-            raise BadInput(f"{name}: expected each once, got {text} {n} times")
+            raise BadInput(f"--learner: expected each once, got {text} {n} times")
 
 
 def shorten(value: object, most: int = 60) -> str:
     """Return the `value` as one line of text of at most `most` characters, with "..." where it was cut."""
     text = " ".join(str(value).split())
     return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
-def shell_quote(words: Sequence[str]) -> str:
-    """Return the words of a command as one line, quoted so that a shell splits it into the same words."""
-    import shlex
-
-    return shlex.join(words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,6 @@ from heedful.cli.common import (
     open_loop,
     read_json,
     read_text,
-    shell_quote,
     shorten,
 )
 from heedful.cli.console import BadInput, console, new_table, note, print_json, say
@@ -99,7 +99,7 @@ def decide(
         is_repeated = id is not None and loop.projection.find_decision(id) is not None
         if around is None and not is_repeated and (needed := loop.projection.interaction.example_request()):
             kind = loop.projection.interaction.words.loop
-            raise BadInput(f"--context: expected one in {kind}, such as {shell_quote(needed)}, got none")
+            raise BadInput(f"--context: expected one in {kind}, such as {shlex.join(needed)}, got none")
         try:
             decision = loop.decide(
                 offered,
@@ -114,7 +114,7 @@ def decide(
                 after=after,
             )
         except NotOnOffer as error:
-            raise BadInput(f"{error}: {shell_quote(['heedful', 'import', name, '--features', 'FILE'])}") from error
+            raise BadInput(f"{error}: {shlex.join(['heedful', 'import', name, '--features', 'FILE'])}") from error
         if is_repeated and not json:  # a program that sends an id again means to
             note(f"{shorten(id)} was decided before, and comes back as it was then; a new decision takes another --id")
         if json:
@@ -176,7 +176,7 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     if not decision.shown:
         return
     action, fields = loop.projection.interaction.example(loop.projection.model, decision.shown)
-    command = shell_quote(["heedful", "feedback", name, decision.id, *options_of(fields)])
+    command = shlex.join(["heedful", "feedback", name, decision.id, *options_of(fields)])
     say(f"\nNext, where somebody {action}: {command}")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import Json, Own, asking, check_once, kind_of, open_loop
+from heedful.cli.common import Json, Own, asking, check_learners, kind_of, open_loop
 from heedful.cli.console import BadInput, note, reading_input
 from heedful.cli.output import check_plot
 from heedful.cli.parts import print_result
@@ -90,7 +90,7 @@ def evaluate(
     """
     from heedful.loop.interactions import telling
 
-    check_once("--learner", learner or ())
+    check_learners(learner or ())
     check_plot(plot)
     of_table = {
         "target": target or (), "always": always or (), "column": column or (),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heedful.cli.answers import print_answers, say_way_back
-from heedful.cli.common import Json, Name, Own, check_absent, open_loop, shell_quote
+from heedful.cli.common import Json, Name, Own, check_absent, open_loop
 from heedful.cli.console import BadInput, print_json, say
 from heedful.cli.parts import print_parts, print_result
 from heedful.core.validation import ALPHA
@@ -146,7 +147,7 @@ def _started(experiment: Experiment, name: str) -> list[Part]:
         if experiment.share
         else "it only proposes"
     )
-    look = shell_quote(["heedful", "experiment", name])
+    look = shlex.join(["heedful", "experiment", name])
     return [Line(f"Tried: {experiment.learner}, next to {experiment.against}; {how}. How it stands: {look}")]
 
 
@@ -199,7 +200,7 @@ def _experiment(experiment: Experiment, name: str) -> list[Part]:
         return parts  # what is over cannot be promoted by what it found
     parts += [Line(f"Not to be promoted: {objection}.") for objection in experiment.against_promotion]
     if experiment.ready:
-        parts.append(Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}"))
+        parts.append(Line(f"It may be promoted: {shlex.join(['heedful', 'promote', name])}"))
     return parts
 
 

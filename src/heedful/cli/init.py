@@ -6,6 +6,7 @@ options of all kinds against each other, and shows what became of the columns an
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +25,6 @@ from heedful.cli.common import (
     place,
     read_json,
     read_text,
-    shell_quote,
 )
 from heedful.cli.console import BadInput, console, new_table, print_json, reading_input, say
 from heedful.cli.signature import add_parameters, option
@@ -381,7 +381,7 @@ def _making(name: str) -> Iterator[None]:
     except FileExistsError as error:
         if isinstance(folder := place(name), Path) and not holds_loop(folder):
             raise BadInput(f"{folder}: {error.strerror}, and no loop: expected another NAME") from error
-        go_on = f"{shell_quote(['heedful', 'decide', name])} goes on with it"
+        go_on = f"{shlex.join(['heedful', 'decide', name])} goes on with it"
         go_on += "; to begin again, remove it, with all that it learned"
         raise BadInput(f"{folder}: {error.strerror}: {go_on}") from error
     except FileNotFoundError as error:
@@ -434,14 +434,14 @@ add_parameters(
 def _next(loop: Loop, name: str) -> str:
     by_number = loop.projection.interaction.by_number
     if loop.items and by_number:
-        return shell_quote(["heedful", "decide", name, "--person", "NAME"])
+        return shlex.join(["heedful", "decide", name, "--person", "NAME"])
     if loop.items and loop.manifest.query is not None:
-        return shell_quote(["heedful", "decide", name, "--candidates", "CANDIDATES.json"])
+        return shlex.join(["heedful", "decide", name, "--candidates", "CANDIDATES.json"])
     if loop.items:
-        return shell_quote(["heedful", "decide", name, *loop.projection.interaction.example_request()])
+        return shlex.join(["heedful", "decide", name, *loop.projection.interaction.example_request()])
     if by_number:
-        return shell_quote(["heedful", "import", name, "--features", "ITEMS.csv"])
-    return shell_quote(["heedful", "decide", name, "--candidates", "TEXTS.json"])
+        return shlex.join(["heedful", "import", name, "--features", "ITEMS.csv"])
+    return shlex.join(["heedful", "decide", name, "--candidates", "TEXTS.json"])
 
 
 def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, object]:
@@ -504,9 +504,9 @@ def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Map
         if described.why.endswith(TOO_FEW) and (kind := _kind_if_asked([row.get(column) for row in rows])):
             kinds[column] = kind
     if kinds:
-        remove = shell_quote(["rm", "-r", str(loop.path)])
+        remove = shlex.join(["rm", "-r", str(loop.path)])
         text = f"Ignored, though they may well matter: {', '.join(kinds)}. With them:"
-        command = shell_quote([*_words(around), *(f"--kind={column}={kind}" for column, kind in kinds.items())])
+        command = shlex.join([*_words(around), *(f"--kind={column}={kind}" for column, kind in kinds.items())])
         say(f"\n{text}\n  {remove}\n  {command}")
 
 

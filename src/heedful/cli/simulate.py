@@ -9,7 +9,7 @@ from typing import Annotated, get_args, get_type_hints
 
 import typer
 
-from heedful.cli.common import Json, check_once
+from heedful.cli.common import Json, check_learners
 from heedful.cli.console import BadInput, note, reading_input
 from heedful.cli.engine import EngineOption, Interpreted, Jobs, check_option
 from heedful.cli.output import check_path, check_plot
@@ -62,7 +62,7 @@ def simulate_command(experiment: Experiment) -> Callable[..., None]:
         with reading_input():
             check_path("--out", out, (".csv",))
             check_plot(plot)
-            check_once("--learner", learner)
+            check_learners(learner)
             try:
                 prepared = experiment.prepare(**options, seeds=range(first_seed, first_seed + seeds))
             except BadOption as error:

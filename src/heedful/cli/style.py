@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
 
 from heedful.cli.answers import print_answers
-from heedful.cli.common import Json, Name, Own, open_loop, shell_quote
+from heedful.cli.common import Json, Name, Own, open_loop
 from heedful.cli.console import BadInput, note, say
 from heedful.cli.parts import print_result
 from heedful.core.validation import ALPHA
@@ -53,7 +54,7 @@ def style(
                 print_answers([answer], json)
                 return
             say(f"corrected the style of {person or 'everybody'}")
-            back = shell_quote(["heedful", "undo", name, answer.event])
+            back = shlex.join(["heedful", "undo", name, answer.event])
             say(f"To go back on this: {back}")
             return
         result = loop.style_of(person, alpha=alpha)

@@ -188,16 +188,16 @@ def split_nameless(choices: ComparisonTable, most: int = 100_000) -> ComparisonT
     return tabulate(renamed(), choices.items)
 
 
-def without_people(choices: ComparisonTable, people: Sequence[str], name: str = "people") -> ComparisonTable:
+def without_people(choices: ComparisonTable, people: Sequence[str]) -> ComparisonTable:
     """Return the table `choices` without the answers of `people`, which are names.
 
-    Raise ValueError, which calls the argument `name`, if one of them is not in the table, or if no person is left."""
+    Raise ValueError if one of them is not in the table, or if no person is left."""
     for person in people:
         if person not in choices.people:
-            raise ValueError(f"{name}: expected one of {join_names(choices.people)}, got {person!r}")
+            raise ValueError(f"without: expected one of {join_names(choices.people)}, got {person!r}")
     answers = [answer for answer in by_name(choices) if answer.person not in people]
     if not answers:
-        raise ValueError(f"{name}: expected one whose answers are left, got none")
+        raise ValueError("without: expected one whose answers are left, got none")
     return tabulate(answers, choices.items)
 
 

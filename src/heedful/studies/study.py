@@ -88,7 +88,7 @@ def create_study(
         _keep_pictures(part, material)
         for name, content in (files or {}).items():
             write_own(part / name, content)
-        write_own(part / FILE, msgspec.json.format(msgspec.json.encode(study)))
+        update_study(part, study)
     return Loop.open(path)
 
 

@@ -10,6 +10,7 @@ import msgspec
 from heedful.core.decoding import decoder
 from heedful.core.validation import describe
 from heedful.loop import records
+from heedful.server.pages.forms import MOST
 
 
 class Placement(msgspec.Struct, frozen=True):
@@ -68,15 +69,15 @@ class Hand(NamedTuple):
         return f"By what it learned so far {title} would stand {ordinal(self.place(name))}."
 
 
-def parse_placement(text: str, most: int) -> Placement:
+def parse_placement(text: str) -> Placement:
     """Return a person's correction of the order of the cards, from the JSON `text` that a page sent.
 
-    Raise ValueError if the text is no such correction, or one of more than `most` cards."""
+    Raise ValueError if the text is no such correction, or one of more than `MOST` cards."""
     try:
         placement = decoder(Placement).decode(text)
         for names in (placement.order, placement.cards):
-            if len(records.distinct("placed", list(names), 0)) > most:
-                raise ValueError(f"at most {most} cards")
+            if len(records.distinct("placed", list(names), 0)) > MOST:
+                raise ValueError(f"at most {MOST} cards")
     except (ValueError, RecursionError):
         raise ValueError(f"placed: expected what the page was given, got {describe(text)}") from None
     return placement

@@ -9,7 +9,7 @@ from heedful.loop import Loop
 from heedful.server.pages import scale_widget
 from heedful.server.pages.card_feedback import logged_hand
 from heedful.server.pages.card_order import Hand, Placement, parse_placement
-from heedful.server.pages.forms import MOST, items_on_offer
+from heedful.server.pages.forms import items_on_offer
 from heedful.server.pages.page import Visit
 
 HAND = 8
@@ -50,7 +50,7 @@ async def hand_of(visit: Visit, fields: Mapping[str, str], person: str | None) -
     widget = widget_of(visit.loop)
     if fields.get("hand") and (names := items_on_offer(visit.loop, fields["hand"])):
         if widget == "order":
-            placement = parse_placement(fields["placed"], MOST) if fields.get("placed") else None
+            placement = parse_placement(fields["placed"]) if fields.get("placed") else None
             return await visit.worker.read(rank_cards, visit, names, person, placement)
         logged = await visit.worker.read(logged_hand, visit.loop, names, fields.get("decision", ""), person)
         return await visit.worker.read(rank_cards, visit, names, person) if logged is None else logged
