@@ -643,41 +643,6 @@ def test_what_is_known_of_a_table_beforehand_is_said_by_options(folder: Path) ->
     bad(heedful("evaluate cars --least-reward 0"), "--least-reward: expected a table, got the loop cars")
 
 
-@pytest.mark.slow
-def test_evaluate_draws_values_and_differences_with_their_intervals(folder: Path) -> None:
-    from matplotlib.image import imread
-
-    rows = [f"{'ab'[i % 2]},0.5,{int(i % 6 == 1)}" for i in range(600)]
-    (folder / "clicks.csv").write_text("\n".join(["action,probability,reward", *rows]))
-    got = done("evaluate clicks.csv --always b --plot out.png --json")
-    assert got.json["learners"][1]["learner"] == "always b"
-    width = imread(folder / "out.png").shape[1]
-    assert _blue(folder / "out.png", slice(0, width // 2)) > 150  # values
-    assert _blue(folder / "out.png", slice(width // 2, width)) > 50  # differences
-    assert heedful("evaluate clicks.csv --always b --plot out.svg").code == 0
-    assert "<svg" in (folder / "out.svg").read_text()
-    bad(
-        heedful("evaluate clicks.csv --plot out.txt"),
-        "--plot: expected a name that ends in .png or .pdf or .svg, got 'out.txt'",
-    )
-
-
-def _blue(path: Path, columns: slice) -> int:
-    """The number of pixels in these columns of a picture that have the colour of the marks."""
-    from matplotlib.colors import to_rgb
-    from matplotlib.image import imread
-
-    pixels = imread(path)[:, columns, :3]
-    return int((abs(pixels - to_rgb("C0")).max(axis=2) < 0.02).sum())
-
-
-def test_evaluate_says_that_there_is_nothing_to_draw(taught: Any, folder: Path) -> None:
-    got = heedful("evaluate cars --learner posterior:swap=0 --plot out.png")
-    told = "heedful: --plot: the log determines none of the values, so there is nothing to draw in out.png\n"
-    assert (got.code, got.err) == (0, told)
-    assert not (folder / "out.png").exists()
-
-
 @pytest.mark.parametrize(
     ("line", "told"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 from pathlib import Path
 
@@ -480,6 +481,40 @@ def test_bad_input_is_a_sentence(options: str, message: str) -> None:
         assert message in got.err
     else:
         assert re.search(r"--person: expected one of ('\w+',? ?){5}and 1 more, got 'eve'", got.err)
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("no/a.png", "--plot: expected a file in a folder that exists, got 'no/a.png'"),
+        ("dir.png", "--plot: expected a file, got a folder, 'dir.png'"),
+    ],
+)
+def test_where_no_picture_can_be_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("dir.png").mkdir()
+    assert refusal(f"rank {{}} --plot {file}", TEAS) == message
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_that_could_not_be_written_is_refused_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked: list[Path] = []
+
+    def readable(path: Path, mode: int) -> bool:  # root may write all
+        if mode == os.W_OK:
+            asked.append(path)
+        return mode != os.W_OK
+
+    monkeypatch.setattr("os.access", readable)
+    if there:
+        Path("a.png").touch()
+    assert refusal("rank {} --plot a.png", TEAS) == "--plot: expected a file that may be written, got 'a.png'"
+    assert asked == [Path("a.png" if there else ".")]
 
 
 def test_people_without_names_cannot_be_named(pairs: Path) -> None:

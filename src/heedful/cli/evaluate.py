@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,11 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.common import Json, Own, asking, check_learners, kind_of, open_loop
-from heedful.cli.console import BadInput, note, reading_input
-from heedful.cli.output import check_plot
+from heedful.cli.console import BadInput, reading_input
 from heedful.cli.parts import print_result
 from heedful.core.validation import ALPHA
-from heedful.core.wording import percent
 
 if TYPE_CHECKING:
     from heedful.results.evaluation import Evaluation
@@ -70,9 +67,6 @@ def evaluate(
     alpha: Annotated[
         float, typer.Option(min=ALPHA[0], max=ALPHA[1], help="The probability with which an interval may miss.")
     ] = 0.05,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the values with their intervals (.png, .pdf, .svg).")
-    ] = None,
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
@@ -91,7 +85,6 @@ def evaluate(
     from heedful.loop.interactions import telling
 
     check_learners(learner or ())
-    check_plot(plot)
     of_table = {
         "target": target or (), "always": always or (), "column": column or (),
         "least_probability": least_probability, "least_reward": least_reward, "most_reward": most_reward,
@@ -107,8 +100,6 @@ def evaluate(
         with open_loop(name, own_learners, read_only=True) as loop:
             evaluation = loop.evaluate(*learner or (), alpha=alpha)
     print_result(evaluation, json, telling.evaluation(evaluation))
-    if plot is not None:
-        _plot(plot, evaluation, name)
 
 
 def _of_table(path: Path, learners: Sequence[str], alpha: float, options: dict[str, Any]) -> Evaluation:
@@ -121,54 +112,3 @@ def _of_table(path: Path, learners: Sequence[str], alpha: float, options: dict[s
     with reading_input(), asking():
         table, targets, columns = unpack(open_table(path)), options.pop("target"), columns_of(options.pop("column"))
         return evaluate_table(table, targets=targets, columns=columns, learners=learners, alpha=alpha, **options)
-
-
-def _plot(path: Path, evaluation: Evaluation, title: str) -> None:
-    """Draw values, and differences to the first learner, with intervals into `path`; a note if there are none."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
-    panels = [
-        (
-            measure,
-            [
-                (learner.learner, learner.values[j])
-                for learner in evaluation.learners
-                if learner.values[j].value is not None
-            ],
-        )
-        for j, measure in enumerate(evaluation.measures)
-    ]
-    panels = [(measure, rows) for measure, rows in panels if rows]
-    if not panels:
-        note(f"--plot: the log determines none of the values, so there is nothing to draw in {path}")
-        return
-    heights = [0.9 + 0.32 * len(rows) for _, rows in panels]
-    figure = Figure(figsize=(8.4, 0.4 + sum(heights)), dpi=160, layout="constrained")
-    grid = figure.subplots(len(panels), 2, squeeze=False, height_ratios=heights)
-    for (left, right), (measure, rows) in zip(grid, panels):
-        better = "higher" if measure.more_is_better else "lower"
-        values = [(name, v.value, v.low, v.high) for name, v in rows]
-        apart = [(name, v.difference, v.difference_low, v.difference_high) for name, v in rows]
-        for axes, intervals, label in (
-            (left, values, f"{measure.name} ({better} is better)"),
-            (right, apart, f"difference to {evaluation.learners[0].learner}"),
-        ):
-            for y, (_, value, low, high) in enumerate(intervals):
-                if value is None or low is None or high is None or not math.isfinite(high - low):
-                    continue
-                axes.plot((low, high), (y, y), color="C0", linewidth=4, alpha=0.4, solid_capstyle="butt")
-                axes.plot((value,), (y,), "|", color="C0", markersize=11, markeredgewidth=2.5)
-            axes.set_ylim(len(intervals) - 0.5, -0.5)
-            axes.set_yticks(
-                range(len(intervals)), [name for name, *_ in intervals] if axes is left else [""] * len(intervals)
-            )
-            axes.set_xlabel(label)
-            axes.xaxis.set_major_locator(MaxNLocator(5))
-            axes.grid(axis="x", alpha=0.25)
-            axes.spines[["top", "right"]].set_visible(False)
-        right.axvline(0.0, color="0.4", linestyle="--", linewidth=1.0)
-        right.set_visible(any(value.difference is not None for _, value in rows))
-    sure = percent(1.0 - evaluation.alpha, 6)
-    figure.suptitle(f"{title}: what the log says, with {sure} intervals", fontsize=10)
-    figure.savefig(path)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heedful.cli.console import check_extra, reading_input
 from heedful.core.paths import path_kind
 from heedful.data.spreadsheet import write_table
 
@@ -33,14 +31,6 @@ def check_path(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
         raise ValueError(f"{option}: expected a file that may be written, got {str(path)!r}")
 
 
-def check_plot(plot: Path | None) -> None:
-    """Raise BadInput or Failure if no picture can be drawn into the file `plot`; None is no picture."""
-    with reading_input():
-        check_path("--plot", plot, (".png", ".pdf", ".svg"))
-    if plot is not None:
-        check_extra("matplotlib", "plot", "--plot")
-
-
 def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = "regret") -> None:
     """Write what was measured in every round of every run, with full precision.
 
@@ -52,21 +42,6 @@ def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = 
     write_table(path, names, rounds)
 
 
-@contextmanager
-def line_plot(path: Path, title: str = "", height: float = 4.0) -> Iterator[Axes]:
-    """Yield axes, `height` inches high, and write the picture with a legend into the file `path` after the block."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, height), dpi=160, layout="constrained")
-    axes = figure.subplots()
-    yield axes
-    axes.set_title(title, fontsize=10, loc="left")
-    axes.grid(which="major", alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
-    figure.savefig(path)
-
-
 def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting: Setting, title: str) -> None:
     """Plot the average regret (or other measure) of rounds 1 to t against t into the file `path`, for each learner.
 
@@ -74,8 +49,16 @@ def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting
     regret bound, if it has one in this `setting`. The vertical axis is logarithmic if values differ by more than ten
     times. `title` stands above the plot.
     """
-    with line_plot(path, title, height=4.6) as axes:
-        _plot(axes, curves, learners, setting)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 4.6), dpi=160, layout="constrained")
+    axes = figure.subplots()
+    _plot(axes, curves, learners, setting)
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.grid(which="major", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=9)
+    figure.savefig(path)
 
 
 def _plot(axes: Axes, curves: dict[str, Curve], learners: dict[str, Any], setting: Setting) -> None:

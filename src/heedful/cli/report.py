@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heedful.cli.common import Json, Name, Own, open_loop
-from heedful.cli.console import console, note, print_json
-from heedful.cli.output import check_plot, line_plot
+from heedful.cli.console import console, print_json
 from heedful.cli.parts import print_parts
 from heedful.core.formatting import short
 from heedful.core.times import day
@@ -17,16 +15,12 @@ from heedful.core.wording import count, share_of
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
-    from heedful.loop.interactions.findings import Findings, Picture
     from heedful.results.report import Report, Shares
 
 
 def report(
     name: Name,
     last: Annotated[int, typer.Option(min=1, metavar="N", help="Report on the newest N decisions.")] = 10_000,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw what is measured over time (.png, .pdf, .svg).")
-    ] = None,
     own_learners: Own = None,
     json: Json = False,
 ) -> None:
@@ -39,31 +33,24 @@ def report(
 
     Exit codes: 0 reported; 1 the loop cannot be read; 2 bad input.
     """
-    check_plot(plot)
     with open_loop(name, own_learners, read_only=True) as loop:
-        result, title = loop.report(last), str(loop.path)
-        findings = loop.projection.interaction.findings(result)
+        result = loop.report(last)
         if json:
             print_json(result)
         else:
-            _show(loop, result, findings, title)
-    if plot is not None:
-        if picture := next(filter(None, (findings.picture, *(s.picture for s in findings.sections))), None):
-            _plot(plot, picture, title)
-        else:
-            note(f"--plot: too few answers so far for a line over time, so there is nothing to draw in {plot}")
+            _show(loop, result)
 
 
 # ---------------------------------------------------------------------------- in words
 
 
-def _show(loop: Loop, report: Report, findings: Findings, title: str) -> None:
+def _show(loop: Loop, report: Report) -> None:
     from heedful.loop.interactions import telling
 
-    screen, words = console(), loop.projection.interaction.words
-    print_parts(telling.report(findings), title, apart=True)
+    screen, interaction = console(), loop.projection.interaction
+    print_parts(telling.report(interaction.findings(report)), str(loop.path), apart=True)
     if report.thumbs is not None:
-        screen.print(f"{_thumbs(report.thumbs, words.arms[1])}\n", soft_wrap=True)
+        screen.print(f"{_thumbs(report.thumbs, interaction.words.arms[1])}\n", soft_wrap=True)
     screen.print(f"{_feedback(report)}\n", soft_wrap=True)
     if report.simulation is not None:
         screen.print(f"{_simulation(report)}\n", soft_wrap=True)
@@ -115,16 +102,3 @@ def _views(report: Report) -> str:
     text += f"; {report.imported:,} of them imported" if report.imported else ""
     text += f"; {report.waiting:,} deferred and not shown" if report.waiting else ""
     return text + (f"; {report.unknown:,} asked about items that were not on offer" if report.unknown else "")
-
-
-def _plot(path: Path, picture: Picture, title: str) -> None:
-    """Draw the lines of `picture` over time into the file `path`, under `title`; reference lines are dashed."""
-    low, high = picture.axis if isinstance(picture.axis, tuple) else (0.0, 1.05 if picture.axis == "place" else None)
-    with line_plot(path, title) as axes:
-        for i, line in enumerate(picture.lines):
-            points = [(x, value) for x, value in zip(picture.x, line.values) if value is not None]
-            style = "--" if line.reference else "-"
-            axes.plot(*zip(*points), color=f"C{i}", linestyle=style, label=line.label, linewidth=1.6, marker=".")
-        axes.set_ylim(bottom=low, top=high)
-        axes.set_xlabel(picture.label)
-        axes.set_ylabel(picture.caption.split(" over time")[0])

@@ -10,9 +10,9 @@ from typing import Annotated, get_args, get_type_hints
 import typer
 
 from heedful.cli.common import Json, check_learners
-from heedful.cli.console import BadInput, note, reading_input
+from heedful.cli.console import BadInput, check_extra, note, reading_input
 from heedful.cli.engine import EngineOption, Interpreted, Jobs, check_option
-from heedful.cli.output import check_path, check_plot
+from heedful.cli.output import check_path
 from heedful.cli.signature import add_parameters, option
 from heedful.cli.simulate_common import SimulateRequest, run_and_tell
 from heedful.experiments.definitions.base import BadOption, Experiment, Option
@@ -61,7 +61,9 @@ def simulate_command(experiment: Experiment) -> Callable[..., None]:
         check_option(engine)
         with reading_input():
             check_path("--out", out, (".csv",))
-            check_plot(plot)
+            check_path("--plot", plot, (".png", ".pdf", ".svg"))
+            if plot is not None:
+                check_extra("matplotlib", "plot", "--plot")
             check_learners(learner)
             try:
                 prepared = experiment.prepare(**options, seeds=range(first_seed, first_seed + seeds))
