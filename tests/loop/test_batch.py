@@ -285,7 +285,10 @@ def test_compiled_it_is_the_same_model(
     kind = next(kind for kind in KINDS if kind.name == named)
     with kind.make(tmp_path / "l", learner, **({} if named == "rating" else {"shrink": 0.0})) as loop:
         teach(kind, loop, range(30))
-        batch.prepare(loop.projection, 1)
+        said = list[str]()
+        for _ in range(2):
+            batch.prepare(loop.projection, 1, said.append)
+        assert len(said) <= 1  # where it was not on the disk, and once
         loop.undo("e4")
         check(loop)
         assert loop.notes == []

@@ -237,7 +237,7 @@ def _import_file(loop: Loop, file: Path, tally: Tally, table: TableImport | None
         return
     _import_lines(loop, file.name, as_lines(table.lines), tally, len(table.lines))
     with _progress(file.name, table.answered) as advance, no_collection():
-        prepare(loop.projection, table.answered)
+        prepare(loop.projection, table.answered, note)
         for outcome in import_answers(loop, advance(table.answers)):
             tally.add(outcome, f"{outcome.kind} {outcome.id}")
 
@@ -250,7 +250,7 @@ def _import_lines(
     from heedful.loop.batch import prepare
 
     with _progress(source, total) as advance, no_collection():
-        prepare(loop.projection, (total or 0) // 2)  # a decision and an answer each
+        prepare(loop.projection, (total or 0) // 2, note)  # a decision and an answer each
         for outcome in import_lines(loop, advance(lines)):
             tally.add(outcome, f"{source}:{outcome.line}" if by_line else f"{outcome.kind} {outcome.id}")
 

@@ -84,14 +84,16 @@ def arguments(model: LoopModel, columns: Columns, run: Run) -> tuple[Any, ...]:
     return coerce(model.learner), coerce(model.shared), run.lessons, run.at, *rest
 
 
-def prepare(history: History, lessons: int) -> None:
+def prepare(history: History, lessons: int, say: Callable[[str], object]) -> None:
     """Compile the code by which the loop learns, so that it is on disk, if that is worth while for about so many
-    `lessons`; nothing is learned."""
+    `lessons`; nothing is learned. `say` is called with a sentence if that takes time."""
     model = history.fresh()
     if not are_many(lessons // COMPILING, model.learner):
         return
     if (columns := history.interaction.columns(model)) is not None:
         with suppress(Exception):  # of numba; who learns says so
+            if not is_compiled(model, columns):
+                say("the code that learns is compiled, some ten seconds, once on this machine")
             kernel_of(model, columns, no_run(columns))
 
 
