@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.board import show_leaderboard, show_ranking
-from heedful.cli.board_files import draw
+from heedful.cli.board_plot import draw
 from heedful.cli.common import Json, Without, holds_loop, pairs
 from heedful.cli.console import BadInput, check_extra, notes, print_json, reading_input
 from heedful.cli.output import check_path
