@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from heedful.core.validation import check_path
-
 SCHEMES = ("postgresql://", "postgres://")
 _HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._~%-]*)(?::[0-9]*)?"
 _PARTS = re.compile(rf"(\w+://)(?:([^:@/]*)(?::[^@/]*)?@)?({_HOST}(?:,{_HOST})*(?:/[A-Za-z0-9._~%$-]*)?)(?:\?[^@]*)?")
@@ -87,6 +85,8 @@ def place_of(given: str | os.PathLike[str] | Address) -> Place:
     Raise ValueError for a URL of another scheme, and for what is no path."""
     if isinstance(given, Address):
         return given
+    from heedful.core.validation import check_path  # which brings numpy
+
     check_path("path", given, "a folder or postgresql://HOST/DATABASE#NAME")
     if isinstance(given, str) and is_address(given):
         url, _, key = given.rpartition("#")
