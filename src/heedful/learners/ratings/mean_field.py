@@ -115,7 +115,7 @@ def _row_sums_loop(
     K = h.size
     A[:] = 0.0
     h[:] = 0.0
-    for p in places:
+    for p in places:  # in memory they lie anywhere: asked for one after the other, each would be waited for
         fetch_row(Z, other[p])
         fetch_row(C, other[p])
         fetch_row(pairs.count, p)
