@@ -4,6 +4,7 @@ The file is long because `import` is one command with every source of events: li
 
 from __future__ import annotations
 
+import gc
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,6 @@ import typer
 from heedful.cli.common import Json, Name, Own, format_options, kind_of, numbers, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, console, note, notes, print_json, reading_input, say
 from heedful.cli.import_summary import Tally, show_counts, show_report
-from heedful.core.collector import no_collection
 from heedful.core.wording import count
 from heedful.data.files import cut_list
 from heedful.data.row_report import ALREADY
@@ -236,7 +236,7 @@ def _import_file(loop: Loop, file: Path, tally: Tally, table: TableImport | None
         _import_lines(loop, file.name, read_lines(file), tally, _count_lines(file), by_line=True)
         return
     _import_lines(loop, file.name, as_lines(table.lines), tally, len(table.lines))
-    with _progress(file.name, table.answered) as advance, no_collection():
+    with _progress(file.name, table.answered) as advance, _no_collection():
         prepare(loop.projection, table.answered, note)
         for outcome in import_answers(loop, advance(table.answers)):
             tally.add(outcome, f"{outcome.kind} {outcome.id}")
@@ -249,7 +249,7 @@ def _import_lines(
     from heedful.io import import_lines
     from heedful.loop.batch import prepare
 
-    with _progress(source, total) as advance, no_collection():
+    with _progress(source, total) as advance, _no_collection():
         prepare(loop.projection, (total or 0) // 2, note)  # a decision and an answer each
         for outcome in import_lines(loop, advance(lines)):
             tally.add(outcome, f"{source}:{outcome.line}" if by_line else f"{outcome.kind} {outcome.id}")
@@ -370,6 +370,19 @@ def _count_lines(file: Path) -> int | None:
         return None
     with open_uncompressed(file) as lines:
         return sum(1 for _ in lines)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Run the block without the garbage collector, which would look through all that waits to be written, again and
+    again: nothing of it refers to itself."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @contextmanager

@@ -16,8 +16,6 @@ from numba.core.cpu import CPUContext
 from numba.extending import overload
 from numba.np import arrayobj
 
-from heedful.core.collector import no_collection
-
 
 class _Depth(event.Listener):
     """Counts how many functions numba is compiling, each for the one before."""
@@ -80,7 +78,7 @@ def compiled_once() -> Iterator[None]:
         return _dynfunc.make_function(about.lookup_module(), about.qualname, "", 0, env, (library,))
 
     explain = arrayobj.raise_with_shape_context
-    with event.install_listener("numba:compile", depth), no_collection():
+    with event.install_listener("numba:compile", depth):
         arrayobj.raise_with_shape_context = _shapes_differ
         CPUCodeLibrary._optimize_final_module = optimize_whole
         CPUCodeLibrary._finalize_final_module = finalize_whole
